@@ -51,8 +51,8 @@ Course waiting_jobs(const PolicyReplay& replay) {
 Course held_part(const PolicyReplay& replay) {
     std::vector<std::pair<double, double>> changes;
     for (const goodput::HeldPeriod& period : replay.result.held_periods) {
-        changes.emplace_back(period.begin_seconds, period.configuration.gpus());
-        changes.emplace_back(period.end_seconds, -period.configuration.gpus());
+        changes.emplace_back(period.begin_seconds, period.counted_gpus());
+        changes.emplace_back(period.end_seconds, -period.counted_gpus());
     }
     const Course held = sum_of(std::move(changes));
     const std::vector<goodput::Capacity>& there = replay.result.capacity;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <set>
 #include <string_view>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -12,6 +14,15 @@
 #include "json_files.hpp"
 
 namespace cli {
+
+namespace {
+
+/// A program with its number of GPUs, as speeds name it.
+std::string name_of(const std::string& program, int gpus) {
+    return "('" + program + "', " + goodput::text_of(gpus) + ")";
+}
+
+}  // namespace
 
 std::vector<goodput::GavelJob> read_gavel_jobs(const std::string& trace, const std::string& profiles,
                                                const goodput::Cluster& cluster) {
@@ -42,7 +53,7 @@ std::vector<goodput::GavelJob> read_gavel_jobs(const std::string& trace, const s
         job.weight = table.number(row, weight);
         if (!(job.weight >= 1e-9 && job.weight <= 1e9)) table.refuse(row, weight, "from 1e-9 to 1e9");
         job.submitted_seconds = table.time(row, submitted);
-        const std::string name = "('" + job.program + "', " + goodput::text_of(job.gpus) + ")";
+        const std::string name = name_of(job.program, job.gpus);
         read_checked([&] {
             for (const std::string& type : cluster.gpu_types) {
                 const Field speed = Field(document, profiles)[type][name];
@@ -54,6 +65,40 @@ std::vector<goodput::GavelJob> read_gavel_jobs(const std::string& trace, const s
     std::stable_sort(jobs.begin(), jobs.end(),
                      [](const auto& a, const auto& b) { return a.submitted_seconds < b.submitted_seconds; });
     return jobs;
+}
+
+std::vector<goodput::GavelPair> read_gavel_pairs(const std::string& profiles, const goodput::Cluster& cluster,
+                                                 std::span<const goodput::GavelJob> jobs) {
+    std::set<std::pair<int, std::string>> kinds;
+    std::set<std::string, std::less<>> names;
+    for (const goodput::GavelJob& job : jobs)
+        if (kinds.emplace(job.gpus, job.program).second) names.insert(name_of(job.program, job.gpus));
+    const Json document = read_json_file(profiles, false, [&](int depth, std::string_view name) {
+        if (depth == 1)
+            return std::find(cluster.gpu_types.begin(), cluster.gpu_types.end(), name) !=
+                   cluster.gpu_types.end();
+        return names.find(name) != names.end();
+    });
+    std::vector<goodput::GavelPair> pairs;
+    for (auto first = kinds.begin(); first != kinds.end(); ++first)
+        for (auto second = first; second != kinds.end() && second->first == first->first; ++second) {
+            goodput::GavelPair pair{.programs = {first->second, second->second}, .gpus = first->first};
+            const std::string name = name_of(first->second, first->first);
+            const std::string other = name_of(second->second, second->first);
+            bool together = false;
+            read_checked([&] {
+                for (const std::string& type : cluster.gpu_types) {
+                    std::array<double, 2>& rates = pair.rates.emplace_back();
+                    const Field speeds = Field(document, profiles)[type][name][other];
+                    if (!speeds.given()) continue;
+                    speeds.require_size(2, "two numbers");
+                    rates = {speeds[0].number_at_least(0), speeds[1].number_at_least(0)};
+                    together = together || (rates[0] > 0 && rates[1] > 0);
+                }
+            });
+            if (together) pairs.push_back(std::move(pair));
+        }
+    return pairs;
 }
 
 }  // namespace cli

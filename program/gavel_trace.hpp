@@ -8,8 +8,10 @@
 // used.
 //
 // Speeds are one JSON document, mostly compressed: {"TYPE": {"('PROGRAM', GPUS)": {"null": steps a second of
-// all GPUs together}}}. What else it has, programs that share GPUs, is not used.
+// all GPUs together, "('OTHER', GPUS)": [steps a second, those of the other]}}}: alone, and on the same GPUs
+// as a job of another program. [0, 0]: they do not run together.
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,6 +25,11 @@ namespace cli {
 /// without speeds, std::runtime_error for files that cannot be read or make no sense.
 std::vector<goodput::GavelJob> read_gavel_jobs(const std::string& trace, const std::string& profiles,
                                                const goodput::Cluster& cluster);
+
+/// How fast the programs of these jobs are on the same GPUs, where both have as many: each two once, those
+/// that run together anywhere, with 0 where they do not. Refuses what read_gavel_jobs() refuses of speeds.
+std::vector<goodput::GavelPair> read_gavel_pairs(const std::string& profiles, const goodput::Cluster& cluster,
+                                                 std::span<const goodput::GavelJob> jobs);
 
 }  // namespace cli
 

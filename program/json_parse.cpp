@@ -15,8 +15,14 @@ namespace {
 /// Where a parser stands, by the events that it tells of.
 class ParserPlace {
 public:
-    /// False for a name that its object has already.
-    bool follow(Json::parse_event_t event, const Json& parsed) {
+    /// False for a name that its object has already. `depth` is the parser's: objects and arrays around.
+    bool follow(int depth, Json::parse_event_t event, const Json& parsed) {
+        // The end of what is not kept is not told of.
+        const bool ends = event == Json::parse_event_t::object_end || event == Json::parse_event_t::array_end;
+        while (levels_.size() > static_cast<std::size_t>(depth) + (ends ? 1 : 0)) {
+            levels_.pop_back();
+            value_ended();
+        }
         switch (event) {
             case Json::parse_event_t::object_start:
                 levels_.push_back({false, 0, {}, {}});
@@ -76,7 +82,7 @@ Json parse_json(std::string_view text, std::vector<std::string>& twice,
     twice.clear();
     ParserPlace place;
     return Json::parse(text, [&](int depth, Json::parse_event_t event, Json& parsed) {
-        if (!place.follow(event, parsed)) twice.push_back(place.text());
+        if (!place.follow(depth, event, parsed)) twice.push_back(place.text());
         return event != Json::parse_event_t::key || !keep ||
                keep(depth, parsed.get_ref<const std::string&>());
     });
@@ -89,8 +95,8 @@ std::string given_twice(const std::string& place) {
 std::string place_of_error(std::string_view text) {
     ParserPlace place;
     try {
-        const Json ignored = Json::parse(text, [&](int, Json::parse_event_t event, Json& parsed) {
-            place.follow(event, parsed);
+        const Json ignored = Json::parse(text, [&](int depth, Json::parse_event_t event, Json& parsed) {
+            place.follow(depth, event, parsed);
             return true;
         });
     } catch (const std::exception&) {

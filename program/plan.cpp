@@ -1,11 +1,10 @@
 #include "plan.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <cstdint>
+#include <cstddef>
 #include <map>
-#include <optional>
+#include <span>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -23,6 +22,8 @@
 #include "json_lines.hpp"
 #include "names.hpp"
 #include "plan_models.hpp"
+#include "plan_pairs.hpp"
+#include "plan_parts.hpp"
 #include "policies.hpp"
 #include "round.hpp"
 #include "status.hpp"
@@ -96,7 +97,8 @@ Json answer_for(const goodput::Job& job, const goodput::Decision& decision, cons
     for (const goodput::NodeShare& share : decision.placement)
         nodes.push_back(Json::array({cluster.nodes[share.node].name, share.gpus}));
     answer["nodes"] = std::move(nodes);
-    if (!decision.verdict.reason.empty()) {  // it is set aside: nothing else is known of it
+    // It is set aside: nothing else is known of it.
+    if (!decision.verdict.reason.empty() && !(decision.shares_with && decision.option.goodput > 0)) {
         answer["why"] = decision.verdict.reason;
         return answer;
     }
@@ -163,11 +165,17 @@ Json answer_of(const goodput::Snapshot& snapshot, const goodput::Plan& plan,
 }
 
 /// Adds to every entry of the plan why it is as it is.
-template <class S>
-void add_explanations(const S& scheduler, const goodput::Snapshot& snapshot, Json& jobs) {
-    const auto explanations = explain_plan(scheduler, snapshot);
-    for (std::size_t j = 0; j < explanations.size(); ++j)
-        jobs[j]["why"] = explanations[j].report(snapshot.cluster);
+void add_explanations(std::span<const goodput::DecisionExplanation> explanations,
+                      const goodput::Cluster& cluster, Json& jobs) {
+    for (std::size_t j = 0; j < explanations.size(); ++j) jobs[j]["why"] = explanations[j].report(cluster);
+}
+
+/// The snapshot with what two jobs hold together held by one of them.
+goodput::Snapshot held_once(const Round& round) {
+    goodput::Snapshot once = round.snapshot;
+    for (const RoundPair& pair : round.pairs)
+        if (pair.together) once.jobs[pair.jobs[1]].placement.clear();
+    return once;
 }
 
 /// Which nodes are worth their price.
@@ -183,10 +191,8 @@ Json json_of(const goodput::RentAdvice& advice, std::span<const goodput::RentOff
 }
 
 template <class P>
-int serve_rounds(P policy, PlanModels models, const PlanCommand& command, std::istream& in,
-                 std::ostream& out) {
-    using Limits =
-        goodput::Limits<goodput::TeamQuotas, goodput::Budget, goodput::SpotCap, goodput::HostCapacity>;
+int serve_rounds(P policy, PairedRounds pairs, PlanModels models, const PlanCommand& command,
+                 std::istream& in, std::ostream& out) {
     using Advisor = goodput::RentAdvisor<goodput::GoodputPredictor, goodput::GoodputPolicy,
                                          goodput::Limits<goodput::TeamQuotas>>;
     auto scheduler =
@@ -208,40 +214,41 @@ int serve_rounds(P policy, PlanModels models, const PlanCommand& command, std::i
         round.snapshot.warnings.insert(round.snapshot.warnings.begin(), round.warnings.begin(),
                                        round.warnings.end());
         milliseconds.fit = stopwatch.lap();
-        scheduler.placer().set_topology(std::move(round.topology));
-        scheduler.limits() = Limits(goodput::TeamQuotas(round.teams), goodput::Budget(round.budget_h),
-                                    goodput::SpotCap(round.spot_gpus), goodput::HostCapacity());
-        scheduler.options().deadline.reset();
-        if (round.deadline_ms) {
-            constexpr double longest_ms = 1e12;  // thirty years, and far from overflowing nanoseconds
-            scheduler.options().deadline = std::chrono::nanoseconds(
-                static_cast<std::int64_t>(std::min(*round.deadline_ms, longest_ms) * 1e6));
-        }
-        stopwatch.lap();
-        const goodput::Plan& plan = scheduler.plan(round.snapshot, [&](goodput::PlanStep step) {
+        const auto lap = [&](goodput::PlanStep step) {
             switch (step) {
                 case goodput::PlanStep::value:
-                    milliseconds.value = stopwatch.lap();
+                    milliseconds.value += stopwatch.lap();
                     break;
                 case goodput::PlanStep::allot:
-                    milliseconds.allot = stopwatch.lap();
+                    milliseconds.allot += stopwatch.lap();
                     break;
                 case goodput::PlanStep::place:
-                    milliseconds.place = stopwatch.lap();
+                    milliseconds.place += stopwatch.lap();
                     break;
             }
-        });
+        };
+        const bool in_pairs = !round.pairs.empty();
+        if (!in_pairs) set_up(scheduler, round);
+        stopwatch.lap();
+        const goodput::Plan& plan = in_pairs ? pairs.plan(round, lap) : scheduler.plan(round.snapshot, lap);
         Json answer = answer_of(round.snapshot, plan, milliseconds);
+        for (std::size_t j = 0; j < plan.decisions.size(); ++j)
+            if (const auto& with = plan.decisions[j].shares_with) {
+                answer["plan"][j]["with"] = round.snapshot.jobs[*with].name;
+                answer["plan"][j]["part"] = pairs.part_of(j);
+            }
         for (const std::string& warning : plan.warnings) warnings.mention(warning);
         for (const std::vector<std::string>* said : {&warnings.of_line(), &plan.warnings})
             for (const std::string& warning : *said) answer["warnings"].push_back(shortened(warning));
         if (command.advise)
-            answer["advice"] = json_of(Advisor(round.hour_worth, {}, {},
-                                               goodput::Limits(goodput::TeamQuotas(std::move(round.teams))))
-                                           .advise(round.snapshot, round.offers),
-                                       round.offers);
+            answer["advice"] =
+                json_of(Advisor(round.hour_worth, {}, {},
+                                goodput::Limits(goodput::TeamQuotas(std::move(round.teams))))
+                            .advise(in_pairs ? held_once(round) : round.snapshot, round.offers),
+                        round.offers);
         if (command.explain) {
-            add_explanations(scheduler, round.snapshot, answer["plan"]);
+            add_explanations(in_pairs ? pairs.explain() : explain_plan(scheduler, round.snapshot),
+                             round.snapshot.cluster, answer["plan"]);
             for (std::size_t l = 0; l < plan.limits.size(); ++l)
                 answer["limits"][l]["why"] = plan.limits[l].report();
         }
@@ -258,7 +265,10 @@ int serve_rounds(P policy, PlanModels models, const PlanCommand& command, std::i
 int run_plan(const PlanCommand& command, std::istream& in, std::ostream& out) {
     const PlanModels models = plan_models(command.models);
     return with_policy(command.policy, command.policy_options, [&]<class P>(const P& policy) {
-        return serve_rounds(any_policy<!goodput::RoundPolicy<P>>(policy), models, command, in, out);
+        const auto any = any_policy(policy);
+        return serve_rounds(any_policy<!goodput::RoundPolicy<P>>(policy),
+                            PairedRounds({any.values, any.limit, any.forecast}, models), models, command, in,
+                            out);
     });
 }
 

@@ -15,7 +15,10 @@
 #include "goodput/schedule/mixed_types.hpp"
 #include "goodput/share/time_sharing.hpp"
 #include "goodput/sim/gavel_world.hpp"
+#include "paired_rounds.hpp"
 #include "peers/gavel_shares.hpp"
+#include "peers/packed_shares.hpp"
+#include "peers/published_packed_shares.hpp"
 #include "peers/published_shares.hpp"
 #include "peers/share_question.hpp"
 #include "peers/shockwave_rounds.hpp"
@@ -50,16 +53,28 @@ const std::array gavel_policies = joined(
                                                  rules);
                 }},
         gavel_isolated<GavelWorld>,
+        packed_program_of<GavelWorld, [] { return peers::best_packed_shares(goodput::MaxMin()); }>(
+            "max_min_packed"),
+        packed_program_of<GavelWorld, [] { return peers::water_filling_packed_shares; }>(
+            "water_filling_packed"),
+        packed_program_of<GavelWorld, [] { return peers::FairFinishPackedShares(); }>(
+            "finish_time_fairness_packed"),
+        packed_program_of<GavelWorld, [] { return peers::best_packed_shares(goodput::Makespan()); }>(
+            "makespan_packed"),
+        packed_program_of<GavelWorld, [] { return peers::best_packed_shares(goodput::SumOfRates()); }>(
+            "sum_packed"),
+        packed_program_of<GavelWorld, [] { return peers::fifo_packed_shares; }, false>("fifo_packed"),
+        packed_program_of<GavelWorld, [] { return peers::GandivaShares(); }>("gandiva"),
         // Configurations of several types in one job, and copies of it.
         InGavel{"hadar",
                 [](auto& world, auto) {
                     return any_planner(at_posted_prices(world).offering(goodput::MixedTypes<>()));
                 }},
         InGavel{"hadar_e",
-                [](auto& world, auto) {
-                    return any_planner(at_posted_prices(world).offering(goodput::JobCopies<>()));
-                }},
+                [](auto& world,
+                   auto) { return any_planner(at_posted_prices(world).offering(goodput::JobCopies<>())); }},
         ours<GavelWorld, goodput::BalancedSlowdown>("goodput"),
+        InGavel{"goodput-pairs", [](auto& world, auto) { return goodput_of_pairs(world); }, true, true},
         ours<GavelWorld, goodput::DeclaredGoodputPolicy>("goodput-declared"),
         ours<GavelWorld, goodput::GoodputPolicy>("goodput-learned"),
         in_turns<GavelWorld, goodput::MaxMin>("time_shares"),
@@ -111,7 +126,8 @@ const std::array shockwave_policies{
     in_turns<ShockwaveWorld, goodput::NashWelfare>("nash"),
 };
 
-/// Replays a trace under each chosen policy; `make_world` makes a world of the jobs.
+/// Replays a trace under each chosen policy; `make_world(jobs, pairs)` makes a world of the jobs, in which it
+/// is known how they share GPUs if the policy has to know.
 template <class Jobs, class Policies, class MakeWorld>
 int run(const ReplayCommand& command, std::ostream& out, const goodput::Cluster& cluster, Jobs jobs,
         const Policies& policies, double reset_seconds, MakeWorld make_world) {
@@ -128,9 +144,9 @@ int run(const ReplayCommand& command, std::ostream& out, const goodput::Cluster&
     }
     ReplayRows rows(
         command, out, names, cluster.gpu_types,
-        warnings_of_sizes(kinds, make_world(jobs), "work counts in steps, speeds in steps a second"));
+        warnings_of_sizes(kinds, make_world(jobs, false), "work counts in steps, speeds in steps a second"));
     for (const auto& policy : chosen(policies, command.policies, "policy", command.world)) {
-        auto world = make_world(jobs);
+        auto world = make_world(jobs, policy.pairs);
         rows.add(replay_in(
             world, policy.planner(world, {command.interval_seconds, reset_seconds}), std::string(policy.name),
             cluster, world,
@@ -147,8 +163,14 @@ std::string shockwave_policy_names() { return names_of(shockwave_policies); }
 int run_gavel_replay(const ReplayCommand& command, std::ostream& out) {
     require_files(command);
     const goodput::Cluster cluster = plain_cluster(command, "v100:4x1,p100:4x1,k80:4x1");
+    std::vector<goodput::GavelPair> measured;
     return run(command, out, cluster, read_gavel_jobs(command.workload, command.profiles, cluster),
-               gavel_policies, 1920, [&](const auto& jobs) { return goodput::GavelWorld(cluster, jobs); });
+               gavel_policies, 1920, [&](const auto& jobs, bool pairs) {
+                   if (pairs && measured.empty())
+                       measured = read_gavel_pairs(command.profiles, cluster, jobs);
+                   return goodput::GavelWorld(cluster, jobs,
+                                              std::span(measured).first(pairs ? measured.size() : 0));
+               });
 }
 
 int run_shockwave_replay(const ReplayCommand& command, std::ostream& out) {
@@ -157,7 +179,7 @@ int run_shockwave_replay(const ReplayCommand& command, std::ostream& out) {
     const goodput::peers::ShockwaveModels models =
         read_shockwave_models(command.profiles, command.table.empty() ? "tacc" : command.table);
     return run(command, out, cluster, read_shockwave_jobs(command.workload), shockwave_policies, 1000,
-               [&](const auto& jobs) {
+               [&](const auto& jobs, bool) {
                    return goodput::peers::ShockwaveWorld(cluster, models, jobs, command.interval_seconds);
                });
 }

@@ -47,6 +47,7 @@ public:
         if (const Field worth = line["hour_worth"]; worth.given())
             round_.hour_worth = worth.number_at_least(1e-9);
         line["jobs"].for_each([&](const Field& job) { read_job_or_set_it_aside(job); });
+        line["jobs"].for_each([&](const Field& job) { read_partners_or_leave_them_out(job); });
         if (const Field cancelled = line["cancelled"]; cancelled.given())
             cancelled.for_each([&](const Field& name) { round_.cancelled.push_back(name.text()); });
         const std::vector<char> kept = goodput::kept_nodes(cluster(), round_.snapshot.jobs);
@@ -245,7 +246,9 @@ private:
                      "preemptible",
                      "restarting",
                      "placement",
-                     "samples"});
+                     "samples",
+                     "shares_with",
+                     "with"});
         if (jobs_.contains(job.name)) about["name"].refuse("given only once");
 
         job.submitted_seconds = about["submitted_s"].number();
@@ -304,6 +307,69 @@ private:
         jobs_.insert(job.name);
         round_.news.push_back(std::move(news));
         round_.snapshot.jobs.push_back(std::move(job));
+    }
+
+    /// With whom a job may share GPUs, or does so; whoever makes no sense there is left out.
+    void read_partners_or_leave_them_out(const Field& field) {
+        const std::string name = name_of(field);
+        if (name.empty() || (!field["shares_with"].given() && !field["with"].given())) return;
+        const std::string subject = "job '" + name + "'";
+        const Field about = field.about(subject);
+        const auto read = [&](const auto& one) {
+            if (const std::string why = warning_of(field, subject, one); !why.empty())
+                round_.warnings.push_back(why + "; they are no pair");
+        };
+        if (const Field partners = about["shares_with"]; partners.is_array())
+            partners.for_each([&](const Field& partner) { read([&] { read_partner(partner, name); }); });
+        else if (partners.given())
+            read([&] { partners.refuse("an array"); });
+        if (const Field with = about["with"]; with.given())
+            read([&] {
+                if (const auto pair = pair_of(name, with)) pair->first.together = true;
+            });
+    }
+    void read_partner(const Field& partner, const std::string& name) {
+        partner.knows({"job", "gpus", "rate", "part"});
+        const auto pair = pair_of(name, partner["job"]);
+        if (!pair) return;
+        auto& [of, mine] = *pair;
+        if (const Field gpus = partner["gpus"]; gpus.given()) of.gpus = gpus.count(1, most_gpus);
+        const auto read = [&, &mine = mine](const Field& field,
+                                            std::map<std::size_t, std::array<double, 2>>& by_type) {
+            if (!field.given()) return;
+            for (const auto& [type, both] : field.fields()) {
+                both.require_size(2, "a pair [its own, the other's]");
+                std::array<double, 2> numbers{};
+                numbers[mine] = both[std::size_t{0}].number_at_least(0);
+                numbers[1 - mine] = both[1].number_at_least(0);
+                by_type.emplace(type_of(type, both), numbers);
+            }
+        };
+        read(partner["rate"], of.rates);
+        read(partner["part"], of.parts);
+    }
+    /// The pair of a job with the one that a field names, and which of the two it is; none, and a warning,
+    /// where there is no such job.
+    std::optional<std::pair<RoundPair&, std::size_t>> pair_of(const std::string& name, const Field& other) {
+        const std::string partner = other.text();
+        const std::vector<goodput::Job>& jobs = round_.snapshot.jobs;
+        const auto index_of = [&](const std::string& of) {
+            const auto at = std::ranges::find(jobs, of, &goodput::Job::name);
+            return static_cast<std::size_t>(at - jobs.begin());
+        };
+        const std::size_t mine = index_of(name), its = index_of(partner);
+        if (its == jobs.size()) {
+            std::vector<std::string> names;
+            for (const goodput::Job& job : jobs) names.push_back(job.name);
+            other.warn(partner, "job '" + name + "' cannot share GPUs with job '" + partner +
+                                    "', which is not in this line" + did_you_mean(partner, names));
+            return std::nullopt;
+        }
+        if (mine == its) other.refuse("another job");
+        for (RoundPair& known : round_.pairs)
+            for (std::size_t i = 0; i < 2; ++i)
+                if (known.jobs[i] == mine && known.jobs[1 - i] == its) return {{known, i}};
+        return {{round_.pairs.emplace_back(RoundPair{.jobs = {mine, its}}), 0}};
     }
 
     static void read_amount(const Field& field, double& amount) {

@@ -3,6 +3,9 @@
 
 // A line of `goodput plan`, read and checked.
 
+#include <array>
+#include <cstddef>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -17,6 +20,15 @@
 
 namespace cli {
 
+/// Two jobs that may share GPUs, as a line says it.
+struct RoundPair {
+    std::array<std::size_t, 2> jobs{};                     ///< indices into the snapshot's jobs
+    bool together = false;                                 ///< they do so now
+    std::optional<int> gpus{};                             ///< with which the rates were measured
+    std::map<std::size_t, std::array<double, 2>> rates{};  ///< by GPU type: examples/s of both together
+    std::map<std::size_t, std::array<double, 2>> parts{};  ///< by GPU type: of their rates alone
+};
+
 struct Round {
     goodput::Snapshot snapshot{};              ///< without models
     std::vector<goodput::JobNews> news{};      ///< by job
@@ -29,6 +41,7 @@ struct Round {
     std::optional<double> budget_h{};          ///< dollars an hour of everybody together
     std::optional<double> spot_gpus{};         ///< most GPUs on spot nodes of everybody together
     std::vector<goodput::RentOffer> offers{};  ///< nodes that may be rented
+    std::vector<RoundPair> pairs{};            ///< each two jobs once
     double hour_worth = 10;                    ///< dollars, of an hour in which a job is not complete
 };
 

@@ -28,6 +28,7 @@ struct TimeSharedPolicy {
     std::string_view name{};
     AnyPlanner (*planner)(const World& world, goodput::peers::TimeSharedRules rules) = nullptr;
     bool only_named = false;  ///< not among those that run where none is named
+    bool pairs = false;       ///< it has to know how fast jobs are that share GPUs
 };
 
 /// In published rounds, by shares of time.
@@ -41,6 +42,17 @@ AnyPlanner in_rounds(const World& world, goodput::peers::SharePolicy shares,
 template <class World, auto Make>
 constexpr TimeSharedPolicy<World> program_of(std::string_view name) {
     return {name, [](auto& world, auto rules) { return in_rounds<World>(world, {.shares = Make()}, rules); }};
+}
+
+/// The same for jobs that may share their GPUs with one other. Gaps are what nobody has a share of.
+template <class World, auto Make, bool FillsGaps = true>
+constexpr TimeSharedPolicy<World> packed_program_of(std::string_view name) {
+    return {name,
+            [](auto& world, auto rules) {
+                return in_rounds<World>(world, {.shares = Make(), .fills_gaps = FillsGaps, .pairs = true},
+                                        rules);
+            },
+            true, true};
 }
 
 /// Under a policy of the library, with the world's predictor.

@@ -39,11 +39,11 @@ inline Shares water_filling_shares(const ShareQuestion& question) {
     return shares_of(fill_water(problem_of(question), {}, published_accuracy));
 }
 
-/// Finish-time fairness. Published, and kept: what a job has done counts as the time that it would have taken
-/// with the isolated share of the time when it was asked about last.
-class FairFinishShares {
+/// What finish-time fairness is asked. Published, and kept: what a job has done counts as the time that it
+/// would have taken with the isolated share of the time when it was asked about last.
+class FairFinishProblems {
 public:
-    Shares operator()(const ShareQuestion& question) {
+    ShareProblem operator()(const ShareQuestion& question) {
         ShareProblem problem = problem_of(question);
         for (std::size_t j = 0; j < question.jobs.size(); ++j) {
             const auto [found, is_new] = past_.try_emplace(question.jobs[j].job);
@@ -54,7 +54,7 @@ public:
             past.rate = isolated_rate(problem, j);
             problem.jobs[j].isolated_seconds = std::max(past.isolated_seconds, 0.0);
         }
-        return shares_of(share_time(problem, FinishTimeFairness(), published_accuracy));
+        return problem;
     }
 
 private:
@@ -62,6 +62,16 @@ private:
         double isolated_seconds = 0, steps_left = 0, rate = 0;
     };
     std::map<std::size_t, Past> past_;  // by job
+};
+/// Finish-time fairness.
+class FairFinishShares {
+public:
+    Shares operator()(const ShareQuestion& question) {
+        return shares_of(share_time(problems_(question), FinishTimeFairness(), published_accuracy));
+    }
+
+private:
+    FairFinishProblems problems_;
 };
 
 /// AlloX' order as a share: all of the time for those who come first on their GPU, who then keep it.

@@ -1,7 +1,8 @@
 #ifndef GOODPUT_EXAMPLES_CLI_PEERS_PYTHON_RANDOM_HPP
 #define GOODPUT_EXAMPLES_CLI_PEERS_PYTHON_RANDOM_HPP
 
-// Lists shuffled as Python's random.Random(seed).shuffle() does, for peers whose results depend on it.
+// Lists shuffled as Python's random.Random(seed).shuffle() does, and pairs drawn as sample(list, 2) does, for
+// peers whose results depend on it.
 
 #include <cstddef>
 #include <cstdint>
@@ -27,6 +28,23 @@ public:
         using std::swap;
         for (std::size_t i = elements.size(); i-- > 1;)
             swap(elements[i], elements[below(static_cast<std::uint32_t>(i + 1))]);
+    }
+
+    /// Two different indices below `count`, which is at least 2.
+    std::pair<std::size_t, std::size_t> two_of(std::size_t count) {
+        constexpr std::size_t few = 21;  // of so many those that are left are kept as a list
+        const auto n = static_cast<std::uint32_t>(count);
+        const std::size_t first = below(n);
+        std::size_t second = 0;
+        if (count <= few) {
+            second = below(n - 1);
+            if (second == first) second = count - 1;
+        } else {
+            do {
+                second = below(n);
+            } while (second == first);
+        }
+        return {first, second};
     }
 
 private:

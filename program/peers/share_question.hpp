@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "goodput/share/pairs.hpp"
 #include "goodput/share/problem.hpp"
 
 namespace goodput::peers {
@@ -24,14 +25,16 @@ struct ShareJob {
     double age_seconds = 0;       ///< since its submission
 };
 
-/// All jobs of the moment, by their number, and the GPUs that there are.
+/// All jobs of the moment, by their number, the pairs of them that may share GPUs, where the policy asks for
+/// them, and the GPUs that there are.
 struct ShareQuestion {
     std::vector<std::string> gpu_types{};  ///< names, in alphabetical order
     std::vector<int> gpus{};               ///< by GPU type
     std::vector<ShareJob> jobs{};
+    std::vector<SharePair> pairs{};  ///< of `jobs`, the later one second; only those that run somewhere
 };
 
-/// By job of the question and GPU type: a part of the time, from 0 to 1.
+/// By job of the question and GPU type: a part of the time, from 0 to 1, alone. Then the same of its pairs.
 using Shares = std::vector<std::vector<double>>;
 
 /// The same question for the library.
@@ -50,6 +53,11 @@ inline Shares shares_of(const ShareResult& result) {
     Shares shares;
     for (std::size_t j = 0; j < result.rates.size(); ++j)
         shares.emplace_back(result.of(j).begin(), result.of(j).end());
+    for (auto of = result.pair_shares.begin(); of != result.pair_shares.end();) {
+        const auto next = of + static_cast<std::ptrdiff_t>(result.types);
+        shares.emplace_back(of, next);
+        of = next;
+    }
     return shares;
 }
 
@@ -59,6 +67,7 @@ struct SharePolicy {
     std::function<Shares(const ShareQuestion&)> shares{};
     bool shuffles_types = false;  ///< types give their GPUs in a random order, not the fastest first
     bool fills_gaps = true;       ///< jobs without a part of a type get what nobody else wants of it
+    bool pairs = false;           ///< the question has pairs
     bool stops = false;           ///< nobody gets GPUs who comes after a job that there are too few for
 };
 

@@ -863,4 +863,110 @@ TEST_CASE("a plan keeps to its deadline") {
     CHECK(cut["bound"].get<double>() >= full["objective"].get<double>());
 }
 
+namespace {
+
+/// Two jobs of one GPU whose speed is known, and a node with one.
+Json two_that_share() {
+    Json jobs = Json::array();
+    for (const char* name : {"images", "ranking"}) {
+        Json each = job(name);
+        each["gpus"] = {1, 1};
+        each["adapt"] = "none";
+        each["batch"] = {
+            {"initial", 128}, {"target", 128}, {"local", {{"aws", {32, 1024}}}}, {"rate", {{"aws", 400}}}};
+        jobs.push_back(std::move(each));
+    }
+    return round_of(100, Json::array({node("aws", 0, 1)}), jobs);
+}
+
+}  // namespace
+
+TEST_CASE("plan: two jobs have the same GPU, each at its speed beside the other") {
+    for (const char* policy : {"sia", "goodput", "goodput-declared", "optimus"}) {
+        CAPTURE(std::string(policy));
+        Program program = plan({"--policy", policy});
+        Json line = two_that_share();
+        const Json alone = ask(program, line);
+        double speed = 0;
+        for (const Json& each : alone["plan"]) {
+            CHECK(!each.contains("with"));
+            if (!each["nodes"].empty()) speed = each["goodput"];
+        }
+        REQUIRE(speed > 0);
+        line["jobs"][1]["shares_with"] = {{{"job", "images"}, {"part", {{"aws", {0.95, 0.9}}}}}};
+        const Json together = ask(program, line);
+        CHECK(together["plan"][0]["with"] == "ranking");
+        CHECK(together["plan"][1]["with"] == "images");
+        CHECK(together["plan"][0]["nodes"] == together["plan"][1]["nodes"]);
+        CHECK(together["plan"][0]["part"] == 0.9);
+        CHECK(together["plan"][1]["part"] == 0.95);
+        CHECK(together["plan"][0]["goodput"].get<double>() == doctest::Approx(0.9 * speed));
+        CHECK(together["plan"][1]["goodput"].get<double>() == doctest::Approx(0.95 * speed));
+        CHECK(together["plan"][0]["starts"] == "start");
+        // The same in examples/s, said by both, of which the first counts.
+        line["jobs"][1]["shares_with"][0] = {{"job", "images"},
+                                             {"rate", {{"aws", {0.95 * speed, 0.9 * speed}}}}};
+        line["jobs"][0]["shares_with"] = {
+            {{"job", "ranking"}, {"rate", {{"aws", {0.9 * speed, 0.95 * speed}}}}}};
+        const Json by_rate = ask(program, line);
+        CHECK(by_rate["plan"][0]["part"].get<double>() == doctest::Approx(0.9));
+        CHECK(by_rate["plan"][1]["part"].get<double>() == doctest::Approx(0.95));
+        // Where they run together they stay.
+        for (Json& each : line["jobs"]) each["placement"] = placement({{"aws-0", 1}});
+        line["jobs"][0]["with"] = "ranking";
+        line["time_s"] = 160;
+        const Json later = ask(program, line);
+        for (const Json& each : later["plan"]) {
+            CHECK(each["starts"] == "stays");
+            CHECK(each.contains("with"));
+        }
+        CHECK(!later.contains("warnings"));
+    }
+}
+
+TEST_CASE("plan: what is said of partners that there are not, or that makes no sense, is named") {
+    Json line = two_that_share();
+    line["jobs"][0]["shares_with"] = {{{"job", "rankin"}, {"part", {{"aws", {0.75, 0.7}}}}}};
+    Program program = plan();
+    const Json answer = ask(program, line);
+    CHECK(answer["warnings"].dump().find(
+              "job 'images' cannot share GPUs with job 'rankin', which is not in this "
+              "line (did you mean") != std::string::npos);
+    CHECK(!answer["plan"][0].contains("with"));
+    Program strict = plan({"--strict"});
+    CHECK(strict.ask(line.dump()).find("rankin") != std::string::npos);
+    line["jobs"][0]["shares_with"][0]["job"] = "images";
+    CHECK(ask(program, line)["warnings"].dump().find("another job; they are no pair") != std::string::npos);
+    line["jobs"][0]["shares_with"][0]["job"] = "ranking";
+    line["jobs"][0]["shares_with"][0]["part"]["aws"] = {0.5};
+    CHECK(ask(program, line)["warnings"].dump().find("a pair [its own, the other's]; they are no pair") !=
+          std::string::npos);
+    // Together, but not on the same GPUs.
+    line["jobs"][0]["shares_with"][0]["part"]["aws"] = {0.7, 0.7};
+    line["jobs"][0]["with"] = "ranking";
+    line["jobs"][0]["placement"] = placement({{"aws-0", 1}});
+    CHECK(ask(program, line)["warnings"].dump().find("together is true, but must be false") !=
+          std::string::npos);
+}
+
+TEST_CASE("plan: rates beside another job say nothing where the speed alone is not known") {
+    Json line = two_that_share();
+    for (Json& each : line["jobs"]) each["batch"].erase("rate");
+    line["jobs"][0]["shares_with"] = {{{"job", "ranking"}, {"rate", {{"aws", {300, 300}}}}}};
+    Program program = plan({"--explain"});
+    const Json answer = ask(program, line);
+    CHECK(answer["warnings"].dump().find("its speed alone on aws is not known") != std::string::npos);
+    for (const Json& each : answer["plan"]) CHECK(!each.contains("with"));
+}
+
+TEST_CASE("plan: an explanation says who shares with whom") {
+    Json line = two_that_share();
+    line["jobs"][0]["shares_with"] = {{{"job", "ranking"}, {"part", {{"aws", {0.7, 0.75}}}}}};
+    Program program = plan({"--explain", "--policy", "goodput"});
+    const Json answer = ask(program, line);
+    CHECK(answer["plan"][0]["why"].get<std::string>().find(
+              "shares 1 aws on 1 node with 'ranking': 0.7 of its speed alone, 1.45 together") !=
+          std::string::npos);
+}
+
 }  // namespace cli_plan

@@ -11,11 +11,18 @@
 //   fifth such round in a row ends it. (The simulator drops it then; here it counts as complete.)
 //
 // It does not matter over how many nodes the GPUs are spread.
+//
+// Two jobs of equal numbers of GPUs may have the same ones, where it is measured how fast each of them is
+// then. Their round ends when both have done their last step, which is when a job that has done its work
+// counts as complete; the other does not become faster before the next round. A round in which one of them
+// can do nothing is lost for both, and not counted among the five.
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -44,17 +51,28 @@ struct GavelJob {
     std::vector<double> rates{};
 };
 
+/// How fast jobs of two programs are while each of them has the same GPUs.
+struct GavelPair {
+    std::array<std::string, 2> programs{};  ///< may be the same: then the mean of both rates counts
+    int gpus = 1;                           ///< of each job
+    /// By GPU type of the cluster: steps a second of the first's job and of the second's. They run together
+    /// where both are above 0.
+    std::vector<std::array<double, 2>> rates{};
+};
+
 /// The jobs of a trace, for one replay.
 class GavelWorld {
 public:
-    /// Jobs in the order of their submission. Refuses numbers that are out of range (std::invalid_argument
-    /// with job, field and value); replay() looks at times and names.
-    GavelWorld(const Cluster& cluster, std::vector<GavelJob> jobs)
+    /// Jobs in the order of their submission, and what is measured of pairs of programs: where nothing is,
+    /// jobs do not run together. Refuses numbers that are out of range (std::invalid_argument with job, field
+    /// and value); replay() looks at times and names.
+    GavelWorld(const Cluster& cluster, std::vector<GavelJob> jobs, std::span<const GavelPair> pairs = {})
         : gpus_(cluster.gpu_types.size()),
           truth_(std::move(jobs)),
           done_(truth_.size()),
           empty_rounds_(truth_.size()),
-          last_run_(truth_.size()) {
+          last_run_(truth_.size()),
+          partner_(truth_.size()) {
         validate(cluster);
         for (const Node& node : cluster.nodes) gpus_[node.gpu_type] += node.gpus;
         for (std::size_t j = 0; j < truth_.size(); ++j) {
@@ -74,6 +92,7 @@ public:
             jobs_.push_back(std::move(known));
         }
         names_ = JobNames(jobs_);
+        note_pairs(pairs);
     }
 
     // What a world answers (world.hpp).
@@ -88,20 +107,25 @@ public:
     /// Lets a job train: whole steps.
     std::optional<double> train(std::size_t job, const Configuration& held, double begin, double seconds) {
         const StepRound round = round_of(job, held, begin, seconds);
+        const bool paired = partner_[job].has_value();
         RoundRun& run = last_run_[job];
-        run = {.end_seconds = round.end_seconds,
+        run = {.begin_seconds = begin,
+               .end_seconds = round.end_seconds,
                .ran_seconds = round.end_seconds - starts_.start_of(begin, seconds),
                .steps = round.steps,
                .rate = rate_with(job, held)};
         run.empty = std::floor(round.steps / truth_[job].gpus) <= 0 || run.ran_seconds <= 0;
         if (run.empty) {
             run.steps = 0;
+            if (paired) return std::nullopt;
             return ++empty_rounds_[job] >= most_empty_rounds ? std::optional(run.end_seconds) : std::nullopt;
         }
-        empty_rounds_[job] = 0;
+        if (!paired) empty_rounds_[job] = 0;
         done_[job] += round.steps;
         return done_[job] >= truth_[job].steps ? std::optional(run.end_seconds) : std::nullopt;
     }
+    /// With whom it has its GPUs from now on.
+    void train_beside(std::size_t job, std::optional<std::size_t> partner) { partner_[job] = partner; }
     /// The part of its steps that is done.
     [[nodiscard]] double done(std::size_t job) const { return done_[job] / truth_[job].steps; }
     /// Its steps, those done and those left.
@@ -148,9 +172,17 @@ public:
     [[nodiscard]] double rate(std::size_t job, std::size_t gpu_type) const {
         return truth_[job].rates[gpu_type];
     }
-    /// Steps a second with what it holds: with GPUs of several types those of the slowest, since its workers
-    /// go in step; with GPUs for several copies of itself (HadarE) the sum of all.
+    /// Steps a second of the job while it has GPUs of that type together with the partner; 0: nothing is
+    /// measured, or one of them cannot run then.
+    [[nodiscard]] double pair_rate(std::size_t job, std::size_t partner, std::size_t gpu_type) const {
+        if (pair_rates_.empty()) return 0;
+        return pair_rates_[(kind_[job] * kinds_ + kind_[partner]) * gpus_.size() + gpu_type];
+    }
+    /// Steps a second with what it holds, beside its partner if it has one: with GPUs of several types those
+    /// of the slowest, since its workers go in step; with GPUs for several copies of itself (HadarE) the sum
+    /// of all.
     [[nodiscard]] double rate_with(std::size_t job, const Configuration& held) const {
+        if (partner_[job]) return pair_rate(job, *partner_[job], held.first().gpu_type);
         const int own = truth_[job].gpus;
         const bool copies = held.gpus() > own;
         double sum = 0, slowest = std::numeric_limits<double>::infinity();
@@ -173,7 +205,48 @@ private:
                                      double seconds) const {
         const double rate_held = rate_with(job, held);
         if (!(rate_held > 0)) return {0, begin};
-        return step_round(begin, seconds, rate_held, steps_left(job));
+        StepRound round = step_round(begin, seconds, rate_held, steps_left(job));
+        if (!partner_[job]) return round;
+        // What the partner had left when the round began: it may have trained already.
+        const std::size_t partner = *partner_[job];
+        const RoundRun& last = last_run_[partner];
+        const double left = steps_left(partner) + (last.begin_seconds == begin ? last.steps : 0);
+        if (left <= 0) return round;
+        const double rate_partner = pair_rate(partner, job, held.first().gpu_type);
+        const StepRound other = step_round(begin, seconds, rate_partner, left);
+        round.end_seconds = std::max(round.end_seconds, other.end_seconds);
+        if (std::floor(other.steps / truth_[partner].gpus) <= 0) round.steps = 0;
+        return round;
+    }
+
+    /// Numbers the kinds of jobs (programs with numbers of GPUs), and notes the rates of pairs of them.
+    void note_pairs(std::span<const GavelPair> pairs) {
+        std::map<std::pair<std::string, int>, std::size_t> kinds;
+        if (pairs.empty()) return;
+        for (const GavelJob& job : truth_)
+            kind_.push_back(kinds.try_emplace({job.program, job.gpus}, kinds.size()).first->second);
+        kinds_ = kinds.size();
+        pair_rates_.resize(kinds_ * kinds_ * gpus_.size());
+        for (const GavelPair& pair : pairs) {
+            const auto subject = [&] {
+                return "pair of '" + pair.programs[0] + "' and '" + pair.programs[1] + "'";
+            };
+            require_between(subject, "number of rates", static_cast<long long>(pair.rates.size()),
+                            static_cast<long long>(gpus_.size()), static_cast<long long>(gpus_.size()));
+            const auto first = kinds.find({pair.programs[0], pair.gpus});
+            const auto second = kinds.find({pair.programs[1], pair.gpus});
+            for (std::size_t t = 0; t < gpus_.size(); ++t) {
+                for (const double rate : pair.rates[t]) require_at_least(subject, "steps a second", rate, 0);
+                if (first == kinds.end() || second == kinds.end()) continue;
+                if (!(pair.rates[t][0] > 0 && pair.rates[t][1] > 0)) continue;
+                const auto rate_of = [&](std::size_t mine, std::size_t other) -> double& {
+                    return pair_rates_[(mine * kinds_ + other) * gpus_.size() + t];
+                };
+                rate_of(first->second, second->second) = pair.rates[t][0];
+                rate_of(second->second, first->second) =
+                    first == second ? (pair.rates[t][0] + pair.rates[t][1]) / 2 : pair.rates[t][1];
+            }
+        }
     }
 
     std::vector<int> gpus_;  // by GPU type
@@ -181,6 +254,10 @@ private:
     std::vector<double> done_;       // steps
     std::vector<int> empty_rounds_;  // in a row, up to now
     std::vector<RoundRun> last_run_;
+    std::vector<std::optional<std::size_t>> partner_;
+    std::size_t kinds_ = 0;
+    std::vector<std::size_t> kind_;   // by job, where pairs are known
+    std::vector<double> pair_rates_;  // by kind, kind of the partner and GPU type; empty: no pairs are known
     RoundStarts starts_;
     std::vector<Job> jobs_;
     JobNames names_;

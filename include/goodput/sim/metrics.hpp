@@ -153,7 +153,7 @@ inline ReplayMetrics metrics_of(const ReplayResult& result) {
     for (const HeldPeriod& period : result.held_periods) {
         const double seconds = period.end_seconds - period.begin_seconds;
         waited -= seconds;
-        held += seconds * period.configuration.gpus();
+        held += seconds * period.counted_gpus();
     }
     if (allotted > 0) metrics.availability = 1 - lost / allotted;
     const auto count = static_cast<double>(metrics.jobs);

@@ -196,6 +196,8 @@ private:
         standing_rounds_ = now_ > begin ? 0 : standing_rounds_ + 1;
         happenings_ = timeline_.until(now_);
         for (const std::size_t job : active_) train(job, begin);
+        if constexpr (PairingWorld<W>)
+            for (const std::size_t job : active_) note_partner_left(job);
         round_seconds_ = options_.interval_seconds;
         std::erase_if(active_, [&](std::size_t job) { return jobs_[job].complete(); });
     }
@@ -240,6 +242,12 @@ private:
         // A world may round a completion to a time after the round; the GPUs do not stay.
         note_held(index, {}, std::min(*job.completed_seconds(), now_));
         job.release();
+    }
+    /// Whose partner is complete has its GPUs alone for the rest of the round.
+    void note_partner_left(std::size_t index) {
+        const std::optional<std::size_t> partner = jobs_[index].partner();
+        if (!partner || !jobs_[*partner].complete()) return;
+        note_held(index, jobs_[index].held(), std::min(*jobs_[*partner].completed_seconds(), now_));
     }
 
     /// What happened to nodes in the round takes effect.
@@ -310,13 +318,16 @@ private:
 
     decltype(auto) decide() {
         decltype(auto) plan = scheduler_.plan(snapshot_);
-        check_plan(plan, snapshot_, used_);
+        check_plan(plan, snapshot_, PairingWorld<W>, used_);
         sizes_.note(snapshot_, plan);
         for (std::size_t j = 0; j < active_.size(); ++j) {
             const Decision& decision = plan.decisions[j];
             jobs_[active_[j]].hold(decision.option.configuration, decision.placement, options_.moves_restart);
+            std::optional<std::size_t> partner;
+            if (decision.shares_with) partner = active_[*decision.shares_with];
+            jobs_[active_[j]].train_beside(partner);
             if (!decision.placement.empty()) jobs_[active_[j]].save_like(decision.option.checkpointing);
-            note_held(active_[j], decision.option.configuration, now_);
+            note_held(active_[j], decision.option.configuration, now_, partner);
         }
         result_.faults += plan.faults.size();
         if (result_.first_fault.empty() && !plan.faults.empty())
@@ -334,15 +345,16 @@ private:
                !std::isinf(timeline_.next_seconds());
     }
 
-    /// The job holds that from `time` on.
-    void note_held(std::size_t job, const Configuration& configuration, double time) {
+    /// The job holds that from `time` on, together with the partner.
+    void note_held(std::size_t job, const Configuration& configuration, double time,
+                   std::optional<std::size_t> partner = {}) {
         HeldPeriod& open = holds_since_[job];
-        if (open.configuration == configuration) return;
+        if (open.configuration == configuration && open.beside == partner) return;
         if (!open.configuration.empty()) {
             open.end_seconds = time;
             result_.held_periods.push_back(open);
         }
-        open = {job, configuration, time, time};
+        open = {job, configuration, time, time, partner};
     }
 
     W& world_;

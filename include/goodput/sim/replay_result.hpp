@@ -12,12 +12,17 @@
 
 namespace goodput {
 
-/// GPUs that a job holds without change from `begin` to `end`.
+/// GPUs that a job holds without change, with the same partner or alone, from `begin` to `end`.
 struct HeldPeriod {
     std::size_t job = 0;            ///< index into the submissions
     Configuration configuration{};  ///< what it holds
     double begin_seconds = 0;       ///< from the start of the trace
     double end_seconds = 0;         ///< after begin_seconds
+    /// The job that has the same GPUs at the same time; mostly none.
+    std::optional<std::size_t> beside{};
+
+    /// How many GPUs count as this job's, so that each GPU counts once: half of those that two jobs have.
+    [[nodiscard]] double counted_gpus() const { return configuration.gpus() * (beside ? 0.5 : 1); }
 };
 
 /// How one job fared.
@@ -25,7 +30,8 @@ struct JobOutcome {
     double submitted_seconds = 0;               ///< as in the trace
     std::optional<double> completed_seconds{};  ///< none: it was not complete when the replay ended
     int restarts = 0;                           ///< after failures, too
-    double gpu_seconds = 0;                     ///< allotted, restarts and idle rests of rounds included
+    double gpu_seconds = 0;       ///< allotted, restarts and idle rests of rounds included; of GPUs that two
+                                  ///< jobs have at the same time each has half
     int migrations = 0;           ///< restarts of a running job by a decision, on a node that it was not on
     int failures = 0;             ///< times that it went back to its last checkpoint
     double done = 0;              ///< part of its work done at the end, from 0 to 1

@@ -35,6 +35,9 @@
 //   fail(job)                           it falls back to its last saved state. Without: failures lose no work
 //   save_like(job, chosen)              how the last decision would have the job save its state
 //                                       (Checkpointing), called after every decision that gives it GPUs
+//   train_beside(job, partner)          with which job, by index, it has its GPUs from now on, or that it has
+//                                       them alone: std::optional<std::size_t>. Called after every decision.
+//                                       Without: plans in which jobs share GPUs are refused
 //   lost_gpu_seconds(job) const         GPU-seconds so far of its checkpoints and of work done again after
 //                                       failures; starts are counted by the engine. Without: none
 //   isolated_seconds(job, sharers) const   how long it would have taken alone with its share of a cluster
@@ -115,6 +118,11 @@ concept FailingWorld = World<W> && requires(W& world, std::size_t job) {
 template <class W>
 concept CheckpointingWorld = World<W> && requires(W& world, std::size_t job, const Checkpointing& chosen) {
     world.save_like(job, chosen);
+};
+/// A world in which two jobs can train on the same GPUs.
+template <class W>
+concept PairingWorld = World<W> && requires(W& world, std::size_t job, std::optional<std::size_t> partner) {
+    world.train_beside(job, partner);
 };
 /// A world that says what checkpoints and failures have cost.
 template <class W>
@@ -216,6 +224,10 @@ consteval bool world_fits() {
         static_assert(
             CheckpointingWorld<W> || !requires { &W::save_like; },
             "CheckpointingWorld: this world's save_like is not: void save_like(job, const Checkpointing&)");
+        static_assert(
+            PairingWorld<W> || !requires { &W::train_beside; },
+            "PairingWorld: this world's train_beside is not: void train_beside(job, "
+            "std::optional<std::size_t> partner)");
         static_assert(
             LosingWorld<W> || !requires { &W::lost_gpu_seconds; },
             "LosingWorld: this world's lost_gpu_seconds is not: double lost_gpu_seconds(job) const");

@@ -85,12 +85,13 @@ struct StepRound {
 
 /// What came of the last round in which a job held GPUs.
 struct RoundRun {
-    double end_seconds = 0;  ///< when it had done its last step
-    double ran_seconds = 0;  ///< that count as run, see RoundStarts
-    double steps = 0;        ///< that count as done
-    double rate = 0;         ///< steps a second at which it did them
-    int batch = 0;           ///< examples a step, where the world knows of them
-    bool empty = false;      ///< it could not do anything
+    double begin_seconds = -1;  ///< of the round
+    double end_seconds = 0;     ///< when it had done its last step
+    double ran_seconds = 0;     ///< that count as run, see RoundStarts
+    double steps = 0;           ///< that count as done
+    double rate = 0;            ///< steps a second at which it did them
+    int batch = 0;              ///< examples a step, where the world knows of them
+    bool empty = false;         ///< it could not do anything
 };
 
 /// From when on the time of a round counts as run: from the end of the last round in which anybody ran. So a

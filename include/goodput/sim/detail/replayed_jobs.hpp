@@ -60,14 +60,37 @@ inline std::vector<std::size_t> order_of(std::span<const Job> jobs) {
     return order;
 }
 
-/// Refuses a plan that a scheduler of one's own may get wrong. `used` is a buffer.
-inline void check_plan(const Plan& plan, const Snapshot& snapshot, std::vector<int>& used) {
+/// Refuses two jobs on the same GPUs, but for those that name each other and have the same placement.
+inline void check_partner(const Plan& plan, const Snapshot& snapshot, std::size_t job) {
+    const Decision& decision = plan.decisions[job];
+    if (!decision.shares_with) return;
+    const std::size_t partner = *decision.shares_with;
+    const auto refuse = [&](const char* constraint) {
+        bad_input("scheduler, job '" + snapshot.jobs[job].name + "'", "shares_with", partner, constraint);
+    };
+    if (partner >= plan.decisions.size() || partner == job) refuse("the index of another job");
+    const Decision& other = plan.decisions[partner];
+    if (other.shares_with != job) refuse("the index of a job that shares with it");
+    if (decision.placement.empty() || decision.placement != other.placement ||
+        !decision.option.configuration.same_gpus(other.option.configuration))
+        refuse("the index of a job that has the same GPUs");
+}
+
+/// Refuses a plan that a scheduler of one's own may get wrong. `pairs`: two jobs may have the same GPUs.
+/// `used` is a buffer.
+inline void check_plan(const Plan& plan, const Snapshot& snapshot, bool pairs, std::vector<int>& used) {
     if (plan.decisions.size() != snapshot.jobs.size())
         bad_input("scheduler", "number of decisions", plan.decisions.size(),
                   "that of jobs, " + text_of(snapshot.jobs.size()));
     const std::vector<Node>& nodes = snapshot.cluster.nodes;
     used.assign(nodes.size(), 0);
-    for (const Decision& decision : plan.decisions)
+    for (std::size_t j = 0; j < plan.decisions.size(); ++j) {
+        const Decision& decision = plan.decisions[j];
+        if (decision.shares_with && !pairs)
+            bad_input("scheduler, job '" + snapshot.jobs[j].name + "'", "shares_with", *decision.shares_with,
+                      "none, since the world's jobs do not share GPUs");
+        check_partner(plan, snapshot, j);
+        if (decision.shares_with && *decision.shares_with < j) continue;  // the same GPUs
         for (const NodeShare& share : decision.placement) {
             if (share.node >= nodes.size())
                 bad_input("scheduler", "index of a node", share.node, "below " + text_of(nodes.size()));
@@ -75,6 +98,7 @@ inline void check_plan(const Plan& plan, const Snapshot& snapshot, std::vector<i
                 bad_input("scheduler", "GPUs given of node '" + nodes[share.node].name + "'",
                           used[share.node], "at most " + text_of(nodes[share.node].gpus));
         }
+    }
 }
 
 /// One job of a replay: what it holds, and what came of that. How it trains is its world's to say.
@@ -124,10 +148,11 @@ public:
     /// Trains for `seconds` from `begin` on. The GPUs count as used for all of it, whatever happens within.
     void advance(double begin, double seconds) {
         if (held_.empty()) return;
-        gpu_seconds_ += held_.gpus() * seconds;
+        const double gpus = held_.gpus() * (partner_ ? 0.5 : 1);
+        gpu_seconds_ += gpus * seconds;
         const double waiting = std::min(starting_seconds_, seconds);
         starting_seconds_ -= waiting;
-        starting_gpu_seconds_ += held_.gpus() * waiting;
+        starting_gpu_seconds_ += gpus * waiting;
         begin += waiting;
         seconds -= waiting;
         if (complete()) return;
@@ -147,6 +172,14 @@ public:
         held_ = configuration;
         placement_ = placement;
         if (starts) start();
+    }
+
+    /// The job, by the world's index, that has the same GPUs at the same time.
+    [[nodiscard]] std::optional<std::size_t> partner() const { return partner_; }
+    /// Takes over whom the plan gives it as a partner.
+    void train_beside(std::optional<std::size_t> partner) {
+        partner_ = partner;
+        if constexpr (PairingWorld<W>) world_->train_beside(index_, partner);
     }
 
     /// How the decision would have it save its state.
@@ -180,6 +213,7 @@ public:
         held_ = {};
         starting_seconds_ = 0;
         placement_.clear();
+        partner_.reset();
     }
 
 private:
@@ -212,6 +246,7 @@ private:
     std::size_t index_;
     Configuration held_;
     Placement placement_;
+    std::optional<std::size_t> partner_;
     std::optional<double> completed_;
     double starting_seconds_ = 0;  ///< until the start under way is over
     double gpu_seconds_ = 0;

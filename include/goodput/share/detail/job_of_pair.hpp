@@ -1,0 +1,64 @@
+#ifndef GOODPUT_SHARE_DETAIL_JOB_OF_PAIR_HPP
+#define GOODPUT_SHARE_DETAIL_JOB_OF_PAIR_HPP
+
+// Two jobs as one: what a Scheduler itself looks at of a pair, which is where it may run and what a move
+// costs. What it is worth, its partners say (paired_parts.hpp).
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+
+#include "goodput/core/job.hpp"
+#include "goodput/core/placement.hpp"
+#include "goodput/share/job_pair.hpp"
+
+namespace goodput::detail {
+
+/// The fewest GPUs that a job may be given.
+inline int fewest_gpus(const Job& job) {
+    return job.adaptivity == Adaptivity::none ? job.max_gpus : job.min_gpus;
+}
+
+/// A pair of jobs `a` and `b`, both planned, that holds this.
+inline Job job_of_pair(const JobPair& pair, const Job& a, const Job& b, const Placement& held) {
+    Job both{.name = a.name + " + " + b.name,
+             .submitted_seconds = std::min(a.submitted_seconds, b.submitted_seconds),
+             .restart_cost_seconds = a.restart_cost_seconds + b.restart_cost_seconds,
+             .max_gpus = std::min(a.max_gpus, b.max_gpus),
+             .adaptivity = Adaptivity::gpus,
+             .initial_batch = 1,
+             .target_batch = 1};
+    both.min_gpus = std::min(std::max(fewest_gpus(a), fewest_gpus(b)), both.max_gpus);
+    for (std::size_t t = 0; t < pair.parts.size(); ++t) {
+        const TypeLimits &of_a = a.types[t], &of_b = b.types[t];
+        TypeLimits& limits = both.types.emplace_back();
+        if (!pair.runs_on(t) || std::min(of_a.max_atomic_batch, of_b.max_atomic_batch) == 0) continue;
+        const auto replica = std::lcm<long long>(of_a.gpus_per_replica, of_b.gpus_per_replica);
+        if (replica > both.max_gpus) continue;
+        limits.max_atomic_batch = 1;
+        limits.gpus_per_replica = static_cast<int>(replica);
+        limits.max_nodes = std::min(of_a.max_nodes, of_b.max_nodes);
+    }
+    both.spot_allowed = a.spot_allowed && b.spot_allowed;
+    both.within = a.within.empty() ? b.within : a.within;
+    both.checkpoints.emplace_back();  // what interruptions cost, its partners' options say
+    both.preemptible = !pair.together || (!a.keeps_what_it_holds() && !b.keeps_what_it_holds());
+    both.placement = held;
+    return both;
+}
+
+/// Whether two jobs, both planned, may come together that are not.
+inline bool may_pair(const JobPair& pair, const Job& a, const Job& b) {
+    const auto is_plain = [](const Job& job) {
+        return !job.keeps_what_it_holds() && !job.tasks && !job.host;
+    };
+    const bool apart = !a.within.empty() && !b.within.empty() && a.within != b.within;
+    if (!is_plain(a) || !is_plain(b) || apart) return false;
+    if (std::max(fewest_gpus(a), fewest_gpus(b)) > std::min(a.max_gpus, b.max_gpus)) return false;
+    return std::ranges::any_of(job_of_pair(pair, a, b, {}).types,
+                               [](const TypeLimits& on) { return on.max_atomic_batch > 0; });
+}
+
+}  // namespace goodput::detail
+
+#endif

@@ -1,0 +1,117 @@
+#ifndef GOODPUT_SHARE_DETAIL_PAIR_CHOICE_HPP
+#define GOODPUT_SHARE_DETAIL_PAIR_CHOICE_HPP
+
+// Who runs with whom, at given prices: disjoint pairs of large gain, and what no choice of pairs can exceed.
+// A matching of largest weight; Boost.Graph 1.74 has one (maximum_weighted_matching), which answers wrongly
+// or never for some graphs (its issues 223 and 399), so here it is greedy with exchanges, and the bound is
+// that of the relaxation's dual: numbers y with y_j at least what j is worth alone and y_a + y_b at least
+// what the pair is worth, of a small sum.
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <vector>
+
+namespace goodput::detail {
+
+/// Two jobs and what they are worth together, less the price of what they take.
+struct WeighedPair {
+    std::array<std::size_t, 2> jobs{};
+    double worth = 0;
+};
+
+/// Disjoint pairs, and a bound on alone and together.
+struct PairChoice {
+    std::vector<std::size_t> pairs{};  ///< indices, ascending
+    double bound = 0;                  ///< no disjoint pairs and single jobs are worth more
+};
+
+/// Of jobs that are worth so much alone (at least 0), the pairs of positive gain to run instead, as far as
+/// may_choose(pair) holds; the bound is of all. Each two jobs come at most once among `pairs`. O(pairs log
+/// pairs) and some passes over the pairs.
+template <class MayChoose>
+[[nodiscard]] PairChoice choose_pairs(std::span<const double> alone, std::span<const WeighedPair> pairs,
+                                      MayChoose may_choose) {
+    constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+    constexpr int most_passes = 16;
+    const auto gain = [&](std::size_t p) {
+        return p == none ? 0 : pairs[p].worth - alone[pairs[p].jobs[0]] - alone[pairs[p].jobs[1]];
+    };
+    std::vector<std::size_t> order;
+    double largest = 0;
+    for (std::size_t p = 0; p < pairs.size(); ++p)
+        if (gain(p) > 0) order.push_back(p), largest = std::max(largest, gain(p));
+    std::ranges::stable_sort(order, std::greater(), gain);
+    const double little = 1e-9 * largest;
+    std::vector<std::vector<std::size_t>> pairs_of(alone.size());  // by job, the largest gain first
+    for (const std::size_t p : order)
+        for (const std::size_t job : pairs[p].jobs) pairs_of[job].push_back(p);
+    std::vector<std::size_t> with(alone.size(), none);  // by job: its pair
+    const auto other = [&](std::size_t p, std::size_t job) {
+        return pairs[p].jobs[pairs[p].jobs[0] == job ? 1 : 0];
+    };
+    const auto put = [&](std::size_t p, std::size_t now) {
+        if (p == none) return;
+        for (const std::size_t job : pairs[p].jobs) with[job] = now;
+    };
+    // The best pair of a job with one that is in none.
+    const auto best_free = [&](std::size_t job) {
+        for (const std::size_t p : pairs_of[job])
+            if (with[other(p, job)] == none && may_choose(p)) return p;
+        return none;
+    };
+    // A pair comes in for those that its jobs are in, whose other jobs may find others.
+    const auto bring_in = [&](std::size_t p) {
+        const auto [a, b] = pairs[p].jobs;
+        const std::array<std::size_t, 2> out{with[a], with[b]};
+        for (const std::size_t q : out) put(q, none);
+        put(p, p);
+        double more = gain(p) - gain(out[0]) - gain(out[1]);
+        std::array<std::size_t, 2> in{none, none};
+        for (std::size_t i = 0; i < 2; ++i)
+            if (const std::size_t job = out[i] == none ? none : other(out[i], pairs[p].jobs[i]);
+                job != none && with[job] == none) {
+                in[i] = best_free(job);
+                more += gain(in[i]);
+                put(in[i], in[i]);
+            }
+        if (more > little) return true;
+        for (const std::size_t q : in) put(q, none);
+        put(p, none);
+        for (const std::size_t q : out) put(q, q);
+        return false;
+    };
+    bool better = !order.empty();
+    for (int pass = 0; better && pass < most_passes; ++pass) {
+        better = false;
+        for (const std::size_t p : order)
+            if (with[pairs[p].jobs[0]] != p && gain(p) > little && may_choose(p)) better |= bring_in(p);
+    }
+    PairChoice choice;
+    for (const std::size_t p : order)
+        if (with[pairs[p].jobs[0]] == p) choice.pairs.push_back(p);
+    std::ranges::sort(choice.pairs);
+
+    std::vector<double> dual(alone.begin(), alone.end());
+    for (const std::size_t p : order) {
+        const auto [a, b] = pairs[p].jobs;
+        const double missing = pairs[p].worth - dual[a] - dual[b];
+        if (missing > 0) dual[a] += missing / 2, dual[b] += missing / 2;
+    }
+    for (int pass = 0; pass < 3; ++pass)
+        for (std::size_t j = 0; j < alone.size(); ++j) {
+            double least = alone[j];
+            for (const std::size_t p : pairs_of[j])
+                least = std::max(least, pairs[p].worth - dual[other(p, j)]);
+            dual[j] = least;
+        }
+    choice.bound = std::accumulate(dual.begin(), dual.end(), 0.0);
+    return choice;
+}
+
+}  // namespace goodput::detail
+
+#endif

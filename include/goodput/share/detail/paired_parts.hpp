@@ -1,0 +1,391 @@
+#ifndef GOODPUT_SHARE_DETAIL_PAIRED_PARTS_HPP
+#define GOODPUT_SHARE_DETAIL_PAIRED_PARTS_HPP
+
+// The parts of a scheduler for rounds in which a pair of jobs is one more job behind the jobs of the snapshot
+// (paired_scheduler.hpp). Of a job they ask the part inside; of a pair they ask it about both partners.
+
+#include <algorithm>
+#include <any>
+#include <array>
+#include <cstddef>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "goodput/policy/concepts.hpp"
+#include "goodput/schedule/concepts.hpp"
+#include "goodput/schedule/goodput_factor.hpp"
+#include "goodput/schedule/limits.hpp"
+#include "goodput/schedule/makers.hpp"
+#include "goodput/schedule/scheduler.hpp"
+#include "goodput/schedule/snapshot.hpp"
+#include "goodput/share/job_pair.hpp"
+
+namespace goodput::detail {
+
+/// In Job::user of a job that is a pair: its index among the pairs of the pass.
+struct PairedJob {
+    std::size_t index = 0;
+};
+
+/// The pair that a job is, by its index in the pass; none: it is a job.
+inline std::optional<std::size_t> pair_of(const Job& job) {
+    const PairedJob* pair = std::any_cast<PairedJob>(&job.user);
+    return pair ? std::optional(pair->index) : std::nullopt;
+}
+
+/// GPUs that both jobs of a pair are offered and that it may run on.
+struct OnBoth {
+    Configuration configuration{};
+    std::array<std::size_t, 2> alone{};   ///< of each job, the index of that option
+    std::array<std::size_t, 2> beside{};  ///< and of what it is beside the other, among all that are valued
+    std::array<double, 2> values{};       ///< to each, beside the other
+};
+
+/// What all parts know of the round that is planned.
+struct PairRound {
+    const Snapshot* given = nullptr;  ///< its jobs hold what they hold, pairs the same GPUs both
+    std::vector<JobPair> pairs{};     ///< all that may be given GPUs in this round
+    std::vector<char> in_pair{};      ///< by job: it is in any of them; empty where there are none
+
+    // Of a pass:
+    std::vector<std::size_t> planned{};  ///< the pairs that are jobs
+    bool together_only = false;          ///< jobs of these run in them or not at all
+    /// By planned pair: both jobs, as if they held what the pair holds.
+    std::vector<std::array<Job, 2>> partners{};
+    std::size_t first_place = 0;               ///< row of the allotment behind those of pools and limits
+    std::size_t places = 0;                    ///< so many rows say that jobs run once
+    std::vector<std::vector<OnBoth>> on_both;  ///< by pair
+
+    /// The pair of that index among the planned ones.
+    [[nodiscard]] const JobPair& pair(std::size_t index) const { return pairs[planned[index]]; }
+    /// What a pair has on these GPUs; none: it may not run there.
+    [[nodiscard]] const OnBoth* find(std::size_t pair, const Configuration& configuration) const {
+        const auto at = std::ranges::find(on_both[pair], configuration, &OnBoth::configuration);
+        return at == on_both[pair].end() ? nullptr : &*at;
+    }
+    /// Whether a row says that a job runs once: nothing that a policy knows of.
+    [[nodiscard]] bool is_place(std::size_t row) const {
+        return row >= first_place && row < first_place + places;
+    }
+};
+
+/// Among options, the index of that with these GPUs and nothing counted beside them; no_index: none.
+inline std::size_t find_option(std::span<const Option> options, const Configuration& configuration) {
+    const auto at = std::ranges::find(options, configuration, &Option::configuration);
+    return at == options.end() ? no_index : static_cast<std::size_t>(at - options.begin());
+}
+
+/// What running together is worth to the two: nothing where it is nothing to one of them.
+inline double worth_of(const OnBoth& on) {
+    return on.values[0] <= 0 || on.values[1] <= 0 ? 0 : on.values[0] + on.values[1];
+}
+
+/// A policy to which running together is one more option of each of two jobs: the same GPUs with the goodput
+/// that the job has there beside the other. The option of the pair is worth what these two are together, or
+/// nothing where one of them is worth nothing.
+template <class P>
+struct PairedPolicy {
+    static constexpr bool weights_count = false;            ///< they are in the values already
+    static constexpr bool rigid_jobs = runs_rigid_jobs<P>;  ///< as under P
+
+    P policy;
+    std::shared_ptr<PairRound> of{};
+
+    void validate() const {
+        if constexpr (requires { policy.validate(); }) policy.validate();
+    }
+    [[nodiscard]] int most_gpus(const Job& job, const JobModel& model,
+                                std::size_t gpu_type) const requires GrowthLimit<P> {
+        const auto pair = pair_of(job);
+        if (!pair) return static_cast<int>(policy.most_gpus(job, model, gpu_type));
+        int most = std::numeric_limits<int>::max();
+        for (const std::size_t j : of->pair(*pair).jobs)
+            most = std::min(most, static_cast<int>(policy.most_gpus(of->given->jobs[j],
+                                                                    model_of(*of->given, j), gpu_type)));
+        return most;
+    }
+    [[nodiscard]] std::optional<GradientStatistics> expected_gradient(const Job& job) const requires
+        GradientForecast<P> {
+        return pair_of(job) ? job.gradient : policy.expected_gradient(job);
+    }
+    [[nodiscard]] double value_beside(const Round& round, const OptionRow& row, const Option& option) const
+        requires(!RoundPolicy<P> || ValuesBeside<P>) {
+        return goodput::value_beside(policy, round, row, option);
+    }
+
+    void value_round(const Round& round, std::span<const OptionRow> rows) const {
+        const std::size_t jobs = of->given->jobs.size();
+        std::vector<std::size_t> row_of(round.jobs.size(), no_index);
+        for (std::size_t r = 0; r < rows.size(); ++r) row_of[index_of(rows[r], round)] = r;
+        std::vector<Beside> beside(rows.size());
+        of->on_both.assign(of->pairs.size(), {});
+        for (std::size_t p = 0; p < of->pairs.size(); ++p) offer_together(rows, row_of, p, beside);
+        std::vector<OptionRow> asked;
+        for (std::size_t r = 0; r < rows.size(); ++r) {
+            const std::size_t j = index_of(rows[r], round);
+            if (j >= jobs) continue;
+            asked.push_back(beside[r].options.empty() ? rows[r] : beside[r].row(of->given->jobs[j]));
+        }
+        ask(round, asked);
+        for (std::size_t r = 0; r < rows.size(); ++r)
+            std::copy_n(beside[r].values.begin(), beside[r].options.empty() ? 0 : rows[r].values.size(),
+                        rows[r].values.begin());
+        for (std::size_t p = 0; p < of->pairs.size(); ++p)
+            for (OnBoth& on : of->on_both[p])
+                for (std::size_t i = 0; i < 2; ++i)
+                    on.values[i] = beside[row_of[of->pairs[p].jobs[i]]].values[on.beside[i]];
+        for (std::size_t i = 0; i < of->planned.size(); ++i)
+            if (const std::size_t r = row_of[jobs + i]; r != no_index) value_pair(row_of, i, rows[r]);
+    }
+
+private:
+    /// A row with further options behind its own.
+    struct Beside {
+        std::vector<Option> options{};  ///< none: the row is as it is
+        std::vector<double> values{};
+        std::vector<ResourceUse> uses{};
+        std::vector<std::size_t> offsets{};
+
+        void begin(const OptionRow& row, const PairRound& of) {
+            if (!options.empty()) return;
+            options.assign(row.options.begin(), row.options.end());
+            offsets.assign(1, 0);
+            for (std::size_t k = 0; k < row.options.size(); ++k) add_uses(row.uses(k), 1, of);
+        }
+        /// One more, of the option of that index: half of what that takes. Its index.
+        std::size_t add(const OptionRow& row, std::size_t option, double part, const PairRound& of) {
+            begin(row, of);
+            options.push_back(options[option]);
+            options.back().goodput *= part;
+            add_uses(row.uses(option), 0.5, of);
+            return options.size() - 1;
+        }
+        /// The row to ask about.
+        OptionRow row(const Job& job) {
+            values.assign(options.size(), 0);
+            return {job, options, values, OptionUses(uses, offsets)};
+        }
+
+    private:
+        void add_uses(std::span<const ResourceUse> taken, double factor, const PairRound& of) {
+            for (const ResourceUse& use : taken)
+                if (!of.is_place(use.resource)) uses.push_back({use.resource, use.units * factor});
+            offsets.push_back(uses.size());
+        }
+    };
+
+    static std::size_t index_of(const OptionRow& row, const Round& round) {
+        return static_cast<std::size_t>(&row.job - round.jobs.data());
+    }
+
+    void offer_together(std::span<const OptionRow> rows, const std::vector<std::size_t>& row_of,
+                        std::size_t p, std::vector<Beside>& beside) const {
+        const JobPair& pair = of->pairs[p];
+        const std::array at{row_of[pair.jobs[0]], row_of[pair.jobs[1]]};
+        for (const std::size_t r : at)
+            if (r != no_index) beside[r].begin(rows[r], *of);
+        if (at[0] == no_index || at[1] == no_index) return;
+        for (std::size_t k = 0; k < rows[at[0]].options.size(); ++k) {
+            const Option& option = rows[at[0]].options[k];
+            const Configuration& gpus = option.configuration;
+            if (!(option.goodput > 0) || !gpus.is_single() || !pair.runs_on(gpus.first().gpu_type)) continue;
+            const std::size_t same = find_option(rows[at[1]].options, gpus);
+            if (same == no_index || !(rows[at[1]].options[same].goodput > 0)) continue;
+            const auto& parts = pair.parts[gpus.first().gpu_type];
+            OnBoth& on = of->on_both[p].emplace_back(OnBoth{gpus, {k, same}, {}, {}});
+            for (std::size_t i = 0; i < 2; ++i)
+                on.beside[i] = beside[at[i]].add(rows[at[i]], on.alone[i], parts[i], *of);
+        }
+    }
+
+    /// One job for which the policy throws costs the others nothing.
+    void ask(const Round& round, std::span<const OptionRow> asked) const {
+        constexpr double failed = std::numeric_limits<double>::quiet_NaN();
+        value_rows(policy, round, asked, [&](std::size_t row, std::size_t option, auto call) {
+            if (row == no_index)
+                call();
+            else if (!contained(call))
+                std::ranges::fill(
+                    option == no_index ? asked[row].values : asked[row].values.subspan(option, 1), failed);
+        });
+    }
+
+    void value_pair(const std::vector<std::size_t>& row_of, std::size_t i, const OptionRow& row) const {
+        // Where one of the two failed, so did the pair: it keeps what it holds.
+        const bool failed =
+            std::ranges::any_of(of->pair(i).jobs, [&](std::size_t job) { return row_of[job] == no_index; });
+        for (std::size_t k = 0; k < row.options.size(); ++k) {
+            const OnBoth* on = of->find(of->planned[i], row.options[k].configuration);
+            row.values[k] = failed ? std::numeric_limits<double>::quiet_NaN() : on ? worth_of(*on) : 0;
+        }
+    }
+};
+
+/// Of a pair it is only asked whether it is there: how fast its partners are, their own options say.
+template <class Predictor>
+struct PairedPredictor {
+    Predictor predictor;
+
+    using DeclaresInputsOf = std::conditional_t<DeclaresInputs<Predictor>, PairedPredictor, void>;
+    template <class Input>
+    static void for_each_input(const Job& job, const JobModel& model, Input& input) {
+        if (const auto pair = pair_of(job))
+            input(*pair);
+        else
+            Predictor::for_each_input(job, model, input);
+    }
+    void operator()(const Job& job, const JobModel& model, std::span<Option> options) {
+        if (pair_of(job))
+            for (Option& option : options) option.goodput = 1;
+        else
+            predictor(job, model, options);
+    }
+    void operator()(const Job& job, const JobModel& model, std::span<Option> options,
+                    const std::optional<GradientStatistics>& gradient) requires ForecastPredictor<Predictor> {
+        if (pair_of(job))
+            for (Option& option : options) option.goodput = 1;
+        else
+            predictor(job, model, options, gradient);
+    }
+    void keep_running_plan(const Job& job, const JobModel& model,
+                           Option& option) requires KeepsRunningPlans<Predictor> {
+        if (!pair_of(job)) predictor.keep_running_plan(job, model, option);
+    }
+};
+
+/// Offers a pair what both of its partners are offered, of one pool and with nothing counted beside the GPUs.
+template <ListsAllOptions Maker>
+class PairedMaker : public MakerAround<Maker> {
+public:
+    PairedMaker(Maker maker, std::shared_ptr<PairRound> of)
+        : MakerAround<Maker>(std::move(maker)), of_(std::move(of)) {}
+
+    using DeclaresInputsOf = std::conditional_t<DeclaresJobInputs<Maker>, PairedMaker, void>;
+    template <class Input>
+    static void for_each_input(const Job& job, Input& input) {
+        if (!pair_of(job)) Maker::for_each_input(job, input);
+    }
+    void list(const Round& round, const Job& job, std::span<const int> most_gpus,
+              std::vector<Option>& options) {
+        const auto index = pair_of(job);
+        if (!index) return this->inner_.list(round, job, most_gpus, options);
+        const JobPair& pair = of_->pair(*index);
+        for (std::size_t i = 0; i < 2; ++i) {
+            lists_[i].clear();
+            this->inner_.list(round, of_->given->jobs[pair.jobs[i]], most_gpus, lists_[i]);
+        }
+        for (const Option& option : lists_[0]) {
+            const Configuration& gpus = option.configuration;
+            if (gpus.is_single() && gpus.host().empty() && pair.runs_on(gpus.first().gpu_type) &&
+                find_option(lists_[1], gpus) != no_index)
+                options.push_back(option);
+        }
+    }
+    void list_kept(const Round& round, const Job& job,
+                   std::vector<Option>& options) requires KeptMaker<Maker> {
+        if (pair_of(job))
+            options.push_back({round.held_by(job), {}, 0, Knowledge::unknown});
+        else
+            this->inner_.list_kept(round, job, options);
+    }
+    void predict(const Job& job, const std::optional<GradientStatistics>& gradient, std::span<Option> options,
+                 const AskPredictor& ask) requires PredictingMaker<Maker> {
+        if (pair_of(job))
+            ask(options);
+        else
+            this->inner_.predict(job, gradient, options, ask);
+    }
+    [[nodiscard]] std::string why_none(const Round& round, const Job& job) requires ReasonMaker<Maker> {
+        return pair_of(job) ? std::string() : this->inner_.why_none(round, job);
+    }
+
+private:
+    std::shared_ptr<PairRound> of_;
+    std::array<std::vector<Option>, 2> lists_;
+};
+
+/// Changes what jobs are offered, and by that pairs.
+template <class Factor>
+struct PairedFactor {
+    Factor factor;
+
+    bool begin_round(const Round& round) { return factor.begin_round(round); }
+    void operator()(const Job& job, Option& option) {
+        if (!pair_of(job)) factor(job, option);
+    }
+    [[nodiscard]] std::vector<std::string> notes(const GivenOption& given) const {
+        return pair_of(given.job) ? std::vector<std::string>() : factor.notes(given);
+    }
+};
+
+/// The rows of a pack of limits, of which a pair takes half of what each of its partners would. Behind them,
+/// one row for every job that is in a pair, so that it runs once: alone or in one of its pairs; or, where
+/// such jobs are not to run alone, one row of which they would take what there is not.
+template <class Pack>
+class PairedLimits {
+public:
+    PairedLimits(Pack pack, std::shared_ptr<PairRound> of) : pack_(std::move(pack)), of_(std::move(of)) {}
+
+    [[nodiscard]] bool counts_dollars() const { return pack_.counts_dollars(); }
+    void rows(const Round& round, LimitRows& rows) {
+        pack_.rows(round, 0, of_pack_);
+        for (const LimitRow& row : of_pack_.all()) rows.add(row.name, row.capacity, row.unit);
+        const std::size_t first = of_pack_.all().size();
+        place_.assign(round.jobs.size(), no_index);
+        of_->first_place = round.pools.size() + first;
+        of_->places = 0;
+        for (std::size_t i = 0; i < of_->planned.size(); ++i)
+            for (const std::size_t job : of_->pair(i).jobs) {
+                if (place_[job] != no_index) continue;
+                place_[job] = of_->together_only ? first : first + of_->places++;
+                if (!of_->together_only) rows.add("running job '" + round.jobs[job].name + "' once", 1, "");
+            }
+        if (!of_->together_only || of_->planned.empty()) return;
+        rows.add("running jobs of pairs alone", 0, "");
+        of_->places = 1;
+    }
+    void warn(const Round& round, std::vector<std::string>& warnings) const {
+        if constexpr (requires { pack_.warn(round, warnings); }) pack_.warn(round, warnings);
+    }
+    void start_job(const Round& round, const Job& job) {
+        if (!pair_of(job)) pack_.start_job(round, job);
+    }
+    void uses(const Round& round, const Job& job, const Option& option, LimitUses& uses) {
+        const auto index = pair_of(job);
+        if (!index) {
+            add(round, job, option, 1, uses);
+            const std::size_t place = place_[static_cast<std::size_t>(&job - round.jobs.data())];
+            if (place != no_index) uses.add(place, 1);
+            return;
+        }
+        for (std::size_t i = 0; i < 2; ++i) {
+            const Job& partner = of_->partners[*index][i];
+            pack_.start_job(round, partner);
+            add(round, partner, option, 0.5, uses);
+            if (!of_->together_only) uses.add(place_[of_->pair(*index).jobs[i]], 1);
+        }
+    }
+
+private:
+    void add(const Round& round, const Job& job, const Option& option, double part, LimitUses& uses) {
+        taken_.clear();
+        pack_.uses(round, job, option, taken_);
+        for (const ResourceUse& use : taken_) uses.add(use.resource, part * use.units);
+    }
+
+    Pack pack_;
+    std::shared_ptr<PairRound> of_;
+    LimitRows of_pack_;
+    std::vector<std::size_t> place_;  // by job: the row that says that it runs once
+    std::vector<ResourceUse> taken_;
+};
+
+}  // namespace goodput::detail
+
+#endif

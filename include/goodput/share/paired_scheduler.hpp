@@ -1,0 +1,533 @@
+#ifndef GOODPUT_SHARE_PAIRED_SCHEDULER_HPP
+#define GOODPUT_SHARE_PAIRED_SCHEDULER_HPP
+
+// Rounds in which two jobs may hold the same GPUs at the same time (space sharing; for shares of time see
+// pairs.hpp). A pair is one more job of the round, that takes its GPUs once, and every job has one row more:
+//
+//     a job's own options take 1 of its row, and those of a pair take 1 of the rows of both its jobs,
+//     each such row has 1:              so everybody runs once, alone or in one of its pairs.
+//
+// A pair is offered what both of its jobs are offered, and that is worth what the policy says of the two: to
+// the policy, running together is one more option of each of them, the same GPUs with the goodput that the
+// job has there beside the other. Then one Scheduler chooses jobs and pairs together, and its bound holds for
+// every way to pair them. Of limits a pair takes half of what each of its jobs would take there.
+//
+// The round is planned again with the pairs that were chosen in place of all: these hold now what one of
+// their jobs holds, so that they stay on its nodes. A pair that holds GPUs and is not chosen leaves them to
+// that of its jobs that is given as many there.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <memory>
+#include <set>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "goodput/core/job.hpp"
+#include "goodput/place/concepts.hpp"
+#include "goodput/schedule/explain_plan.hpp"
+#include "goodput/schedule/scheduler.hpp"
+#include "goodput/schedule/snapshot_check.hpp"
+#include "goodput/share/detail/job_of_pair.hpp"
+#include "goodput/share/detail/pair_choice.hpp"
+#include "goodput/share/detail/paired_parts.hpp"
+#include "goodput/share/job_pair.hpp"
+
+namespace goodput {
+
+/// Plans rounds of jobs and pairs of jobs, put together of the parts of a Scheduler. Parts must not take a
+/// job of Round::jobs behind those of the snapshot for one of their own: it is a pair.
+///
+/// New pairs are made of two jobs that can be moved, are no job of many tasks, say nothing of the cores and
+/// the memory that they need (Job::host) and are not to lie within different levels of the topology; on GPUs
+/// of one pool. A policy that says for each job what it gets (a queue: policy/queue.hpp) makes no pairs.
+template <class P = Sia, class NodePlacer = LeastMovesPlacer, class Solver = Allotter<>,
+          class Predictor = GoodputPredictor, class Pack = Limits<>, class Maker = ListedShapes,
+          class Factor = Factors<>, class Station = NoNodeStation>
+class PairedScheduler {
+    static_assert(ListsAllOptions<Maker>,
+                  "PairedScheduler: this maker answers at prices, but pairs are of options that are listed");
+    using Limited = Limits<detail::PairedLimits<Pack>>;
+    using Inner = Scheduler<detail::PairedPolicy<P>, NodePlacer, Solver, detail::PairedPredictor<Predictor>,
+                            Limited, detail::PairedMaker<Maker>, detail::PairedFactor<Factor>, Station>;
+
+public:
+    /// The parts, each by its name.
+    using Parts = SchedulerParts<P, NodePlacer, Solver, Predictor, Pack, Maker, Factor, Station>;
+
+    /// A scheduler of these parts.
+    explicit PairedScheduler(Parts parts = {})
+        : limits_(parts.limits),
+          predictor_(parts.predictor),
+          maker_(parts.maker),
+          factor_(parts.factor),
+          scheduler_(typename Inner::Parts{{std::move(parts.policy), of_},
+                                           parts.options,
+                                           std::move(parts.placer),
+                                           std::move(parts.solver),
+                                           {std::move(parts.predictor)},
+                                           limited(),
+                                           detail::PairedMaker<Maker>(std::move(parts.maker), of_),
+                                           {std::move(parts.factor)},
+                                           std::move(parts.station)}) {}
+    PairedScheduler(PairedScheduler&&) noexcept = default;
+    PairedScheduler& operator=(PairedScheduler&&) noexcept = default;
+
+    /// The plan for a snapshot, in which each of these pairs may hold GPUs together; valid until the next
+    /// call. Decisions are those of the snapshot's jobs: two that share GPUs have the same placement, name
+    /// one another (Decision::shares_with), have the goodput that they have together, and in their verdict a
+    /// sentence that says so. Without pairs the plan is that of the Scheduler. Refuses what that does; a pair
+    /// that makes no sense (share/job_pair.hpp), the second one of the same two jobs, and one that is
+    /// together while one of its jobs is so with another is left out and named (Plan::warnings), or refused
+    /// where the snapshot is strict. `step(PlanStep)` is called after each step, of all passes.
+    template <class AfterStep>
+    const Plan& plan(const Snapshot& snapshot, std::span<const JobPair> pairs, AfterStep step) {
+        find_pairs(snapshot, pairs);
+        const AllotOptions given = options();
+        const detail::Clock clock(given.deadline);
+        Pass pass = first_pass(), best = pass;
+        double most = 0;
+        bound_ = std::numeric_limits<double>::infinity();
+        refused_.assign(of_->pairs.size(), 0);
+        for (int n = 0;; ++n) {
+            const Plan& found = plan_pass(pass, step);
+            Pass next = pass_after(n);
+            // Of plans that are equally good the last one knows best who stays where.
+            if (n == 0 || found.objective >= most - given.enough(found.objective)) {
+                best = pass;
+                most = found.objective;
+            }
+            if (next == pass || n + 1 == most_passes) break;
+            pass = std::move(next);
+            options().deadline = clock.left();
+        }
+        if (!(best == pass)) plan_pass(best, step);
+        options().deadline = given.deadline;
+        take_plan();
+        return plan_;
+    }
+    /// The same without a call after each step.
+    const Plan& plan(const Snapshot& snapshot, std::span<const JobPair> pairs) {
+        return plan(snapshot, pairs, [](PlanStep) {});
+    }
+
+    /// Why every job of the last plan has what it has (schedule/explain_plan.hpp). Of two that share GPUs the
+    /// numbers are those of the pair.
+    [[nodiscard]] std::vector<DecisionExplanation> explain() const {
+        std::vector<DecisionExplanation> all = explain_plan(scheduler_, extended_);
+        for (std::size_t i = 0; i < of_->planned.size(); ++i) {
+            if (!runs(i)) continue;
+            DecisionExplanation of_pair = all[jobs().size() + i];
+            // Of the price only what is paid to others.
+            of_pair.price = price_of(job_of(i), chosen(i), scheduler_.allotted().prices);
+            for (const std::size_t j : of_->pair(i).jobs) {
+                all[j] = of_pair;
+                all[j].job = jobs()[j].name;
+                all[j].notes.push_back(plan_.decisions[j].verdict.reason);
+            }
+        }
+        all.resize(jobs().size());
+        return all;
+    }
+
+    /// The last plan.
+    [[nodiscard]] const Plan& last_plan() const { return plan_; }
+    /// The placer, for what it may be told between two plans.
+    [[nodiscard]] NodePlacer& placer() { return scheduler_.placer(); }
+    /// Gap and deadline of the next plans' allotments, deadline of all passes of a plan together.
+    [[nodiscard]] AllotOptions& options() { return scheduler_.options(); }
+    /// The limits, to be replaced between two plans.
+    [[nodiscard]] Pack& limits() { return limits_; }
+    /// The policy, with its settings.
+    [[nodiscard]] const P& policy() const { return scheduler_.policy().policy; }
+
+private:
+    static constexpr int most_passes = 10;
+    /// Jobs in pairs: of so many the allotment itself chooses who runs with whom.
+    static constexpr std::ptrdiff_t most_allotted = 24;
+
+    /// Which pairs are jobs in a pass, and who holds what before it.
+    struct Pass {
+        bool together_only = false;         ///< jobs of these pairs run in them or not at all
+        std::vector<std::size_t> pairs{};   ///< indices into of_->pairs
+        std::vector<Placement> of_pairs{};  ///< by index in `pairs`
+        std::vector<Placement> of_jobs{};   ///< by job
+        friend bool operator==(const Pass&, const Pass&) = default;
+    };
+
+    [[nodiscard]] Limited limited() const { return Limited(detail::PairedLimits<Pack>(limits_, of_)); }
+    [[nodiscard]] const std::vector<Job>& jobs() const { return real_.jobs; }
+
+    /// The job that a pair of this pass is, in the snapshot of the pass.
+    [[nodiscard]] std::size_t job_of(std::size_t index) const { return jobs().size() + index; }
+    [[nodiscard]] bool runs(std::size_t index) const {
+        return !scheduler_.last_plan().decisions[job_of(index)].placement.empty();
+    }
+    [[nodiscard]] std::size_t chosen(std::size_t index) const { return scheduler_.chosen()[job_of(index)]; }
+    /// Where both jobs of a pair that is together are.
+    [[nodiscard]] const Placement& held_by(const JobPair& pair) const {
+        return jobs()[pair.jobs[0]].placement;
+    }
+
+    /// Which of the pairs may be given GPUs, and the snapshot to plan.
+    void find_pairs(const Snapshot& snapshot, std::span<const JobPair> pairs) {
+        real_ = snapshot;
+        left_.clear();
+        warnings_.clear();
+        of_->given = &real_;
+        of_->pairs.clear();
+        of_->in_pair.clear();
+        std::set<std::array<std::size_t, 2>> known;
+        std::set<std::size_t> together;
+        for (const JobPair& pair : pairs) try {
+                validate(pair, snapshot.jobs, snapshot.cluster);
+                const auto subject = [&] { return name_of(pair, snapshot.jobs); };
+                std::array<std::size_t, 2> both = pair.jobs;
+                std::ranges::sort(both);
+                if (known.contains(both)) bad_input(subject(), "jobs", "given twice", "given once");
+                if (pair.together && (together.contains(both[0]) || together.contains(both[1])))
+                    bad_input(subject(), "together", "true of two pairs of a job", "true of one at most");
+                known.insert(both);
+                if (pair.together) together.insert(both.begin(), both.end());
+                of_->pairs.push_back(pair);
+            } catch (const std::invalid_argument& error) {
+                if (snapshot.strict) throw;
+                warnings_.push_back(std::string(error.what()) + "; the pair is left out");
+            }
+        if (of_->pairs.empty()) return;
+        Snapshot once = snapshot;  // what two hold together is held once
+        for (const JobPair& pair : of_->pairs)
+            if (pair.together) once.jobs[pair.jobs[1]].placement.clear();
+        std::vector<std::string> said;  // and said again by the Scheduler
+        check_(once, KnowsTopology<NodePlacer>, said);
+        std::erase_if(of_->pairs, [&](const JobPair& pair) { return !may_run(pair); });
+        of_->in_pair.assign(jobs().size(), 0);
+        for (const JobPair& pair : of_->pairs)
+            for (const std::size_t job : pair.jobs) of_->in_pair[job] = 1;
+    }
+    /// A pair that is together runs on, or may; one of whose jobs is set aside is left as it is with it.
+    bool may_run(const JobPair& pair) {
+        const auto [first, second] = pair.jobs;
+        const bool aside[] = {check_.is_set_aside(first), check_.is_set_aside(second)};
+        if (pair.together && (aside[0] || aside[1])) {
+            const std::size_t keeper = aside[0] ? first : second, other = aside[0] ? second : first;
+            left_.push_back({other, keeper});
+            Job& left = real_.jobs[other];
+            left.placement.clear();
+            left.set_aside = "it has the same GPUs as job '" + jobs()[keeper].name + "', which is set aside";
+            return false;
+        }
+        if (pair.together) return true;
+        return !aside[0] && !aside[1] && detail::may_pair(pair, jobs()[first], jobs()[second]);
+    }
+    /// The job that a pair is in the round.
+    [[nodiscard]] Job as_job(const JobPair& pair, const Placement& held) const {
+        return detail::job_of_pair(pair, jobs()[pair.jobs[0]], jobs()[pair.jobs[1]], held);
+    }
+
+    /// All pairs, or where these are many, those that are together, which hold what they hold.
+    [[nodiscard]] Pass first_pass() const {
+        Pass pass{.together_only = std::ranges::count(of_->in_pair, 1) > most_allotted};
+        for (const Job& job : jobs()) pass.of_jobs.push_back(job.placement);
+        for (std::size_t p = 0; p < of_->pairs.size(); ++p) {
+            const JobPair& pair = of_->pairs[p];
+            if (pass.together_only && !pair.together) continue;
+            pass.pairs.push_back(p);
+            pass.of_pairs.push_back(pair.together ? held_by(pair) : Placement());
+            if (pair.together)
+                for (const std::size_t job : pair.jobs) pass.of_jobs[job].clear();
+        }
+        return pass;
+    }
+
+    /// What an option takes at these prices, without what is the job's own.
+    [[nodiscard]] double price_of(std::size_t job, std::size_t option, std::span<const double> prices) const {
+        double price = 0;
+        for (const ResourceUse& use : scheduler_.problem().uses(job, option))
+            if (!of_->is_place(use.resource)) price += use.units * prices[use.resource];
+        return price;
+    }
+    /// The last pass's prices move those of the passes before it, so that they do not swing to and fro.
+    void find_prices(int pass) {
+        const std::vector<double>& now = scheduler_.allotted().prices;
+        if (prices_.size() != now.size()) prices_ = now;
+        const double step = pass <= 1 ? 1 : 1.0 / pass;
+        for (std::size_t row = 0; row < now.size(); ++row) prices_[row] += step * (now[row] - prices_[row]);
+    }
+    /// The same, but nothing where the job may keep what it holds on drained nodes.
+    [[nodiscard]] double least_price_of(std::size_t job, std::size_t option) const {
+        const Placement& held = jobs()[job].placement;
+        const bool drained = std::ranges::any_of(
+            held, [&](const NodeShare& share) { return real_.cluster.nodes[share.node].drained; });
+        return drained && scheduler_.options_of(job)[option].configuration.same_gpus(
+                              configuration_of(held, real_.cluster))
+                   ? 0
+                   : price_of(job, option, prices_);
+    }
+    [[nodiscard]] bool is_kept(const JobPair& pair) const {
+        return pair.together && std::ranges::any_of(pair.jobs, [&](std::size_t job) {
+                   return jobs()[job].keeps_what_it_holds();
+               });
+    }
+
+    /// At the prices of the last pass: who should run with whom, and on what. Lowers the bound:
+    ///
+    ///     sum of the prices of all that there is + the most that jobs and disjoint pairs are worth above
+    ///     them
+    void choose_at_prices(std::vector<std::size_t>& pairs, std::vector<Configuration>& wanted) {
+        const AllotmentProblem& problem = scheduler_.problem();
+        double bound = 0;
+        for (std::size_t row = 0; row < problem.capacity.size(); ++row)
+            if (!of_->is_place(row)) bound += problem.capacity[row] * prices_[row];
+        std::vector<double> alone(jobs().size());
+        for (std::size_t j = 0; j < jobs().size(); ++j)
+            for (std::size_t k = 0; k < problem.options_of(j); ++k)
+                alone[j] = std::max(alone[j], problem.value(j, k) - least_price_of(j, k));
+        std::vector<char> kept(jobs().size());
+        for (const JobPair& pair : of_->pairs)
+            if (is_kept(pair))
+                for (const std::size_t job : pair.jobs) {
+                    alone[job] = 0;
+                    kept[job] = 1;
+                }
+        std::vector<detail::WeighedPair> weighed;
+        std::vector<std::size_t> of_weighed;
+        std::vector<Configuration> best(of_->pairs.size());
+        for (std::size_t p = 0; p < of_->pairs.size(); ++p) {
+            const JobPair& pair = of_->pairs[p];
+            double worth = 0;
+            for (const detail::OnBoth& on : of_->on_both[p]) {
+                double above = detail::worth_of(on);
+                for (std::size_t i = 0; i < 2; ++i) above -= least_price_of(pair.jobs[i], on.alone[i]) / 2;
+                if (!(above > worth)) continue;
+                worth = above;
+                best[p] = on.configuration;
+            }
+            if (is_kept(pair)) {
+                bound += worth;
+                pairs.push_back(p);
+            } else if (!kept[pair.jobs[0]] && !kept[pair.jobs[1]]) {
+                weighed.push_back({pair.jobs, worth});
+                of_weighed.push_back(p);
+            }
+        }
+        const detail::PairChoice choice =
+            detail::choose_pairs(alone, weighed, [&](std::size_t w) { return !refused_[of_weighed[w]]; });
+        for (const std::size_t w : choice.pairs) pairs.push_back(of_weighed[w]);
+        std::ranges::sort(pairs);
+        for (const std::size_t p : pairs)
+            wanted.push_back(is_kept(of_->pairs[p]) ? configuration_of(held_by(of_->pairs[p]), real_.cluster)
+                                                    : best[p]);
+        bound_ = std::min(bound_, bound + choice.bound);
+    }
+
+    /// The pairs to plan with next, and who holds what then: those that the last pass gave GPUs or, where
+    /// only pairs were planned that had been chosen, those that are to be chosen at its prices.
+    [[nodiscard]] Pass pass_after(int number) {
+        const Plan& plan = scheduler_.last_plan();
+        Pass pass{.together_only = of_->together_only};
+        std::vector<Configuration> wanted;  // by pair
+        if (of_->pairs.empty()) {
+            bound_ = plan.bound;
+        } else {
+            for (std::size_t i = 0; i < of_->planned.size(); ++i)
+                if (of_->together_only && !runs(i)) refused_[of_->planned[i]] = 1;
+            find_prices(number);
+            choose_at_prices(pass.pairs, wanted);
+            const auto on_drained = [&](const JobPair& pair) {
+                return pair.together && std::ranges::any_of(held_by(pair), [&](const NodeShare& share) {
+                           return real_.cluster.nodes[share.node].drained;
+                       });
+            };
+            if (number == 0 && !of_->together_only && std::ranges::none_of(of_->pairs, on_drained))
+                bound_ = std::min(bound_, plan.bound);
+        }
+        if (!of_->together_only) {
+            pass.pairs.clear();
+            wanted.clear();
+            for (std::size_t i = 0; i < of_->planned.size(); ++i)
+                if (runs(i)) {
+                    pass.pairs.push_back(of_->planned[i]);
+                    wanted.push_back(plan.decisions[job_of(i)].option.configuration);
+                }
+        }
+        find_holders(plan, wanted, pass);
+        return pass;
+    }
+
+    /// Who stays on GPUs that are held holds them: a pair in place of its jobs where it is to have as many
+    /// there, and of two that part the one that the plan gives as many, or that is worth more.
+    void find_holders(const Plan& plan, std::span<const Configuration> wanted, Pass& pass) const {
+        for (const Job& job : jobs()) pass.of_jobs.push_back(job.placement);
+        pass.of_pairs.resize(pass.pairs.size());
+        const auto is_on = [&](const Configuration& given, const Placement& held) {
+            return given.same_gpus(configuration_of(held, real_.cluster));
+        };
+        const auto is_of = [&](std::size_t i, std::size_t job) {
+            return std::ranges::count(of_->pairs[pass.pairs[i]].jobs, job) > 0;
+        };
+        for (std::size_t p = 0; p < of_->pairs.size(); ++p) {
+            const JobPair& pair = of_->pairs[p];
+            if (!pair.together) continue;
+            for (const std::size_t job : pair.jobs) pass.of_jobs[job].clear();
+            const Placement& held = held_by(pair);
+            auto [keeper, other] = pair.jobs;
+            const Decision &first = plan.decisions[keeper], &second = plan.decisions[other];
+            const bool on[] = {is_on(first.option.configuration, held),
+                               is_on(second.option.configuration, held)};
+            if (on[0] == on[1] ? second.value > first.value : on[1]) std::swap(keeper, other);
+            Placement* holder = &pass.of_jobs[keeper];
+            for (std::size_t i = 0; i < pass.pairs.size(); ++i)
+                if (pass.pairs[i] == p ||
+                    (pass.of_pairs[i].empty() && (is_of(i, keeper) || is_of(i, other)) && !on[0] && !on[1] &&
+                     is_on(wanted[i], held))) {
+                    holder = &pass.of_pairs[i];
+                    break;
+                }
+            *holder = held;
+        }
+        for (std::size_t i = 0; i < pass.pairs.size(); ++i) {
+            auto [keeper, other] = of_->pairs[pass.pairs[i]].jobs;
+            if (jobs()[other].restart_cost_seconds > jobs()[keeper].restart_cost_seconds)
+                std::swap(keeper, other);
+            for (const std::size_t job : {keeper, other})
+                if (Placement& held = pass.of_jobs[job];
+                    pass.of_pairs[i].empty() && !held.empty() && is_on(wanted[i], held))
+                    pass.of_pairs[i] = std::exchange(held, {});
+        }
+    }
+
+    template <class AfterStep>
+    const Plan& plan_pass(const Pass& pass, AfterStep step) {
+        of_->planned = pass.pairs;
+        of_->together_only = pass.together_only;
+        of_->partners.clear();
+        extended_ = real_;
+        std::set<std::string> names;
+        for (std::size_t j = 0; j < jobs().size(); ++j) {
+            extended_.jobs[j].placement = pass.of_jobs[j];
+            if (!pass.pairs.empty()) names.insert(jobs()[j].name);
+        }
+        for (std::size_t i = 0; i < pass.pairs.size(); ++i) {
+            const JobPair& pair = of_->pair(i);
+            Job both = as_job(pair, pass.of_pairs[i]);
+            while (!names.insert(both.name).second) both.name += "'";
+            both.user = detail::PairedJob{i};
+            auto& partners =
+                of_->partners.emplace_back(std::array{jobs()[pair.jobs[0]], jobs()[pair.jobs[1]]});
+            for (Job& partner : partners) partner.placement = pass.of_pairs[i];
+            extended_.jobs.push_back(std::move(both));
+        }
+        if (!extended_.models.empty()) extended_.models.resize(extended_.jobs.size());
+        scheduler_.limits() = limited();
+        return scheduler_.plan(extended_, step);
+    }
+
+    /// The last pass as a plan of the snapshot's jobs.
+    void take_plan() {
+        plan_ = scheduler_.last_plan();
+        plan_.warnings.insert(plan_.warnings.end(), warnings_.begin(), warnings_.end());
+        leave_as_it_is();
+        plan_.decisions.resize(jobs().size());
+        if (of_->pairs.empty()) return;
+        std::erase_if(plan_.faults, [&](const PlanFault& fault) { return fault.job >= jobs().size(); });
+        const std::size_t limits = plan_.limits.size() - of_->places;
+        plan_.limits.resize(limits);
+        std::erase_if(plan_.conflicts, [&](const LimitConflict& of) { return of.limit >= limits; });
+        factor_.begin_round(scheduler_.round_of(extended_));
+        for (std::size_t i = 0; i < of_->planned.size(); ++i)
+            if (runs(i)) give(i);
+        plan_.move_cost_seconds = 0;
+        for (std::size_t j = 0; j < jobs().size(); ++j) {
+            if (scheduler_.is_set_aside(j)) continue;
+            Decision& decision = plan_.decisions[j];
+            decision.action = action_of(jobs()[j].placement, decision.placement, real_.cluster);
+            decision.starts = decision.action == Action::start || decision.action == Action::move ||
+                              decision.action == Action::restart;
+            plan_.move_cost_seconds += detail::move_cost_of(real_, j, decision.placement);
+        }
+        plan_.bound = std::max(bound_, plan_.objective);
+        if (plan_.bound - plan_.objective <= scheduler_.options().enough(plan_.bound))
+            plan_.status = AllotStatus::optimal;
+        else if (plan_.status == AllotStatus::optimal)
+            plan_.status = AllotStatus::feasible;
+    }
+
+    /// Whose partner is set aside has what that has.
+    void leave_as_it_is() {
+        for (const auto& [job, partner] : left_) {
+            Decision& decision = plan_.decisions[job];
+            const Decision& its = plan_.decisions[partner];
+            decision.option.configuration = its.option.configuration;
+            decision.placement = its.placement;
+            decision.action = its.action;
+            decision.verdict.outcome = its.verdict.outcome;
+            if (!its.placement.empty()) {
+                decision.shares_with = partner;
+                plan_.decisions[partner].shares_with = job;
+            }
+        }
+    }
+
+    /// Gives a pair's jobs what the pair has.
+    void give(std::size_t index) {
+        const JobPair& pair = of_->pair(index);
+        const Decision& given = scheduler_.last_plan().decisions[job_of(index)];
+        const std::size_t k = chosen(index);
+        const Configuration& configuration = scheduler_.options_of(job_of(index))[k].configuration;
+        const std::array<double, 2>& parts = pair.parts[configuration.first().gpu_type];
+        for (std::size_t i = 0; i < 2; ++i) {
+            const std::size_t j = pair.jobs[i];
+            const Job& job = jobs()[j];
+            Decision& decision = plan_.decisions[j];
+            decision = {};
+            decision.option.configuration = configuration;
+            if (const std::size_t alone = detail::find_option(scheduler_.options_of(j), configuration);
+                alone != no_index)
+                decision.option = scheduler_.options_of(j)[alone];
+            // As in the Scheduler: run by what is, and as it runs where that is as good.
+            const bool keeps_plan = KeepsRunningPlans<Predictor> && job.running_plan.atomic_batch > 0 &&
+                                    configuration_of(job.placement, real_.cluster).same_gpus(configuration);
+            if (GradientForecast<P> || keeps_plan)
+                detail::predict_one(real_, j, predictor_, factor_, maker_, keeps_plan, decision.option);
+            decision.option.goodput *= parts[i];
+            decision.option.configuration = given.option.configuration;
+            if (const detail::OnBoth* on = of_->find(of_->planned[index], configuration);
+                on && given.value != 0)
+                decision.value = on->values[i];
+            decision.placement = given.placement;
+            decision.shares_with = pair.jobs[1 - i];
+            decision.verdict.reason = "shares " + describe(real_.cluster, given.option.configuration) +
+                                      " with '" + jobs()[pair.jobs[1 - i]].name + "': " + rounded(parts[i]) +
+                                      " of its speed alone, " + rounded(parts[0] + parts[1]) + " together";
+        }
+    }
+    static std::string rounded(double part) { return rounded_text_of(std::round(part * 1000) / 1000); }
+
+    std::shared_ptr<detail::PairRound> of_ = std::make_shared<detail::PairRound>();
+    Pack limits_;
+    Predictor predictor_;
+    Maker maker_;
+    Factor factor_;
+    Inner scheduler_;
+    SnapshotCheck check_;
+    Snapshot real_;      // what is planned: the jobs of the snapshot as they are
+    Snapshot extended_;  // of a pass: with its pairs as jobs
+    std::vector<std::pair<std::size_t, std::size_t>> left_;  // of a pair together: a job and who is set aside
+    std::vector<std::string> warnings_;
+    std::vector<double> prices_;  // by row: at which pairs are chosen
+    std::vector<char> refused_;   // by pair: found nothing in this round
+    double bound_ = 0;
+    Plan plan_;
+};
+
+}  // namespace goodput
+
+#endif

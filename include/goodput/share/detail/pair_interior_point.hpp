@@ -290,7 +290,10 @@ private:
     /// The part of an iteration that all directions share; answers whether the system can be solved.
     bool factor() {
         ratio_ = amount_ / reduced_;
-        Array most = Array::Zero(groups_);
+        spread_ = slack_ / row_price_;
+        // Not of a job that has time enough: its rows do not cancel.
+        Array most(groups_);
+        for (Index g = 0; g < groups_; ++g) most(g) = spread_(time_row(g));
         for (Index c = 0; c < columns_; ++c)
             for (std::size_t i = 0; i < 2; ++i) {
                 const Index g = column(c).group[i];
@@ -300,7 +303,6 @@ private:
                 most(g) = weight;
                 shift_(g) = column(c).rate[i] / time;
             }
-        spread_ = slack_ / row_price_;
         for (Index g = 0; g < groups_; ++g) {
             shift_(g) *= has_(rate_row(g));
             if (program_.utility)

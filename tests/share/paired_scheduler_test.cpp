@@ -488,25 +488,35 @@ TEST_CASE("a waiting job comes to one that runs, which stays") {
     }
 }
 
-TEST_CASE("a pair whose node is drained moves, and both pay") {
+TEST_CASE("a pair on a drained node stays there, and is moved where that makes room") {
     TwoJobs two(1);
     two.run_together(0);
     two.now.cluster.nodes[0].drained = true;
-    two.now.cluster.nodes.push_back({"other", 0, 1});
-    two.now.jobs.push_back(two.now.jobs[0]);  // that has the other half of the node
     Paired<> scheduler;
-    two.now.jobs.pop_back();
-    const Plan& stays = scheduler.plan(two.now, two.pairs);
-    check_nodes(two.now, stays);
-    CHECK(stays.bound >= stays.objective);
-    // Gone altogether, it has to move.
-    two.now.cluster.nodes[0].drained = false;
-    two.now.jobs.push_back({.name = "fixed", .initial_batch = 1, .max_batch = 1, .preemptible = false});
-    two.now.jobs[2].types.push_back({.max_atomic_batch = 8, .reference_rate = 1});
-    two.now.jobs[2].placement = {{1, 1}};
-    const Plan& beside = scheduler.plan(two.now, two.pairs);
-    CHECK(beside.decisions[0].action == Action::stay);
-    CHECK(beside.decisions[2].action == Action::stay);
+    const Plan& drained = scheduler.plan(two.now, two.pairs);
+    for (const Decision& decision : drained.decisions) CHECK(decision.action == Action::stay);
+    CHECK(drained.bound >= drained.objective);
+    // One GPU of each node is taken, and a job wants two of one.
+    two.now.cluster.nodes = {{"a", 0, 2}, {"b", 0, 2}};
+    for (const char* name : {"fixed", "wide"}) {
+        two.now.jobs.push_back(two.now.jobs[0]);
+        two.now.jobs.back().name = name;
+    }
+    Job &fixed = two.now.jobs[2], &wide = two.now.jobs[3];
+    fixed.preemptible = false;
+    fixed.placement = {{1, 1}};
+    wide.placement.clear();
+    wide.min_gpus = wide.max_gpus = 2;
+    const Plan& plan = scheduler.plan(two.now, two.pairs);
+    check_nodes(two.now, plan);
+    for (std::size_t j = 0; j < 2; ++j) {
+        CHECK(plan.decisions[j].shares_with == 1 - j);
+        CHECK(plan.decisions[j].action == Action::move);
+        CHECK(plan.decisions[j].placement == Placement{{1, 1}});
+    }
+    CHECK(plan.decisions[2].action == Action::stay);
+    CHECK(plan.decisions[3].placement == Placement{{0, 2}});
+    CHECK(plan.move_cost_seconds == doctest::Approx(20));  // of both
 }
 
 TEST_CASE("a job that keeps what it holds keeps its partner") {

@@ -260,21 +260,25 @@ struct PairedPredictor {
 };
 
 /// Offers a pair what both of its partners are offered, of one pool and with nothing counted beside the GPUs.
+/// Lists are of single jobs: a Scheduler must not ask once for all that are alike.
 template <ListsAllOptions Maker>
 class PairedMaker : public MakerAround<Maker> {
 public:
     PairedMaker(Maker maker, std::shared_ptr<PairRound> of)
         : MakerAround<Maker>(std::move(maker)), of_(std::move(of)) {}
 
-    using DeclaresInputsOf = std::conditional_t<DeclaresJobInputs<Maker>, PairedMaker, void>;
-    template <class Input>
-    static void for_each_input(const Job& job, Input& input) {
-        if (!pair_of(job)) Maker::for_each_input(job, input);
-    }
     void list(const Round& round, const Job& job, std::span<const int> most_gpus,
               std::vector<Option>& options) {
         const auto index = pair_of(job);
-        if (!index) return this->inner_.list(round, job, most_gpus, options);
+        if (!index) {
+            const std::size_t first = options.size();
+            this->inner_.list(round, job, most_gpus, options);
+            // What the pair holds that it is in: where nobody new comes, that is not listed.
+            const auto j = static_cast<std::size_t>(&job - round.jobs.data());
+            if (job.placement.empty() && j < of_->in_pair.size() && of_->in_pair[j])
+                insert_held(job, round.held_by(of_->given->jobs[j]), round.pools, first, options);
+            return;
+        }
         const JobPair& pair = of_->pair(*index);
         for (std::size_t i = 0; i < 2; ++i) {
             lists_[i].clear();

@@ -2,7 +2,7 @@
 
 #include <array>
 #include <cstddef>
-#include <goodput/share/pair_fit.hpp>
+#include <goodput/pairs/pair_fit.hpp>
 #include <iostream>
 #include <vector>
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "goodput/availability/lost_time.hpp"
+#include "goodput/pairs/paired_scheduler.hpp"
 #include "goodput/policy/balanced_slowdown.hpp"
 #include "goodput/schedule/goodput_factor.hpp"
-#include "goodput/share/paired_scheduler.hpp"
 
 namespace cli {
 

@@ -8,8 +8,8 @@
 
 #include "goodput/availability/lost_time.hpp"
 #include "goodput/hosts/with_hosts.hpp"
+#include "goodput/pairs/paired_scheduler.hpp"
 #include "goodput/place/topology_placer.hpp"
-#include "goodput/share/paired_scheduler.hpp"
 #include "plan_parts.hpp"
 
 namespace cli {

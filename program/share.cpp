@@ -13,9 +13,9 @@
 #include <nlohmann/json.hpp>
 
 #include "goodput/core/error.hpp"
+#include "goodput/pairs/fill_water_in_pairs.hpp"
+#include "goodput/pairs/share_pairs.hpp"
 #include "goodput/share/allox.hpp"
-#include "goodput/share/fill_water_in_pairs.hpp"
-#include "goodput/share/share_pairs.hpp"
 #include "goodput/share/share_time.hpp"
 #include "goodput/share/water_filling.hpp"
 #include "json_lines.hpp"

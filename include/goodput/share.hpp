@@ -5,11 +5,7 @@
 
 #include "goodput/share/allox.hpp"
 #include "goodput/share/assignment.hpp"
-#include "goodput/share/job_pair.hpp"
 #include "goodput/share/objectives.hpp"
-#include "goodput/share/pair_fit.hpp"
-#include "goodput/share/pair_model.hpp"
-#include "goodput/share/paired_scheduler.hpp"
 #include "goodput/share/problem.hpp"
 #include "goodput/share/share_time.hpp"
 #include "goodput/share/time_sharing.hpp"

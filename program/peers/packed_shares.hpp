@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/share/pairs.hpp"
+#include "goodput/pairs/paired_problem.hpp"
 #include "peers/python_random.hpp"
 #include "peers/share_question.hpp"
 

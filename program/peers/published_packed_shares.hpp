@@ -5,9 +5,9 @@
 
 #include <utility>
 
-#include "goodput/share/fill_water_in_pairs.hpp"
-#include "goodput/share/pairs.hpp"
-#include "goodput/share/share_pairs.hpp"
+#include "goodput/pairs/fill_water_in_pairs.hpp"
+#include "goodput/pairs/paired_problem.hpp"
+#include "goodput/pairs/share_pairs.hpp"
 #include "peers/published_shares.hpp"
 #include "peers/share_question.hpp"
 

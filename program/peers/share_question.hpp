@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "goodput/share/pairs.hpp"
+#include "goodput/pairs/paired_problem.hpp"
 #include "goodput/share/problem.hpp"
 
 namespace goodput::peers {

@@ -3,6 +3,7 @@
 #include "goodput/availability.hpp"
 #include "goodput/goodput.hpp"
 #include "goodput/hosts.hpp"
+#include "goodput/pairs.hpp"
 #include "goodput/parallel.hpp"
 #include "goodput/share.hpp"
 #include "goodput/sim.hpp"

@@ -16,7 +16,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "goodput/share/pair_fit.hpp"
+#include "goodput/pairs/pair_fit.hpp"
 #include "json_files.hpp"
 #include "support/random.hpp"
 

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/share/pairs.hpp"
+#include "goodput/pairs/paired_problem.hpp"
 #include "goodput/share/water_filling.hpp"
 #include "support/random.hpp"
 #include "support/share_lexicographic.hpp"

@@ -59,7 +59,7 @@ struct Decision {
     Action action = Action::wait;  ///< what to do so that it holds the placement
     bool starts = false;           ///< the action is start, move or restart
     Verdict verdict{};             ///< runs, waits or impossible, with the reason
-    /// Index of the job that has the same GPUs at the same time (share/paired_scheduler.hpp); mostly none.
+    /// Index of the job that has the same GPUs at the same time (pairs/paired_scheduler.hpp); mostly none.
     std::optional<std::size_t> shares_with{};
 };
 

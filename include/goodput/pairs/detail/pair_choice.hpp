@@ -1,5 +1,5 @@
-#ifndef GOODPUT_SHARE_DETAIL_PAIR_CHOICE_HPP
-#define GOODPUT_SHARE_DETAIL_PAIR_CHOICE_HPP
+#ifndef GOODPUT_PAIRS_DETAIL_PAIR_CHOICE_HPP
+#define GOODPUT_PAIRS_DETAIL_PAIR_CHOICE_HPP
 
 // Who runs with whom, at given prices: disjoint pairs of large gain, and what no choice of pairs can exceed.
 // A matching of largest weight; Boost.Graph 1.74 has one (maximum_weighted_matching), which answers wrongly

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_SHARE_PAIRED_SCHEDULER_HPP
-#define GOODPUT_SHARE_PAIRED_SCHEDULER_HPP
+#ifndef GOODPUT_PAIRS_PAIRED_SCHEDULER_HPP
+#define GOODPUT_PAIRS_PAIRED_SCHEDULER_HPP
 
 // Rounds in which two jobs may hold the same GPUs at the same time (space sharing; for shares of time see
 // pairs.hpp). A pair is one more job of the round, that takes its GPUs once, and every job has one row more:
@@ -31,14 +31,14 @@
 #include <vector>
 
 #include "goodput/core/job.hpp"
+#include "goodput/pairs/detail/job_of_pair.hpp"
+#include "goodput/pairs/detail/pair_choice.hpp"
+#include "goodput/pairs/detail/paired_parts.hpp"
+#include "goodput/pairs/job_pair.hpp"
 #include "goodput/place/concepts.hpp"
 #include "goodput/schedule/explain_plan.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/snapshot_check.hpp"
-#include "goodput/share/detail/job_of_pair.hpp"
-#include "goodput/share/detail/pair_choice.hpp"
-#include "goodput/share/detail/paired_parts.hpp"
-#include "goodput/share/job_pair.hpp"
 
 namespace goodput {
 
@@ -84,7 +84,7 @@ public:
     /// call. Decisions are those of the snapshot's jobs: two that share GPUs have the same placement, name
     /// one another (Decision::shares_with), have the goodput that they have together, and in their verdict a
     /// sentence that says so. Without pairs the plan is that of the Scheduler. Refuses what that does; a pair
-    /// that makes no sense (share/job_pair.hpp), the second one of the same two jobs, and one that is
+    /// that makes no sense (pairs/job_pair.hpp), the second one of the same two jobs, and one that is
     /// together while one of its jobs is so with another is left out and named (Plan::warnings), or refused
     /// where the snapshot is strict. `step(PlanStep)` is called after each step, of all passes.
     template <class AfterStep>

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_SHARE_DETAIL_PAIRED_PARTS_HPP
-#define GOODPUT_SHARE_DETAIL_PAIRED_PARTS_HPP
+#ifndef GOODPUT_PAIRS_DETAIL_PAIRED_PARTS_HPP
+#define GOODPUT_PAIRS_DETAIL_PAIRED_PARTS_HPP
 
 // The parts of a scheduler for rounds in which a pair of jobs is one more job behind the jobs of the snapshot
 // (paired_scheduler.hpp). Of a job they ask the part inside; of a pair they ask it about both partners.
@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "goodput/pairs/job_pair.hpp"
 #include "goodput/policy/concepts.hpp"
 #include "goodput/schedule/concepts.hpp"
 #include "goodput/schedule/goodput_factor.hpp"
@@ -24,7 +25,6 @@
 #include "goodput/schedule/makers.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/snapshot.hpp"
-#include "goodput/share/job_pair.hpp"
 
 namespace goodput::detail {
 

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_SHARE_PAIR_FIT_HPP
-#define GOODPUT_SHARE_PAIR_FIT_HPP
+#ifndef GOODPUT_PAIRS_PAIR_FIT_HPP
+#define GOODPUT_PAIRS_PAIR_FIT_HPP
 
 // What kinds of jobs use of GPU types (pair_model.hpp), from measurements of some pairs, each GPU type by
 // itself. Speeds alone say much of a kind that nobody has measured beside others: a job of short steps loses
@@ -23,8 +23,8 @@
 #include <vector>
 
 #include "goodput/core/error.hpp"
-#include "goodput/share/detail/use_fit.hpp"
-#include "goodput/share/pair_model.hpp"
+#include "goodput/pairs/detail/use_fit.hpp"
+#include "goodput/pairs/pair_model.hpp"
 
 namespace goodput {
 

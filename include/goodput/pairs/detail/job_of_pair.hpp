@@ -1,5 +1,5 @@
-#ifndef GOODPUT_SHARE_DETAIL_JOB_OF_PAIR_HPP
-#define GOODPUT_SHARE_DETAIL_JOB_OF_PAIR_HPP
+#ifndef GOODPUT_PAIRS_DETAIL_JOB_OF_PAIR_HPP
+#define GOODPUT_PAIRS_DETAIL_JOB_OF_PAIR_HPP
 
 // Two jobs as one: what a Scheduler itself looks at of a pair, which is where it may run and what a move
 // costs. What it is worth, its partners say (paired_parts.hpp).
@@ -10,7 +10,7 @@
 
 #include "goodput/core/job.hpp"
 #include "goodput/core/placement.hpp"
-#include "goodput/share/job_pair.hpp"
+#include "goodput/pairs/job_pair.hpp"
 
 namespace goodput::detail {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "goodput/share/pair_fit.hpp"
-#include "goodput/share/pair_model.hpp"
+#include "goodput/pairs/pair_fit.hpp"
+#include "goodput/pairs/pair_model.hpp"
 #include "support/gavel_pairs.hpp"
 #include "support/random.hpp"
 

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_SHARE_DETAIL_USE_FIT_HPP
-#define GOODPUT_SHARE_DETAIL_USE_FIT_HPP
+#ifndef GOODPUT_PAIRS_DETAIL_USE_FIT_HPP
+#define GOODPUT_PAIRS_DETAIL_USE_FIT_HPP
 
 // A few numbers of each kind of job from measurements of pairs of kinds. All kinds together: least squares
 // with a prior for each kind, by Levenberg-Marquardt. Where the prior lies follows from what is known of a

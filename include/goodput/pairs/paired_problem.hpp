@@ -1,5 +1,5 @@
-#ifndef GOODPUT_SHARE_PAIRS_HPP
-#define GOODPUT_SHARE_PAIRS_HPP
+#ifndef GOODPUT_PAIRS_PAIRED_PROBLEM_HPP
+#define GOODPUT_PAIRS_PAIRED_PROBLEM_HPP
 
 // Two jobs on the same GPUs at the same time (Gavel's space sharing, OSDI'20, section 3.1). A pair is one
 // more thing that both of its jobs may spend time on: with y_pt the fraction of time that pair p runs on GPU

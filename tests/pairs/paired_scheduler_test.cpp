@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
+#include "goodput/pairs/paired_scheduler.hpp"
 #include "goodput/policy/goodput_policy.hpp"
 #include "goodput/policy/queue.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/team_quotas.hpp"
-#include "goodput/share/paired_scheduler.hpp"
 #include "support/random.hpp"
 #include "support/random_round.hpp"
 

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_SHARE_DETAIL_PAIR_INTERIOR_POINT_HPP
-#define GOODPUT_SHARE_DETAIL_PAIR_INTERIOR_POINT_HPP
+#ifndef GOODPUT_PAIRS_DETAIL_PAIR_INTERIOR_POINT_HPP
+#define GOODPUT_PAIRS_DETAIL_PAIR_INTERIOR_POINT_HPP
 
 // The program of interior_point.hpp with columns that tie two groups of jobs to each other: a pair takes time
 // of both and has a rate for both. The jobs no longer fall apart at the types' prices, so that the linear
@@ -25,7 +25,7 @@
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
 
-#include "goodput/share/detail/interior_point.hpp"
+#include "goodput/share/share_time.hpp"
 
 namespace goodput::detail {
 

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_SHARE_DETAIL_PAIR_PROGRAM_HPP
-#define GOODPUT_SHARE_DETAIL_PAIR_PROGRAM_HPP
+#ifndef GOODPUT_PAIRS_DETAIL_PAIR_PROGRAM_HPP
+#define GOODPUT_PAIRS_DETAIL_PAIR_PROGRAM_HPP
 
 // From a share problem with pairs to the program of pair_interior_point.hpp and back.
 //
@@ -26,10 +26,10 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/share/detail/pair_interior_point.hpp"
-#include "goodput/share/detail/share_program.hpp"
-#include "goodput/share/pairs.hpp"
+#include "goodput/pairs/detail/pair_interior_point.hpp"
+#include "goodput/pairs/paired_problem.hpp"
 #include "goodput/share/problem.hpp"
+#include "goodput/share/share_time.hpp"
 
 namespace goodput::detail {
 

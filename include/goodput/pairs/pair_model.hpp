@@ -1,5 +1,5 @@
-#ifndef GOODPUT_SHARE_PAIR_MODEL_HPP
-#define GOODPUT_SHARE_PAIR_MODEL_HPP
+#ifndef GOODPUT_PAIRS_PAIR_MODEL_HPP
+#define GOODPUT_PAIRS_PAIR_MODEL_HPP
 
 // How fast two jobs are that run on the same GPU at the same time, also where nobody has measured them
 // together. Of each job and GPU type three numbers are known, as far as they are known, and the part of the
@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "goodput/core/interval.hpp"
-#include "goodput/share/pairs.hpp"
+#include "goodput/pairs/paired_problem.hpp"
 #include "goodput/share/problem.hpp"
 
 namespace goodput {

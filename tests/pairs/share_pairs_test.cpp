@@ -10,8 +10,8 @@
 
 #include <doctest/doctest.h>
 
-#include "goodput/share/fill_water_in_pairs.hpp"
-#include "goodput/share/share_pairs.hpp"
+#include "goodput/pairs/fill_water_in_pairs.hpp"
+#include "goodput/pairs/share_pairs.hpp"
 #include "support/share_pair_oracle.hpp"
 
 using namespace goodput;

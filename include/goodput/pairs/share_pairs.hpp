@@ -1,12 +1,12 @@
-#ifndef GOODPUT_SHARE_SHARE_PAIRS_HPP
-#define GOODPUT_SHARE_SHARE_PAIRS_HPP
+#ifndef GOODPUT_PAIRS_SHARE_PAIRS_HPP
+#define GOODPUT_PAIRS_SHARE_PAIRS_HPP
 
 // Which fraction of time on which GPU type, alone or together with whom (Gavel, OSDI'20, section 3.1): with
 // proof and prices, as without pairs (share_time.hpp).
 
-#include "goodput/share/detail/pair_program.hpp"
+#include "goodput/pairs/detail/pair_program.hpp"
+#include "goodput/pairs/paired_problem.hpp"
 #include "goodput/share/objectives.hpp"
-#include "goodput/share/pairs.hpp"
 #include "goodput/share/problem.hpp"
 #include "goodput/share/share_time.hpp"
 

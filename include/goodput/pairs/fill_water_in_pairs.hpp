@@ -1,5 +1,5 @@
-#ifndef GOODPUT_SHARE_FILL_WATER_IN_PAIRS_HPP
-#define GOODPUT_SHARE_FILL_WATER_IN_PAIRS_HPP
+#ifndef GOODPUT_PAIRS_FILL_WATER_IN_PAIRS_HPP
+#define GOODPUT_PAIRS_FILL_WATER_IN_PAIRS_HPP
 
 // Water filling (water_filling.hpp) of jobs that may also run in pairs. With pairs the time of a job may be
 // what keeps another from rising, so that the types' prices do not say who has stopped. The price of his rate
@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "goodput/core/error.hpp"
-#include "goodput/share/detail/level_search.hpp"
-#include "goodput/share/detail/pair_program.hpp"
-#include "goodput/share/pairs.hpp"
+#include "goodput/pairs/detail/pair_program.hpp"
+#include "goodput/pairs/paired_problem.hpp"
 #include "goodput/share/problem.hpp"
+#include "goodput/share/share_time.hpp"
 #include "goodput/share/water_filling.hpp"
 
 namespace goodput {

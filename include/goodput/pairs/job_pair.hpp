@@ -1,5 +1,5 @@
-#ifndef GOODPUT_SHARE_JOB_PAIR_HPP
-#define GOODPUT_SHARE_JOB_PAIR_HPP
+#ifndef GOODPUT_PAIRS_JOB_PAIR_HPP
+#define GOODPUT_PAIRS_JOB_PAIR_HPP
 
 // Two jobs of a round that may hold the same GPUs at the same time, each of which has a process on every one
 // of them.

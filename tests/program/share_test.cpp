@@ -296,8 +296,7 @@ TEST_CASE("two jobs that gain by it run together, under every objective that loo
     CHECK(ask(program, question)["objective"].get<double>() == doctest::Approx(3.5 + 2.5 + 2));
     question["objective"] = "fifo";
     CHECK(!ask(program, question).contains("pair_shares"));
-    const support::Finished end = program.finish();
-    CHECK(end.status == 0);
+    CHECK(program.finish().status == 0);
 }
 
 TEST_CASE("pairs that make no sense are refused with their place") {

@@ -72,6 +72,23 @@ const std::vector<Trap>& traps_of_lines() {
          [](Json& line) { line["jobs"][1]["name"] = "one"; }},
         {"job 'one': there is no field \"restart_costs\" (did you mean restart_cost_s?)",
          [](Json& line) { line["jobs"][0]["restart_costs"] = 4; }},
+        {"job 'one' cannot share GPUs with job 'tow', which is not in this line (did you mean two?)",
+         [](Json& line) {
+             line["jobs"][0]["shares_with"] = {{{"job", "tow"}, {"part", {{"aws", {0.7, 0.6}}}}}};
+         },
+         [](Json& line) {
+             line["jobs"][0]["shares_with"] = {{{"job", "two"}, {"part", {{"aws", {0.7, 0.6}}}}}};
+         }},
+        {"pair of jobs 'one' and 'two' on aws: part is 2e+06, but must be between 0 and 1e+06; the pair is "
+         "left out",
+         [](Json& line) {
+             line["jobs"][0]["shares_with"] = {{{"job", "two"}, {"part", {{"aws", {2e6, 0.6}}}}}};
+         }},
+        {"job 'one': its speed alone on aws is not known, so nor is what it loses beside job 'two'",
+         [](Json& line) {
+             line["jobs"][0]["shares_with"] = {{{"job", "two"}, {"rate", {{"aws", {300, 200}}}}}};
+             line["jobs"][1]["batch"]["rate"] = {{"aws", 1000}};
+         }},
         {"job 'one': no node is of GPU type \"asw\"",
          [](Json& line) {
              line["jobs"][0]["batch"]["rate"] = {{"asw", 1000}};

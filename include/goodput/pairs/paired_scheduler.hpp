@@ -77,7 +77,9 @@ public:
                                            detail::PairedMaker<Maker>(std::move(parts.maker), of_),
                                            {std::move(parts.factor)},
                                            std::move(parts.station)}) {}
+    /// What is kept of a round moves with it.
     PairedScheduler(PairedScheduler&&) noexcept = default;
+    /// See the constructor.
     PairedScheduler& operator=(PairedScheduler&&) noexcept = default;
 
     /// The plan for a snapshot, in which each of these pairs may hold GPUs together; valid until the next

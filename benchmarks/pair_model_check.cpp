@@ -60,7 +60,8 @@ int main(int argc, char** argv) {
         std::printf("%s\n", fit.report().c_str());
         std::printf("pairs of more than one worker: %d measured, %d not\n", pairs.measured, pairs.unmeasured);
         for (const bool family : {false, true})
-            for (const std::size_t known : {0U, 3U}) print_left_out(pairs, {.known = known, .family = family});
+            for (const std::size_t known : {0U, 3U})
+                print_left_out(pairs, {.known = known, .family = family});
     } catch (const std::exception& error) {
         std::fprintf(stderr, "%s\n", error.what());
         return 1;

@@ -4,7 +4,7 @@
 `goodput share` with pairs against HiGHS (scipy's, one thread) on the same programs: jobs drawn from Gavel's table of
 measured speeds, every two of them with as many GPUs a pair at the speeds that were measured of both together. Prints for
 each the objective of both, by how much ours breaks a constraint, our bound's distance, and how many times as long HiGHS
-takes (the solver's call alone, against our search alone). What is no linear program is checked by one: finish-time
+takes (the solver's call alone, against our search alone; --ours: without HiGHS, for many jobs). What is no linear program is checked by one: finish-time
 fairness and deadlines by the level that HiGHS reaches at our answer, Nash welfare by its slope there, water filling by
 level after level. Exits 1 if an objective differs by more than 1e-6. --every: also the pairs that gain nothing.
 """
@@ -160,9 +160,10 @@ def main():
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--objectives", default=",".join(OBJECTIVES))
     parser.add_argument("--every", action="store_true")
+    parser.add_argument("--ours", action="store_true")
     arguments = parser.parse_args()
     table = json.load(gzip.open(arguments.data / "simulation_throughputs.json.gz"))
-    worst, ratios = 0, {}
+    worst, ratios = 0.0, {}
     print(f"{'objective':22} {'jobs':>5} {'pairs':>6} {'ours':>16} {'differs':>9} {'violation':>9} {'bound':>9} {'ms':>9} "
           f"{'HiGHS ms':>9} {'times':>6}")
     for m in map(int, arguments.jobs.split(",")):
@@ -216,6 +217,10 @@ def compare(arguments, of, columns, objective, m, ratios):
                 rate[i] += x * r
                 time_of[i] += x
     violation = max(max(time_of) - 1, max(u / g - 1 for u, g in zip(used, of["gpus"])))
+    if arguments.ours:
+        print(f"{objective:22} {m:5} {len(of['pairs']):6} {answer['objective']:16.9g} {'':9} {violation:9.1e} "
+              f"{abs(answer['bound'] / answer['objective'] - 1):9.1e} {answer['milliseconds']:9.2f}")
+        return
     jobs, best, seconds = of["jobs"], None, None
     if objective == "max_min":
         needs = [job["weight"] * proportional(of, job) / job["gpus"] for job in jobs]

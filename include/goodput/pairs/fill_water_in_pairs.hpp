@@ -110,9 +110,12 @@ private:
             rise += parts[j];
         }
         const double level = rise > 0 ? std::max(worth / rise, 0.0) : 0;
-        if (result_.prices == no_shares(problem_).prices && rise > 0)
-            for (std::size_t t = 0; t < problem_.types(); ++t)
-                result_.prices[t] = program_.gpu_prices(method, method.rate_prices(), no_value)[t] / rise;
+        const bool priced = std::any_of(result_.prices.begin(), result_.prices.end(),
+                                        [](double price) { return price != 0; });
+        if (!priced && rise > 0) {
+            result_.prices = program_.gpu_prices(method, method.rate_prices(), no_value);
+            for (double& price : result_.prices) price /= rise;
+        }
         std::size_t dearest = rises_.size();
         bool any = false;
         for (std::size_t j = 0; j < rises_.size(); ++j) {

@@ -10,7 +10,7 @@
 //
 // The bound is computed from the prices alone, with a pass of its own: it holds however they were found.
 //
-// Two jobs on the same GPUs at once: share_pairs.hpp.
+// Two jobs on the same GPUs at once: pairs/share_pairs.hpp.
 
 #include <algorithm>
 #include <cmath>

@@ -80,21 +80,7 @@ public:
     /// Goes on from where it is. Answers whether it came to an end; what is found is of use in any case.
     bool solve(double accuracy = 1e-9) {
         if (columns_ == 0) return true;
-        for (; iterations_ < most_iterations; ++iterations_) {
-            const double error_before = error_;
-            measure();
-            if (centre_ <= accuracy * worth_ / products_ && error_ <= 0.2 * accuracy) return true;
-            if (centre_ <= 0.1 * accuracy * worth_ / products_ && error_ >= 0.5 * error_before) return false;
-            if (!factor()) return false;
-            find_direction(0, 0);
-            const double part = std::clamp(centre_after_step() / centre_, 0.0, 1.0);
-            find_direction(centre_ * part * part * part, 3 * centre_);
-            if (!std::isfinite(centre_after_step())) return false;
-            if (centre_after_step() <= 2 * centre_ || centre_ > 1e-4 * worth_ / products_) continue;
-            find_direction(0.3 * centre_, 0);
-            if (!(centre_after_step() <= 2 * centre_)) return false;
-        }
-        return false;
+        return follow_centre(*this, accuracy, 0.2 * accuracy, iterations_);
     }
 
     /// How high it is, where there is a reward for that.
@@ -120,10 +106,12 @@ public:
     [[nodiscard]] std::size_t iterations() const { return iterations_; }
 
 private:
+    template <class Method>
+    friend bool follow_centre(Method& method, double accuracy, double most_error, std::size_t& iterations);
+
     using Index = Eigen::Index;
     using Array = Eigen::ArrayXd;
 
-    static constexpr std::size_t most_iterations = 200;
     static constexpr double reach = 0.995;    // of the way to the border
     static constexpr double most_used = 0.9;  // of a type, at the start
     static constexpr double most_time = 0.8;  // of a job's
@@ -174,7 +162,7 @@ private:
     /// column costs more than it is worth.
     void start() {
         shift_.setZero();
-        Array columns_of = Array::Zero(groups_), used = Array::Zero(rows_);
+        Array columns_of = Array::Zero(groups_);
         for (Index c = 0; c < columns_; ++c)
             for (std::size_t i = 0; i < 2; ++i)
                 if (column(c).group[i] >= 0) columns_of(column(c).group[i]) += column(c).time[i];
@@ -185,7 +173,7 @@ private:
                 if (g >= 0) most = std::max(most, columns_of(g));
             amount_(c) = most_time / most;
         }
-        used = rows_of(amount_);
+        const Array used = rows_of(amount_);
         for (Index c = 0; c < columns_; ++c)
             amount_(c) *= std::min(1.0, most_used / used(type_row(column(c).type)));
         const Array sums = rows_of(amount_);
@@ -196,7 +184,6 @@ private:
             if (program_.utility) slack_(rate_row(g)) = rate;
             if (has_(rate_row(g)) == 0) slack_(rate_row(g)) = 0;
         }
-        level_ = step_primal_ = step_dual_ = dlevel_ = 0;
         damount_ = dreduced_ = Array::Zero(columns_);
         dslack_ = dprice_ = Array::Zero(rows_);
         products_ = static_cast<double>(columns_ + rows_ - groups_);
@@ -209,7 +196,7 @@ private:
                 row_price_(rate_row(g)) = utility_slope(g);
                 worth += row_price_(rate_row(g)) * slack_(rate_row(g));
             }
-        const double ratios = (slopes_ * has_ / slack_.max(1e-300)).sum();
+        const double ratios = (slopes_ / slack_.max(1e-300)).sum();
         const double product = ratios > 0 ? program_.reward / ratios : std::max(worth, 1e-30) / products_;
         for (Index g = 0; g < groups_ && !program_.utility; ++g)
             if (has_(rate_row(g)) > 0) row_price_(rate_row(g)) = product / slack_(rate_row(g));
@@ -259,8 +246,8 @@ private:
         shift_.setZero();
         const Array sums = rows_of(amount_);
         missing_ = has_ * (limits_ - sums - slopes_ * level_ - slack_);
-        residual_ = values_ + reduced_ - costs_of(has_ * row_price_);
-        level_error_ = program_.reward - (slopes_ * has_ * row_price_).sum();
+        residual_ = values_ + reduced_ - costs_of(row_price_);
+        level_error_ = program_.reward - (slopes_ * row_price_).sum();
         error_ = 0;
         for (Index row = 0; row < rows_; ++row) {
             const bool of_rate = row < 2 * groups_ && row % 2 == 1;
@@ -327,11 +314,10 @@ private:
         }
         // Where the other prices determine one, rounding should not leave less than nothing for it.
         for (double more = 1e-15; more < 1e-8; more *= 100) {
-            Eigen::MatrixXd raised = matrix;
-            raised.diagonal() *= 1 + more;
-            factor_.compute(raised);
+            matrix.diagonal() *= 1 + more;
+            factor_.compute(matrix);
             if (factor_.info() == Eigen::Success) {
-                of_level_ = factor_.solve((slopes_ * has_).matrix()).array();
+                of_level_ = factor_.solve(slopes_.matrix()).array();
                 return true;
             }
         }
@@ -357,7 +343,7 @@ private:
         Array change = factor_.solve((rows_of(gained) + own).matrix()).array();
         dlevel_ = 0;
         if (program_.reward > 0) {
-            dlevel_ = (level_error_ - (slopes_ * has_ * change).sum()) / (slopes_ * has_ * of_level_).sum();
+            dlevel_ = (level_error_ - (slopes_ * change).sum()) / (slopes_ * of_level_).sum();
             change += dlevel_ * of_level_;
         }
         dreduced_ = costs_of(change) - residual_;

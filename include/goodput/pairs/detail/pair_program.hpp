@@ -133,20 +133,13 @@ public:
     template <class Solved, class RatePrices, class Value>
     [[nodiscard]] std::vector<double> gpu_prices(const Solved& method, const RatePrices& rate_price,
                                                  Value value) const {
-        std::vector<double> of_gpu(program_.types, 0);
         const std::vector<double> times = time_prices(method, rate_price);
-        for (std::size_t t = 0; t < program_.types; ++t) {
-            if (alone_.gpus[t] > 0)
-                of_gpu[t] = method.price(t) / alone_.gpus[t];
-            else
-                of_gpu[t] = worth_of_first(alone_, t, [&](std::size_t j) {
-                    const double own = value(alone_, j, t);
-                    const std::size_t g = group_of_[j];
-                    if (g == no_group) return own;
-                    return own + rate_price(g) * alone_.jobs[j].rates[t] / top_[j] - times[g];
-                });
-        }
-        return of_gpu;
+        return prices_of_gpus(alone_, method, [&](std::size_t j, std::size_t t) {
+            const double own = value(alone_, j, t);
+            const std::size_t g = group_of_[j];
+            if (g == no_group) return own;
+            return own + rate_price(g) * alone_.jobs[j].rates[t] / top_[j] - times[g];
+        });
     }
 
 private:

@@ -76,6 +76,34 @@ struct SlacksAndPrices {
     [[nodiscard]] Eigen::ArrayXXd gain() const { return wanted / price - slack; }
 };
 
+/// Mehrotra's steps of a method, from where it is. Answers whether it came to an end: products of that
+/// accuracy, and rows that are violated by `most_error` at most, both relatively.
+template <class Method>
+bool follow_centre(Method& method, double accuracy, double most_error, std::size_t& iterations) {
+    constexpr std::size_t most_iterations = 200;
+    for (; iterations < most_iterations; ++iterations) {
+        const double error_before = method.error_;
+        method.measure();
+        const double centre = method.centre_, size = method.worth_ / method.products_;
+        if (centre <= accuracy * size && method.error_ <= most_error) return true;
+        // Rows that rounding keeps from holding so well hold no better later, but worse.
+        if (centre <= 0.1 * accuracy * size && method.error_ >= 0.5 * error_before) return false;
+        if (!method.factor()) return false;
+        // Straight to the end, to see how far that goes; then with what was learned from it.
+        method.find_direction(0, 0);
+        const double part = std::clamp(method.centre_after_step() / centre, 0.0, 1.0);
+        // Where the first step goes nowhere near, what was learned is not worth much.
+        method.find_direction(centre * part * part * part, 3 * centre);
+        if (!std::isfinite(method.centre_after_step())) return false;
+        if (method.centre_after_step() <= 2 * centre || centre > 1e-4 * size) continue;
+        // What was learned leads back: without it.
+        method.find_direction(0.3 * centre, 0);
+        // Where there is no room between limits, rounding has the last word: better stop than go back.
+        if (!(method.centre_after_step() <= 2 * centre)) return false;
+    }
+    return false;
+}
+
 /// Solves a BlockProgram. `utility.slope(group, rate)` is u', above 0 and falling, and
 /// `utility.elasticity(group, rate)` is -rate u'' / u', above 0.
 template <class Utility = NoUtility>
@@ -103,26 +131,8 @@ public:
             left_.price.setZero();
             return true;
         }
-        for (iterations_ = 0; iterations_ < most_iterations; ++iterations_) {
-            const double error_before = error_;
-            measure();
-            if (centre_ <= accuracy * worth_ / products_ && error_ <= 10 * accuracy) return true;
-            // Rows that rounding keeps from holding so well hold no better later, but worse.
-            if (centre_ <= 0.1 * accuracy * worth_ / products_ && error_ >= 0.5 * error_before) return false;
-            factor();
-            // Straight to the end, to see how far that goes; then with what was learned from it.
-            find_direction(0, 0);
-            const double part = std::clamp(centre_after_step() / centre_, 0.0, 1.0);
-            // Where the first step goes nowhere near, what was learned is not worth much.
-            find_direction(centre_ * part * part * part, 3 * centre_);
-            if (!std::isfinite(centre_after_step())) return false;
-            if (centre_after_step() <= 2 * centre_ || centre_ > 1e-4 * worth_ / products_) continue;
-            // What was learned leads back: without it.
-            find_direction(0.3 * centre_, 0);
-            // Where there is no room between limits, rounding has the last word: better stop than go back.
-            if (!(centre_after_step() <= 2 * centre_)) return false;
-        }
-        return false;
+        iterations_ = 0;
+        return follow_centre(*this, accuracy, 10 * accuracy, iterations_);
     }
 
     [[nodiscard]] double share(std::size_t g, std::size_t t) const {
@@ -139,11 +149,13 @@ public:
     [[nodiscard]] std::size_t iterations() const { return iterations_; }
 
 private:
+    template <class Method>
+    friend bool follow_centre(Method& method, double accuracy, double most_error, std::size_t& iterations);
+
     using Index = Eigen::Index;
     using Array = Eigen::ArrayXd;
     using Array2 = Eigen::ArrayXXd;
 
-    static constexpr std::size_t most_iterations = 200;
     static constexpr double reach = 0.995;     // of the way to the border
     static constexpr double most_used = 0.99;  // of a type, at the start
     static constexpr double most_time = 0.8;   // of a job's
@@ -251,7 +263,7 @@ private:
     /// changes of the types' prices, and of the level where there is one,
     ///
     ///     matrix dprice - column dlevel = right,   column . dprice + corner dlevel = level_right.
-    void factor() {
+    bool factor() {
         const Index types = uses_.cols();
         const Array2 ratios = share_.ratio();
         const Array alpha = time_.ratio();
@@ -310,6 +322,7 @@ private:
         // Where the other prices determine one, rounding should not leave less than nothing for it.
         matrix.diagonal() *= 1 + 1e-15;
         factor_.compute(matrix);
+        return true;
     }
 
     /// The direction towards products of `aim`, less the products of the last direction's changes as far as

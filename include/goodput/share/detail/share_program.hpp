@@ -34,17 +34,23 @@ double worth_alone(const ShareProblem& problem, const ShareResult& result, Value
     return sum;
 }
 
-/// What the first GPU of a type would be worth to a job of one worker, where all of its time there gains
-/// gain(job).
-template <class Gain>
-double worth_of_first(const ShareProblem& problem, std::size_t type, Gain gain) {
-    double most = 0;
-    for (std::size_t j = 0; j < problem.jobs.size(); ++j) {
-        const ShareJob& job = problem.jobs[j];
-        if (job.rates[type] <= 0 || (job.workers > 1 && problem.too_large(j))) continue;
-        most = std::max(most, gain(j) / job.workers);
+/// Prices of one GPU of each type at the end of a method. Of a type without any, it is what the first one
+/// would be worth to a job of one worker, which gains gain(job, type) if it has all of its time there.
+template <class Solved, class Gain>
+std::vector<double> prices_of_gpus(const ShareProblem& problem, const Solved& method, Gain gain) {
+    std::vector<double> of_gpu(problem.types(), 0);
+    for (std::size_t t = 0; t < problem.types(); ++t) {
+        if (problem.gpus[t] > 0) {
+            of_gpu[t] = method.price(t) / problem.gpus[t];
+            continue;
+        }
+        for (std::size_t j = 0; j < problem.jobs.size(); ++j) {
+            const ShareJob& job = problem.jobs[j];
+            if (job.rates[t] <= 0 || (job.workers > 1 && problem.too_large(j))) continue;
+            of_gpu[t] = std::max(of_gpu[t], gain(j, t) / job.workers);
+        }
     }
-    return most;
+    return of_gpu;
 }
 
 /// A share problem's jobs in groups, for programs that differ in rows and values only.
@@ -193,20 +199,13 @@ public:
     template <class Solved, class RatePrices, class Value>
     [[nodiscard]] std::vector<double> gpu_prices(const Solved& method, const RatePrices& rate_price,
                                                  Value value) const {
-        std::vector<double> of_gpu(program_.types, 0);
-        for (std::size_t t = 0; t < program_.types; ++t) {
-            if (problem_.gpus[t] > 0)
-                of_gpu[t] = method.price(t) / problem_.gpus[t];
-            else
-                of_gpu[t] = worth_of_first(problem_, t, [&](std::size_t j) {
-                    const double own = value(problem_, j, t);
-                    const std::size_t g = group_of_[j];
-                    if (g == no_group) return own;
-                    return own + rate_price(g) * problem_.jobs[j].rates[t] / top_[j] -
-                           best_reduced(g, rate_price(g), method);
-                });
-        }
-        return of_gpu;
+        return prices_of_gpus(problem_, method, [&](std::size_t j, std::size_t t) {
+            const double own = value(problem_, j, t);
+            const std::size_t g = group_of_[j];
+            if (g == no_group) return own;
+            return own + rate_price(g) * problem_.jobs[j].rates[t] / top_[j] -
+                   best_reduced(g, rate_price(g), method);
+        });
     }
 
 private:

@@ -91,6 +91,13 @@ class Cluster:
         except (subprocess.CalledProcessError, ValueError):
             return {}
 
+    def completing_nodes(self):
+        """Nodes on which Slurm still ends a job; nothing while Slurm does not answer."""
+        try:
+            return set(self.run("sinfo", "-h", "-N", "-t", "completing", "-o", "%N").split())
+        except subprocess.CalledProcessError:
+            return set()
+
     def events(self, name):
         return [event for event in read_lines(os.path.join(self.work, "events")) if event["event"] == name]
 
@@ -138,6 +145,7 @@ class Checks:
     def __init__(self):
         self.faults = []
         self.seen = []  # (time, {job: (nodes, GPUs a node)}) of the elastic cluster
+        self.completing = []  # (time, nodes on which Slurm still ends a job, so that it starts none there)
 
     def status(self, folder, keep):
         """The exit status; what was written goes, unless a check has failed or it is to be kept."""
@@ -169,6 +177,7 @@ class Checks:
         self.require(not twice, f"{name}: Slurm gives {twice} to two jobs")
         if remember:
             self.seen.append((now, shares))
+            self.completing.append((now, cluster.completing_nodes()))
 
     def completions(self, cluster, name, slurmctld_was_killed):
         finished = collections.Counter(event["job"] for event in cluster.events("finish"))
@@ -211,7 +220,13 @@ class Checks:
             if slurmctld_was_killed and fourth["time_s"] - first["time_s"] > 3.5 * INTERVAL:
                 continue  # it was away meanwhile
             at_the_end = [shares for moment, shares in self.seen if moment <= fourth["time_s"]][-1]
+            # A job that is ended in the moment in which its node dies stays on that node for Slurm, until Slurm asks
+            # the node again, a minute later.
+            blocked = set.intersection(*[nodes for moment, nodes in self.completing
+                                         if third["time_s"] <= moment <= fourth["time_s"]] or [set()])
             for job, goal in first["goals"].items():
+                if blocked.intersection(goal["nodes"]):
+                    continue
                 if goal["nodes"] and all(job in later["goals"] and later["goals"][job]["nodes"] == goal["nodes"] and
                                          later["goals"][job]["gpus_per_node"] == goal["gpus_per_node"]
                                          for later in (second, third, fourth)):

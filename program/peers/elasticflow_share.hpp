@@ -139,7 +139,8 @@ private:
         };
         int gpus = 0;
         bool done = false;
-        for (const GpuSteps::Step& step : GpuSteps(plan_.free).steps()) {
+        const GpuSteps pieces = plan_.free;
+        for (const GpuSteps::Step& step : pieces.steps()) {
             if (step.seconds > due_) break;
             if (step.seconds <= from_) continue;
             gpus = gpus_at(begin);
@@ -166,7 +167,8 @@ private:
     void run_late(std::optional<int> first) {
         run_at_highest_level();
         double begin = std::max(due_, from_);
-        for (const GpuSteps::Step& step : GpuSteps(plan_.free).steps()) {
+        const GpuSteps pieces = plan_.free;
+        for (const GpuSteps::Step& step : pieces.steps()) {
             if (step.seconds <= due_) continue;
             const int gpus = within(need_.speeds->most_gpus_elastic, plan_.free[begin]);
             if (gpus == 0) {
@@ -204,7 +206,8 @@ private:
     }
     void run_at_highest_level() {
         double begin = from_;
-        for (const GpuSteps::Step& step : GpuSteps(plan_.free).steps()) {
+        const GpuSteps pieces = plan_.free;
+        for (const GpuSteps::Step& step : pieces.steps()) {
             if (step.seconds > due_) break;
             if (step.seconds <= from_) continue;
             const int gpus = within(highest_, plan_.free[begin]);

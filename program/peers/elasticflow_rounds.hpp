@@ -18,17 +18,25 @@
 
 namespace goodput::peers {
 
+/// Which of its slips are kept.
+struct ElasticflowSlips {
+    /// With admission the new jobs of a round are admitted or refused together, and one job that is late
+    /// already refuses everybody with a deadline. Without this slip they come one by one, and a job counts that
+    /// is not late without the new one.
+    bool refuses_together = true;
+    /// Free GPUs go to the job whose GPU time grows most a GPU, where the paper says least.
+    bool largest_growth = true;
+};
+
 /// Plans each round of such a world.
 ///
-/// Published, and kept: with admission the new jobs of a round are admitted or refused together, and one job
-/// that is late already refuses everybody with a deadline. Free GPUs go to the job whose GPU time grows most a
-/// GPU, where the paper says least. Without admission there is an event for each job's next change, also where
+/// Published, and kept in any case: without admission there is an event for each job's next change, also where
 /// plans have changed since.
 class ElasticflowRounds {
 public:
     /// `world` has to outlive it.
-    ElasticflowRounds(ElasticflowWorld& world, bool admission)
-        : world_(&world), queue_(world), admission_(admission), standings_(world.jobs().size()) {
+    ElasticflowRounds(ElasticflowWorld& world, bool admission, const ElasticflowSlips& slips = {})
+        : world_(&world), queue_(world), admission_(admission), slips_(slips), standings_(world.jobs().size()) {
         world.follow({.ends_as_planned = true, .met_as_planned = admission});
     }
 
@@ -62,7 +70,7 @@ private:
         ElasticflowPlan plan{};
         int next_gpus = 0;      ///< the next size
         ElasticflowPlan next{};  ///< with that now
-        double growth = 0;       ///< of GPU seconds a GPU, with that
+        double growth = 0;       ///< of GPU seconds a GPU, with that; who has most gets it
     };
 
     [[nodiscard]] Standing& of(std::size_t job) { return standings_[job]; }
@@ -83,6 +91,7 @@ private:
         return kept;
     }
     void welcome(const std::vector<std::size_t>& fresh) {
+        if (admission_ && !slips_.refuses_together) return welcome_one_by_one(fresh);
         std::vector<std::size_t> all = queue_.with(fresh);
         if (!estimate(all) && admission_ && !fresh.empty()) {
             all = queue_.jobs();
@@ -94,6 +103,25 @@ private:
             estimate(all);
         }
         queue_.jobs() = all;
+    }
+    void welcome_one_by_one(const std::vector<std::size_t>& fresh) {
+        const auto is_late = [&](std::size_t job) {
+            return of(job).plan.planned_end > world_->job(job).deadline_seconds;
+        };
+        for (const std::size_t job : fresh) {
+            estimate(queue_.jobs());
+            std::vector<std::size_t> in_time{job};
+            for (const std::size_t other : queue_.jobs())
+                if (!is_late(other)) in_time.push_back(other);
+            std::vector<std::size_t> all = queue_.with({job});
+            estimate(all);
+            if (std::any_of(in_time.begin(), in_time.end(), is_late) &&
+                world_->job(job).deadline_seconds < never)
+                world_->refuse(job);
+            else
+                queue_.jobs() = all;
+        }
+        estimate(queue_.jobs());
     }
 
     void give_the_rest() {
@@ -150,7 +178,7 @@ private:
         standing.growth = standing.gpus == 0 ? never
                                              : (standing.next.gpus.gpu_seconds(standing.next.end) -
                                                 standing.plan.gpus.gpu_seconds(end)) /
-                                                   more;
+                                                   (slips_.largest_growth ? more : -more);
     }
 
     [[nodiscard]] std::vector<ElasticflowRun> runs_of(std::span<const std::size_t> jobs) {
@@ -193,6 +221,7 @@ private:
     ElasticflowWorld* world_;
     ElasticflowQueue queue_;
     bool admission_;
+    ElasticflowSlips slips_;
     std::vector<Standing> standings_;  // by job of the world
     GpuSteps free_;                    // beside all plans
     double now_ = 0;

@@ -69,7 +69,7 @@ public:
             if (job.speeds.size_within(gpus_) == 0)
                 bad_input(subject(), "smallest size", job.speeds.sizes.empty() ? 0 : job.speeds.sizes.front(),
                           "at most the GPUs of the cluster");
-            standings_[j].left = job.iterations;
+            standings_[j].left = standings_[j].really_left = job.iterations;
             events_.submit(job.submitted_seconds);
             Job known{.name = job.name, .kind = job.model};
             known.submitted_seconds = job.submitted_seconds;
@@ -150,6 +150,13 @@ public:
     [[nodiscard]] double end(std::size_t job) const { return standings_[job].end; }
     /// The same without the time of starts.
     [[nodiscard]] double planned_end(std::size_t job) const { return standings_[job].planned_end; }
+    /// It has a deadline, and its work was really done by then, whatever the policy planned.
+    [[nodiscard]] bool work_is_done_by_deadline(std::size_t job) const {
+        const double deadline = truth_[job].deadline_seconds;
+        return standings_[job].work_done && *standings_[job].work_done <= deadline && std::isfinite(deadline);
+    }
+    /// When its work was really done; none: not yet, or it ended before.
+    [[nodiscard]] std::optional<double> work_done(std::size_t job) const { return standings_[job].work_done; }
     /// Nobody has refused it.
     [[nodiscard]] bool is_admitted(std::size_t job) const { return !standings_[job].refused; }
     /// It has a deadline, and has ended by then, as the policy counts it.
@@ -195,11 +202,13 @@ public:
 
 private:
     struct Standing {
-        double left = 0;  // iterations
+        double left = 0;         // iterations, as the published simulator counts them
+        double really_left = 0;  // the same with all the time after starts
         int gpus = 0;
         double end = 0, planned_end = 0;
         double start_seconds = 0;  // of a start, in this round
         std::optional<double> started{};
+        std::optional<double> work_done{};
         bool quick = false;  // somebody had exactly its GPUs before
         bool ended = false, refused = false;
     };
@@ -266,8 +275,11 @@ inline std::optional<double> ElasticflowWorld::train(std::size_t job, const Conf
     Standing& of = standings_[job];
     const double now = begin + seconds, rate = truth_[job].speeds.rate(held.gpus());
     const double last = rules_.ends_as_planned ? of.planned_end : of.end;
-    const double ran = std::max(seconds - std::max(now - last, 0.0) - std::exchange(of.start_seconds, 0), 0.0);
-    double work = ran * rate;
+    const double starts = std::exchange(of.start_seconds, 0);
+    const double done = begin + starts + of.really_left / rate;
+    if (!of.work_done && done <= now) of.work_done = done;
+    of.really_left -= std::max(seconds - starts, 0.0) * rate;
+    double work = std::max(seconds - std::max(now - last, 0.0) - starts, 0.0) * rate;
     if (of.left <= work && of.end > now) {
         work = (of.end - begin) * rate;
         events_.move_end(job, of.end, now);

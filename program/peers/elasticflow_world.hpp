@@ -69,7 +69,7 @@ public:
             if (job.speeds.size_within(gpus_) == 0)
                 bad_input(subject(), "smallest size", job.speeds.sizes.empty() ? 0 : job.speeds.sizes.front(),
                           "at most the GPUs of the cluster");
-            standings_[j].left = standings_[j].really_left = job.iterations;
+            standings_[j].left = job.iterations;
             events_.submit(job.submitted_seconds);
             Job known{.name = job.name, .kind = job.model};
             known.submitted_seconds = job.submitted_seconds;
@@ -202,8 +202,7 @@ public:
 
 private:
     struct Standing {
-        double left = 0;         // iterations, as the published simulator counts them
-        double really_left = 0;  // the same with all the time after starts
+        double left = 0;  // iterations
         int gpus = 0;
         double end = 0, planned_end = 0;
         double start_seconds = 0;  // of a start, in this round
@@ -276,9 +275,7 @@ inline std::optional<double> ElasticflowWorld::train(std::size_t job, const Conf
     const double now = begin + seconds, rate = truth_[job].speeds.rate(held.gpus());
     const double last = rules_.ends_as_planned ? of.planned_end : of.end;
     const double starts = std::exchange(of.start_seconds, 0);
-    const double done = begin + starts + of.really_left / rate;
-    if (!of.work_done && done <= now) of.work_done = done;
-    of.really_left -= std::max(seconds - starts, 0.0) * rate;
+    const double done = begin + starts + of.left / rate;
     double work = std::max(seconds - std::max(now - last, 0.0) - starts, 0.0) * rate;
     if (of.left <= work && of.end > now) {
         work = (of.end - begin) * rate;
@@ -288,6 +285,7 @@ inline std::optional<double> ElasticflowWorld::train(std::size_t job, const Conf
     }
     of.left -= work;
     if (!events_.ends(job, now)) return std::nullopt;
+    if (done <= now) of.work_done = done;
     of.ended = true;
     of.gpus = 0;
     return std::max(of.end, begin);

@@ -249,9 +249,8 @@ int run(int argc, char** argv) {
                          ", separated by commas; all of these if left out. In sia, too, on jobs of a fixed "
                          "size: " +
                          cli::fixed_policy_names() + ". In gavel: " + cli::gavel_policy_names() +
-                         "; in shockwave: " + cli::shockwave_policy_names() +
-                         "; in elasticflow: " + cli::elasticflow_policy_names() +
-                         "; in tasks: " + cli::tasks_policy_names())
+                         "; in shockwave: " + cli::shockwave_policy_names() + "; in elasticflow: " +
+                         cli::elasticflow_policy_names() + "; in tasks: " + cli::tasks_policy_names())
         ->delimiter(',')
         ->allow_extra_args(false);
     replay_app

@@ -50,15 +50,14 @@ constexpr std::array elasticflow_policies{
     ElasticflowPolicy{"edf", [](auto& world) { return any_planner(ElasticflowEdf(world, false)); }},
     ElasticflowPolicy{"edf-accessctrl", [](auto& world) { return any_planner(ElasticflowEdf(world, true)); }},
     ElasticflowPolicy{"ef", [](auto& world) { return any_planner(ElasticflowRounds(world, false)); }},
-    ElasticflowPolicy{"ef-accessctrl", [](auto& world) { return any_planner(ElasticflowRounds(world, true)); }},
+    ElasticflowPolicy{"ef-accessctrl",
+                      [](auto& world) { return any_planner(ElasticflowRounds(world, true)); }},
     ElasticflowPolicy{"ef-accessctrl-fixed", corrected<true, false>, true},
     ElasticflowPolicy{"ef-accessctrl-margin", corrected<false, true>, true},
     ElasticflowPolicy{"ef-accessctrl-fixed-margin", corrected<true, true>, true},
-    ElasticflowPolicy{"goodput",
-                      [](auto& world) {
-                          return scheduled<ElasticflowWorld>(world, goodput::BalancedSlowdown());
-                      },
-                      true},
+    ElasticflowPolicy{
+        "goodput",
+        [](auto& world) { return scheduled<ElasticflowWorld>(world, goodput::BalancedSlowdown()); }, true},
 };
 
 /// The cluster that the trace was made for, where none is given.
@@ -116,10 +115,9 @@ int run_elasticflow_replay(const ReplayCommand& command, std::ostream& out) {
     for (const ElasticflowPolicy& policy : policies) {
         ElasticflowWorld world(cluster, trace.jobs, slot);
         // Rounds are as long as the world says; and whoever waits for nothing has been refused.
-        PolicyReplay replay = replay_in(world, policy.planner(world), std::string(policy.name), cluster, world,
-                                        {.interval_seconds = 1e12,
-                                         .moves_restart = command.moves == "restart",
-                                         .most_idle_rounds = 1});
+        PolicyReplay replay = replay_in(
+            world, policy.planner(world), std::string(policy.name), cluster, world,
+            {.interval_seconds = 1e12, .moves_restart = command.moves == "restart", .most_idle_rounds = 1});
         replay.deadlines = counts_of(world);
         rows.add(std::move(replay));
     }

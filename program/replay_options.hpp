@@ -21,7 +21,7 @@ struct ReplayWorld {
     double interval_seconds = 0;  ///< where none is given
 };
 inline constexpr std::array replay_worlds{
-    ReplayWorld{"sia", 60},        ReplayWorld{"gavel", 360},  ReplayWorld{"synergy", 300},
+    ReplayWorld{"sia", 60},        ReplayWorld{"gavel", 360},      ReplayWorld{"synergy", 300},
     ReplayWorld{"shockwave", 120}, ReplayWorld{"elasticflow", 60}, ReplayWorld{"tasks", 3600},
 };
 

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_EXAMPLES_CLI_PEERS_ELASTICFLOW_EDF_HPP
 #define GOODPUT_EXAMPLES_CLI_PEERS_ELASTICFLOW_EDF_HPP
 
-// One job's plan by the rule of the published earliest-deadline-first policies: from now on as many GPUs as it
-// can use, or as are left.
+// One job's plan by the rule of the published earliest-deadline-first policies: from now on as many GPUs as
+// it can use, or as are left.
 
 #include <algorithm>
 #include <cmath>
@@ -16,8 +16,8 @@ namespace goodput::peers {
 /// The plan of a job with so many iterations left, from the first step of `free` on, in a cluster of so many
 /// GPUs.
 ///
-/// Published, and kept: when the job is done, the GPUs of that step are free again from the next slot on, also
-/// where somebody else has some of them from there on; so GPUs that are free may be lost for a plan.
+/// Published, and kept: when the job is done, the GPUs of that step are free again from the next slot on,
+/// also where somebody else has some of them from there on; so GPUs that are free may be lost for a plan.
 [[nodiscard]] inline ElasticflowPlan edf_plan(const ElasticflowSpeeds& speeds, double left,
                                               const GpuSteps& free, int gpus_of_cluster, double slot) {
     const auto& steps = free.steps();

@@ -17,9 +17,9 @@ namespace goodput::peers {
 
 /// Plans each round of such a world.
 ///
-/// With admission a new job is refused if by the plan of all jobs with it anybody is late. Published, and kept:
-/// a job that is late already refuses everybody until it ends; and one that has no GPUs in a round without an
-/// admission keeps its old end.
+/// With admission a new job is refused if by the plan of all jobs with it anybody is late. Published, and
+/// kept: a job that is late already refuses everybody until it ends; and one that has no GPUs in a round
+/// without an admission keeps its old end.
 class ElasticflowEdf {
 public:
     /// `world` has to outlive it.
@@ -32,8 +32,8 @@ public:
     const Plan& plan(const Snapshot& snapshot) {
         world_->decide(snapshot.time_seconds);
         const std::vector<std::size_t> fresh = queue_.look(snapshot);
-        std::vector<ElasticflowRun> runs = admission_ ? admit(snapshot.time_seconds, fresh)
-                                                      : welcome(snapshot.time_seconds, fresh);
+        std::vector<ElasticflowRun> runs =
+            admission_ ? admit(snapshot.time_seconds, fresh) : welcome(snapshot.time_seconds, fresh);
         return queue_.decide(snapshot, runs);
     }
 
@@ -44,8 +44,8 @@ private:
         GpuSteps free(now, world_->gpus_of_cluster());
         bool kept = true;
         for (const std::size_t job : jobs) {
-            plans_[job] = edf_plan(world_->job(job).speeds, world_->left(job), free, world_->gpus_of_cluster(),
-                                   world_->slot_seconds());
+            plans_[job] = edf_plan(world_->job(job).speeds, world_->left(job), free,
+                                   world_->gpus_of_cluster(), world_->slot_seconds());
             free = plans_[job].free;
             kept &= plans_[job].end <= world_->job(job).deadline_seconds;
         }

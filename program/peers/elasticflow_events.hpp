@@ -43,8 +43,8 @@ public:
     /// What happens then has happened.
     void pass(double seconds) { events_.erase(seconds); }
 
-    /// When the round ends that begins now: with the first event, of which there has to be one. But if that is
-    /// no more than a slot away, and others follow, with the slot, and all its events wait until then.
+    /// When the round ends that begins now: with the first event, of which there has to be one. But if that
+    /// is no more than a slot away, and others follow, with the slot, and all its events wait until then.
     double round_until(double now, double slot) {
         if (events_.size() > 1 && std::trunc(first() - now) <= slot) {
             Event merged;

@@ -33,8 +33,7 @@ struct ElasticflowSpeeds {
     /// Iterations a second; 0 of what is none of its sizes.
     [[nodiscard]] double rate(int gpus) const {
         const auto at = std::lower_bound(sizes.begin(), sizes.end(), gpus);
-        return at == sizes.end() || *at != gpus ? 0
-                                                : rates[static_cast<std::size_t>(at - sizes.begin())];
+        return at == sizes.end() || *at != gpus ? 0 : rates[static_cast<std::size_t>(at - sizes.begin())];
     }
 };
 

@@ -5,10 +5,9 @@
 // nodes of equal size.
 //
 //   Nodes that somebody has are filed by the largest of some sizes that divides their free GPUs; full ones by
-//   the size of the job that came last. A job takes the least used of those filed under its size, else of those
-//   under a larger size, else free nodes of its own, the first ones.
-//   A job's GPUs are known by their ranks: nodes in order, and on a node the jobs in the order in which they
-//   came.
+//   the size of the job that came last. A job takes the least used of those filed under its size, else of
+//   those under a larger size, else free nodes of its own, the first ones. A job's GPUs are known by their
+//   ranks: nodes in order, and on a node the jobs in the order in which they came.
 
 #include <algorithm>
 #include <array>
@@ -107,11 +106,13 @@ private:
         group.runs.push_back(run);
         int size = run.gpus;
         if (const int rest = free(group); rest > 0)
-            size = *std::find_if(sizes.rbegin(), sizes.rend(),
-                                 [&](int divisor) { return rest % divisor == 0; });
+            size =
+                *std::find_if(sizes.rbegin(), sizes.rend(), [&](int divisor) { return rest % divisor == 0; });
         std::vector<std::size_t>& list = filed_[size];
         list.push_back(index);
-        const auto less_used = [&](std::size_t a, std::size_t b) { return groups_[a].used < groups_[b].used; };
+        const auto less_used = [&](std::size_t a, std::size_t b) {
+            return groups_[a].used < groups_[b].used;
+        };
         std::stable_sort(list.begin(), list.end(), less_used);
         std::stable_sort(filed_[run.gpus].begin(), filed_[run.gpus].end(), less_used);
     }

@@ -1,9 +1,9 @@
 #ifndef GOODPUT_EXAMPLES_CLI_PEERS_ELASTICFLOW_ROUNDS_HPP
 #define GOODPUT_EXAMPLES_CLI_PEERS_ELASTICFLOW_ROUNDS_HPP
 
-// ElasticFlow (ASPLOS'23), without and with admission, as its public simulator has it: a planner of its world.
-// Every job gets its minimum satisfactory share (elasticflow_share.hpp), by deadline, and what is left goes
-// where GPU time grows most.
+// ElasticFlow (ASPLOS'23), without and with admission, as its public simulator has it: a planner of its
+// world. Every job gets its minimum satisfactory share (elasticflow_share.hpp), by deadline, and what is left
+// goes where GPU time grows most.
 
 #include <algorithm>
 #include <cstddef>
@@ -21,8 +21,8 @@ namespace goodput::peers {
 /// Which of its slips are kept.
 struct ElasticflowSlips {
     /// With admission the new jobs of a round are admitted or refused together, and one job that is late
-    /// already refuses everybody with a deadline. Without this slip they come one by one, and a job counts that
-    /// is not late without the new one.
+    /// already refuses everybody with a deadline. Without this slip they come one by one, and a job counts
+    /// that is not late without the new one.
     bool refuses_together = true;
     /// Free GPUs go to the job whose GPU time grows most a GPU, where the paper says least.
     bool largest_growth = true;
@@ -30,13 +30,17 @@ struct ElasticflowSlips {
 
 /// Plans each round of such a world.
 ///
-/// Published, and kept in any case: without admission there is an event for each job's next change, also where
-/// plans have changed since.
+/// Published, and kept in any case: without admission there is an event for each job's next change, also
+/// where plans have changed since.
 class ElasticflowRounds {
 public:
     /// `world` has to outlive it.
     ElasticflowRounds(ElasticflowWorld& world, bool admission, const ElasticflowSlips& slips = {})
-        : world_(&world), queue_(world), admission_(admission), slips_(slips), standings_(world.jobs().size()) {
+        : world_(&world),
+          queue_(world),
+          admission_(admission),
+          slips_(slips),
+          standings_(world.jobs().size()) {
         world.follow({.ends_as_planned = true, .met_as_planned = admission});
     }
 
@@ -68,7 +72,7 @@ private:
     struct Standing {
         int gpus = 0;  ///< now
         ElasticflowPlan plan{};
-        int next_gpus = 0;      ///< the next size
+        int next_gpus = 0;       ///< the next size
         ElasticflowPlan next{};  ///< with that now
         double growth = 0;       ///< of GPU seconds a GPU, with that; who has most gets it
     };
@@ -149,8 +153,10 @@ private:
             world_->end_at(*taker, taking.plan.end, taking.plan.planned_end);
             // Who has its largest size keeps its place in the order.
             for (const std::size_t job : queue_.jobs())
-                if (next_size(job) > of(job).gpus) look_at_next_size(job, rest);
-                else of(job).next_gpus = of(job).gpus;
+                if (next_size(job) > of(job).gpus)
+                    look_at_next_size(job, rest);
+                else
+                    of(job).next_gpus = of(job).gpus;
             by_growth();
         }
     }
@@ -175,10 +181,11 @@ private:
         }
         free.merge();
         standing.next = MinimumShare(need(job), free).plan(standing.next_gpus);
-        standing.growth = standing.gpus == 0 ? never
-                                             : (standing.next.gpus.gpu_seconds(standing.next.end) -
-                                                standing.plan.gpus.gpu_seconds(end)) /
-                                                   (slips_.largest_growth ? more : -more);
+        standing.growth =
+            standing.gpus == 0
+                ? never
+                : (standing.next.gpus.gpu_seconds(standing.next.end) - standing.plan.gpus.gpu_seconds(end)) /
+                      (slips_.largest_growth ? more : -more);
     }
 
     [[nodiscard]] std::vector<ElasticflowRun> runs_of(std::span<const std::size_t> jobs) {
@@ -195,7 +202,9 @@ private:
     /// Whole nodes first, in the order in which jobs have started, then the others by their size.
     std::vector<ElasticflowRun> of_started() {
         std::vector<ElasticflowRun> runs = runs_of(queue_.started());
-        const auto size = [&](const ElasticflowRun& run) { return std::min(run.gpus, world_->gpus_of_node()); };
+        const auto size = [&](const ElasticflowRun& run) {
+            return std::min(run.gpus, world_->gpus_of_node());
+        };
         std::stable_sort(runs.begin(), runs.end(),
                          [&](const auto& a, const auto& b) { return size(a) > size(b); });
         return runs;

@@ -5,10 +5,9 @@
 // which it keeps its deadline, in what the jobs before it have left.
 //
 //   A level is one of the job's sizes; where less is free, it stands for the largest size that is. The job
-//   gets the lowest level at which it is done by its deadline, as late as possible, and the level below before
-//   that.
-//   If no level is enough, the job gets the highest one until its deadline, then as much as it can use of what
-//   is free, and in the end of the whole cluster: it is late.
+//   gets the lowest level at which it is done by its deadline, as late as possible, and the level below
+//   before that. If no level is enough, the job gets the highest one until its deadline, then as much as it
+//   can use of what is free, and in the end of the whole cluster: it is late.
 //
 // Published, and kept: plans hold steps of 0 GPUs at times when only others change (they count as changes of
 // this job, and in its GPU time up to there); a given first piece ignores a deadline within it; and the free
@@ -126,8 +125,8 @@ private:
         }
         return std::nullopt;
     }
-    /// Sums of work in another order than that of latest_point() may come out short of it: then it goes on after
-    /// the deadline, where something is free there.
+    /// Sums of work in another order than that of latest_point() may come out short of it: then it goes on
+    /// after the deadline, where something is free there.
     bool take_levels(double point, int below, int level) {
         double begin = from_;
         const auto gpus_at = [&](double time) {
@@ -193,8 +192,8 @@ private:
             plan_.free.add(begin, step.seconds, -gpus);
             begin = step.seconds;
         }
-        const int most = need_.speeds->size_within(
-            std::min(need_.speeds->most_gpus_elastic, need_.gpus_of_cluster));
+        const int most =
+            need_.speeds->size_within(std::min(need_.speeds->most_gpus_elastic, need_.gpus_of_cluster));
         const int gpus = first.value_or(most);
         plan_.gpus[begin] = gpus;
         plan_.free[begin] = need_.gpus_of_cluster - gpus;

@@ -33,11 +33,13 @@ public:
     }
     /// GPUs at any time: those of the last step up to then; `otherwise` before the first.
     [[nodiscard]] int at(double seconds, int otherwise = 0) const {
-        const auto after = std::upper_bound(steps_.begin(), steps_.end(), seconds,
-                                            [](double time, const Step& step) { return time < step.seconds; });
+        const auto after =
+            std::upper_bound(steps_.begin(), steps_.end(), seconds,
+                             [](double time, const Step& step) { return time < step.seconds; });
         return after == steps_.begin() ? otherwise : (after - 1)->gpus;
     }
-    /// A step there, as if the time between its neighbours had been cut; `otherwise`: its GPUs before the first.
+    /// A step there, as if the time between its neighbours had been cut; `otherwise`: its GPUs before the
+    /// first.
     void cut(double seconds, int otherwise = 0) {
         if (has(seconds)) return;
         const int gpus = at(seconds, otherwise);
@@ -58,7 +60,8 @@ public:
     [[nodiscard]] double gpu_seconds(double end) const {
         double sum = 0;
         for (std::size_t i = 0; i < steps_.size(); ++i)
-            sum += steps_[i].gpus * ((i + 1 < steps_.size() ? steps_[i + 1].seconds : end) - steps_[i].seconds);
+            sum +=
+                steps_[i].gpus * ((i + 1 < steps_.size() ? steps_[i + 1].seconds : end) - steps_[i].seconds);
         return sum;
     }
 

@@ -4,15 +4,15 @@
 // The world of ElasticFlow (ASPLOS'23), as its public simulator has it: jobs with deadlines on one GPU type,
 // whose number of GPUs may change at any time.
 //
-//   Rounds end with events (elasticflow_events.hpp). Until then everybody keeps what it holds; submissions wait.
-//   In each round every running job loses the time of a start, also if nothing has changed for it. It is short
-//   where somebody had exactly its GPUs before, and longest in rounds in which all is forgotten about that.
-//   These are the rounds whose number divides by the seconds of a slot.
-//   A job ends when it is planned to, whether its work is done by then or not, and earlier if that is done in a
-//   round before. GPUs are free again at the end of the round.
+//   Rounds end with events (elasticflow_events.hpp). Until then everybody keeps what it holds; submissions
+//   wait. In each round every running job loses the time of a start, also if nothing has changed for it. It
+//   is short where somebody had exactly its GPUs before, and longest in rounds in which all is forgotten
+//   about that. These are the rounds whose number divides by the seconds of a slot. A job ends when it is
+//   planned to, whether its work is done by then or not, and earlier if that is done in a round before. GPUs
+//   are free again at the end of the round.
 //
-// Under the published policies jobs end as those plan it (end_at). Under any other planner a job is planned to
-// end when its work is done with what it holds; it does not foresee the time of starts either.
+// Under the published policies jobs end as those plan it (end_at). Under any other planner a job is planned
+// to end when its work is done with what it holds; it does not foresee the time of starts either.
 
 #include <algorithm>
 #include <bit>
@@ -41,17 +41,17 @@ namespace goodput::peers {
 
 /// What the rules of a published policy are, where they differ.
 struct ElasticflowRules {
-    bool starts_take_time = true;    ///< the time of starts counts
-    bool ends_as_planned = false;    ///< work stops at the planned end, which is before the event of it
-    bool met_as_planned = false;     ///< a deadline is met if the planned end is before it
+    bool starts_take_time = true;  ///< the time of starts counts
+    bool ends_as_planned = false;  ///< work stops at the planned end, which is before the event of it
+    bool met_as_planned = false;   ///< a deadline is met if the planned end is before it
 };
 
 /// The jobs of a trace, for one replay.
 class ElasticflowWorld {
 public:
-    /// Jobs in the order of their submission; seconds of a slot, a whole number. Refuses clusters of several GPU
-    /// types or of unlike nodes, and numbers that are out of range (std::invalid_argument); replay() looks at
-    /// times and names.
+    /// Jobs in the order of their submission; seconds of a slot, a whole number. Refuses clusters of several
+    /// GPU types or of unlike nodes, and numbers that are out of range (std::invalid_argument); replay()
+    /// looks at times and names.
     ElasticflowWorld(const Cluster& cluster, std::vector<ElasticflowJob> jobs, double slot_seconds)
         : truth_(std::move(jobs)),
           slot_(slot_seconds),
@@ -162,7 +162,8 @@ public:
     /// It has a deadline, and has ended by then, as the policy counts it.
     [[nodiscard]] bool has_met(std::size_t job) const {
         const Standing& of = standings_[job];
-        return of.ended && (rules_.met_as_planned ? of.planned_end : of.end) <= truth_[job].deadline_seconds &&
+        return of.ended &&
+               (rules_.met_as_planned ? of.planned_end : of.end) <= truth_[job].deadline_seconds &&
                std::isfinite(truth_[job].deadline_seconds);
     }
 
@@ -219,7 +220,8 @@ private:
         if (cluster.nodes.empty()) bad_input("cluster", "number of nodes", 0, "at least 1");
         for (const Node& node : cluster.nodes)
             if (node.gpus != cluster.nodes.front().gpus)
-                bad_input("node '" + node.name + "'", "GPUs", node.gpus, "as many as those of the first node");
+                bad_input("node '" + node.name + "'", "GPUs", node.gpus,
+                          "as many as those of the first node");
         return cluster;
     }
     [[nodiscard]] double start_seconds(const Standing& of, bool forgets) const {
@@ -253,7 +255,7 @@ private:
 
 inline double ElasticflowWorld::round_until(double begin) {
     if (!decided_) return first_event();  // the first submission
-    if (now_ != begin) decide(begin);    // nobody is there to decide for
+    if (now_ != begin) decide(begin);     // nobody is there to decide for
     if (!is_planned_) plan_ends();
     if (events_.empty()) return std::numeric_limits<double>::infinity();
     const bool forgets = rounds_ > 0 && std::fmod(rounds_, slot_) == 0;

@@ -106,7 +106,8 @@ concept EventWorld = World<W> && !ShorteningWorld<W> && requires(const W& asked,
 };
 /// A world with a clock of its own.
 template <class W>
-concept ClockedWorld = World<W> && !ShorteningWorld<W> && !EventWorld<W> && requires(W& world, double begin) {
+concept ClockedWorld =
+    World<W> && !ShorteningWorld<W> && !EventWorld<W> && requires(W & world, double begin) {
     { world.round_until(begin) } -> std::convertible_to<double>;
 };
 /// A world whose rounds may be shorter than the interval.

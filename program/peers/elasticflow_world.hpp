@@ -66,6 +66,11 @@ public:
             const auto subject = [&] { return "job '" + job.name + "'"; };
             require_at_least(subject, "iterations", job.iterations, 1);
             require_between(subject, "batch", job.batch, 1, 1 << 24);
+            if (std::isnan(job.deadline_seconds))
+                bad_input(subject(), "deadline", job.deadline_seconds, "a number");
+            if (job.speeds.rates.size() != job.speeds.sizes.size())
+                bad_input(subject(), "number of rates", job.speeds.rates.size(), "that of sizes");
+            for (const double rate : job.speeds.rates) require_positive(subject, "rate", rate);
             if (job.speeds.size_within(gpus_) == 0)
                 bad_input(subject(), "smallest size", job.speeds.sizes.empty() ? 0 : job.speeds.sizes.front(),
                           "at most the GPUs of the cluster");
@@ -301,13 +306,10 @@ inline const std::vector<Placement>& ElasticflowWorld::place(std::span<const Ela
                          [](const auto& a, const auto& b) { return a.gpus > b.gpus; });
         placing_.place(largest_first);
     }
-    std::vector<std::pair<int, std::size_t>> by_rank;
     placing_.for_each([&](std::size_t job, const Placement& placement, int rank) {
         placements_[job] = placement;
-        by_rank.emplace_back(rank, job);
+        standings_[job].quick = ranks_.had(rank, shape_of(placement).gpus);
     });
-    for (const auto& [rank, job] : by_rank)
-        standings_[job].quick = ranks_.had(rank, shape_of(placements_[job]).gpus);
     return placements_;
 }
 

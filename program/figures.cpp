@@ -82,6 +82,20 @@ std::span<const Figure> renting_figures() {
     return figures;
 }
 
+std::span<const Figure> deadline_figures() {
+    using Of = const PolicyReplay&;
+    static constexpr Figure figures[]{
+        {"policy", nullptr},
+        {"admitted", [](Of of) { return static_cast<double>(of.deadlines->admitted); }, 0, "",
+         Better::higher},
+        {"deadlines met", [](Of of) { return static_cast<double>(of.deadlines->met); }, 0, "",
+         Better::higher},
+        {"work done by then", [](Of of) { return static_cast<double>(of.deadlines->work_done); }, 0, "",
+         Better::higher},
+    };
+    return figures;
+}
+
 std::span<const Figure> fairness_figures() {
     using Of = const PolicyReplay&;
     static constexpr Figure figures[]{

@@ -3,14 +3,29 @@
 
 // A replay and the figures by which policies are compared, for the terminal and for the page.
 
+#include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "goodput/sim/metrics.hpp"
 #include "goodput/sim/replay_result.hpp"
 #include "round_record.hpp"
 
 namespace cli {
+
+/// What became of deadlines, in a world that has them.
+struct DeadlineCounts {
+    struct Of {
+        bool admitted = true;  ///< not refused
+        bool met = false;      ///< complete by its deadline, as the policy counts that
+    };
+    std::vector<Of> jobs{};     ///< by submission
+    std::size_t admitted = 0;   ///< jobs, those without a deadline, too
+    std::size_t met = 0;        ///< jobs with a deadline
+    std::size_t work_done = 0;  ///< jobs whose work was really done by their deadline
+};
 
 /// One policy's replay.
 struct PolicyReplay {
@@ -22,6 +37,7 @@ struct PolicyReplay {
     double milliseconds_p99 = 0;
     double policy_seconds = 0;  ///< of all rounds together
     std::string host{};         ///< who gives cores and memory beside the GPUs; empty: nobody does
+    std::optional<DeadlineCounts> deadlines{};  ///< none: the world has none
 };
 
 /// Which of two values of a figure is the better one.
@@ -49,6 +65,9 @@ std::span<const std::span<const Figure>> figure_tables();
 
 /// What was paid for nodes that were rented.
 std::span<const Figure> renting_figures();
+
+/// The table of deadlines, with the policy first.
+std::span<const Figure> deadline_figures();
 
 /// The table of what else is said of worlds other than Sia's, with the policy first.
 std::span<const Figure> fairness_figures();

@@ -20,6 +20,7 @@
 #include "plan.hpp"
 #include "policies.hpp"
 #include "replay.hpp"
+#include "replay_elasticflow.hpp"
 #include "replay_fixed.hpp"
 #include "replay_options.hpp"
 #include "replay_synergy.hpp"
@@ -203,7 +204,8 @@ int run(int argc, char** argv) {
             "--world", replay.world,
             "How jobs train, as in a public simulator: Sia's (sia); Gavel's (gavel), jobs of fixed numbers "
             "of GPUs that take turns; Synergy's (synergy), where CPU cores and memory beside the GPUs are "
-            "shared out, too; Shockwave's (shockwave), turns of jobs whose batches grow")
+            "shared out, too; Shockwave's (shockwave), turns of jobs whose batches grow; ElasticFlow's "
+            "(elasticflow), elastic jobs with deadlines")
         ->check(CLI::IsMember(world_names))
         ->capture_default_str();
     replay_app->add_option(
@@ -247,8 +249,8 @@ int run(int argc, char** argv) {
                          ", separated by commas; all of these if left out. In sia, too, on jobs of a fixed "
                          "size: " +
                          cli::fixed_policy_names() + ". In gavel: " + cli::gavel_policy_names() +
-                         "; in shockwave: " + cli::shockwave_policy_names() +
-                         "; in tasks: " + cli::tasks_policy_names())
+                         "; in shockwave: " + cli::shockwave_policy_names() + "; in elasticflow: " +
+                         cli::elasticflow_policy_names() + "; in tasks: " + cli::tasks_policy_names())
         ->delimiter(',')
         ->allow_extra_args(false);
     replay_app
@@ -275,6 +277,7 @@ int run(int argc, char** argv) {
                                 ->add_option("--interval", replay.interval_seconds,
                                              "Seconds from one decision to the next; 360 in gavel, and for "
                                              "its policies in sia; 300 in synergy, 120 in shockwave; in "
+                                             "elasticflow a slot, that of the trace; in "
                                              "tasks at most 3600")
                                 ->capture_default_str();
     replay_app->add_option("--seed", replay.seed, "Breaks ties between equal values; 0: as they come")

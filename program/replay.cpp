@@ -13,6 +13,7 @@
 #include "contenders.hpp"
 #include "goodput/core/error.hpp"
 #include "policies.hpp"
+#include "replay_elasticflow.hpp"
 #include "replay_fixed.hpp"
 #include "replay_options.hpp"
 #include "replay_rows.hpp"
@@ -80,6 +81,7 @@ int run_replay(const ReplayCommand& command, std::ostream& out) {
     if (command.world == "gavel") return run_gavel_replay(command, out);
     if (command.world == "synergy") return run_synergy_replay(command, out);
     if (command.world == "shockwave") return run_shockwave_replay(command, out);
+    if (command.world == "elasticflow") return run_elasticflow_replay(command, out);
     if (command.world == "tasks") return run_tasks_replay(command, out);
     goodput::require_positive("--checkpoint", "seconds", command.checkpoint_seconds);
     const std::vector<Contender> chosen = chosen_contenders(command.policies, command.models);

@@ -4,6 +4,7 @@
 
 #include "contenders.hpp"
 #include "goodput/core/error.hpp"
+#include "replay_elasticflow.hpp"
 #include "replay_fixed.hpp"
 #include "replay_synergy.hpp"
 #include "replay_tasks.hpp"
@@ -55,10 +56,12 @@ void refuse_options_of_other_worlds(const ReplayCommand& command) {
 }
 
 std::string worlds_with(const std::string& policy) {
-    const std::array policies_by_world{
-        std::pair{"sia", contender_names() + ", " + fixed_policy_names()},
-        std::pair{"gavel", gavel_policy_names()}, std::pair{"synergy", synergy_policy_names()},
-        std::pair{"shockwave", shockwave_policy_names()}, std::pair{"tasks", tasks_policy_names()}};
+    const std::array policies_by_world{std::pair{"sia", contender_names() + ", " + fixed_policy_names()},
+                                       std::pair{"gavel", gavel_policy_names()},
+                                       std::pair{"synergy", synergy_policy_names()},
+                                       std::pair{"shockwave", shockwave_policy_names()},
+                                       std::pair{"elasticflow", elasticflow_policy_names()},
+                                       std::pair{"tasks", tasks_policy_names()}};
     std::string worlds;
     for (const auto& [world, names] : policies_by_world)
         if ((", " + names + ",").find(", " + policy + ",") != std::string::npos)

@@ -21,8 +21,8 @@ struct ReplayWorld {
     double interval_seconds = 0;  ///< where none is given
 };
 inline constexpr std::array replay_worlds{
-    ReplayWorld{"sia", 60},        ReplayWorld{"gavel", 360},  ReplayWorld{"synergy", 300},
-    ReplayWorld{"shockwave", 120}, ReplayWorld{"tasks", 3600},
+    ReplayWorld{"sia", 60},        ReplayWorld{"gavel", 360},      ReplayWorld{"synergy", 300},
+    ReplayWorld{"shockwave", 120}, ReplayWorld{"elasticflow", 60}, ReplayWorld{"tasks", 3600},
 };
 
 /// The seconds of a round where none are given; 60 for an unknown world.

@@ -105,6 +105,10 @@ Json completions_of(const PolicyReplay& replay, std::span<const std::string> nam
         else
             job["completion_h"] = nullptr;
         job["restarts"] = outcome.restarts;
+        if (replay.deadlines) {
+            job["admitted"] = replay.deadlines->jobs[i].admitted;
+            job["deadline_met"] = replay.deadlines->jobs[i].met;
+        }
         jobs.push_back(std::move(job));
     }
     return jobs;
@@ -142,6 +146,11 @@ Json json_of(const PolicyReplay& replay, bool rents) {
     json["unfair"] = of_completed(metrics.unfair);
     json["faults"] = replay.result.faults;
     json["availability"] = metrics.availability;
+    if (replay.deadlines) {
+        json["admitted"] = replay.deadlines->admitted;
+        json["deadlines_met"] = replay.deadlines->met;
+        json["deadlines_work_done"] = replay.deadlines->work_done;
+    }
     if (rents) {
         json["dollars"] = metrics.dollars;
         json["dollars_per_job"] = metrics.dollars_per_job;
@@ -210,6 +219,7 @@ int ReplayRows::finish() {
     const auto usual = figure_tables();
     std::vector<std::span<const Figure>> tables(usual.begin(), usual.end());
     if (!command_->offers.empty()) tables.push_back(renting_figures());
+    if (!replays_.empty() && replays_.front().deadlines) tables.push_back(deadline_figures());
     // A world of jobs that nobody can make faster is about fairness.
     if (command_->world != "sia") tables.push_back(fairness_figures());
     for (std::size_t i = 0; i < tables.size(); ++i) {

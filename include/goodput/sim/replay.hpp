@@ -207,7 +207,11 @@ private:
         const double latest = now_ + round_seconds_;
         const double next = std::min(next_submission(), timeline_.next_seconds());
         const auto runs = [&](std::size_t job) { return !jobs_[job].held().empty(); };
-        if constexpr (EventWorld<W>) {
+        if constexpr (ClockedWorld<W>) {
+            const double end = world_.round_until(now_);
+            require_at_least("world", "end of a round", std::min(end, latest), now_);
+            return std::isinf(end) ? now_ : std::min(end, latest);
+        } else if constexpr (EventWorld<W>) {
             const double event = world_.next_event(now_);
             require_at_least("world", "end of a round", std::min(event, latest), now_);
             if (std::any_of(active_.begin(), active_.end(), runs))

@@ -31,6 +31,10 @@
 //                                       gets anything else from `begin` on: at least that, or infinity. A
 //                                       round ends with it, with the next submission or event, or after the
 //                                       interval. Instead of busy_until()
+//   round_until(begin)                  when the round ends that begins then, at least that: the world alone
+//                                       decides, and submissions and events wait for it. Infinity: nothing
+//                                       more happens. Called once a round, after its decision. Instead of
+//                                       busy_until() and next_event()
 //   save(job)                           a decision or a drained node stops it, after it has saved its state
 //   fail(job)                           it falls back to its last saved state. Without: failures lose no work
 //   save_like(job, chosen)              how the last decision would have the job save its state
@@ -100,9 +104,15 @@ template <class W>
 concept EventWorld = World<W> && !ShorteningWorld<W> && requires(const W& asked, double begin) {
     { asked.next_event(begin) } -> std::convertible_to<double>;
 };
+/// A world with a clock of its own.
+template <class W>
+concept ClockedWorld =
+    World<W> && !ShorteningWorld<W> && !EventWorld<W> && requires(W & world, double begin) {
+    { world.round_until(begin) } -> std::convertible_to<double>;
+};
 /// A world whose rounds may be shorter than the interval.
 template <class W>
-concept UnevenWorld = ShorteningWorld<W> || EventWorld<W>;
+concept UnevenWorld = ShorteningWorld<W> || EventWorld<W> || ClockedWorld<W>;
 /// A world whose jobs save their state when they are stopped.
 template <class W>
 concept SavingWorld = World<W> && requires(W& world, std::size_t job) {
@@ -215,6 +225,10 @@ consteval bool world_fits() {
             EventWorld<W> || !requires { &W::next_event; },
             "EventWorld: this world's next_event is not: double next_event(begin) const, without a "
             "busy_until");
+        static_assert(
+            ClockedWorld<W> || !requires { &W::round_until; },
+            "ClockedWorld: this world's round_until is not: double round_until(begin), without a busy_until "
+            "or next_event");
         static_assert(
             SavingWorld<W> || !requires { &W::save; },
             "SavingWorld: this world's save is not: void save(job)");

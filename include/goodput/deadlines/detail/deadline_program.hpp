@@ -162,7 +162,10 @@ inline bool DeadlineProgram::pivot() {
             entering = {kind, index};
         }
     };
-    for (std::size_t k = 0; k < jobs(); ++k) offer(Kind::surplus, k, -dual_[at(k)]);
+    for (std::size_t k = 0; k < jobs(); ++k) {
+        offer(Kind::surplus, k, -dual_[at(k)]);
+        offer(Kind::shortfall, k, dual_[at(k)] - 1);
+    }
     for (std::size_t i = 0; i < grid_.intervals.size(); ++i) offer(Kind::idle, i, dual_[at(jobs() + i)]);
     for (std::size_t c = 0; c < columns_.size(); ++c) offer(Kind::configuration, c, gain(columns_[c]));
     if (most <= least_gain) return false;

@@ -159,9 +159,11 @@ inline Admission admit(const ClusterOverTime& cluster, std::span<const DeadlineJ
         for (std::size_t j = 0; j < jobs.size(); ++j) {
             std::size_t end = begin;
             while (end < plan.size() && plan[end].job == j) ++end;
-            const double done = work_of(jobs[j], std::span(plan).subspan(begin, end - begin));
+            double lost = 0;
+            const double done = work_of(jobs[j], std::span(plan).subspan(begin, end - begin), &lost);
             begin = end;
             const double lacks = jobs[j].work_left - done;
+            work[j] = std::max(work[j], jobs[j].work_left + lost);
             if (lacks <= 2 * detail::deadline_tolerance * jobs[j].work_left) continue;
             all_done = false;
             work[j] += 1.1 * lacks;

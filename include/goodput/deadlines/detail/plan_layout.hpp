@@ -93,7 +93,9 @@ inline void PlanLayout::take_whole_slots(std::span<const double> work) {
     for (std::size_t i = 0; i < items_.size(); ++i) {
         const GridInterval& interval = grid_.intervals[i];
         for (; left[i] > 0; --left[i]) {
-            items_[i].push_back({fill_slot(interval), slot_});
+            LaidOut filled{fill_slot(interval), slot_};
+            if (filled.jobs.empty()) break;
+            items_[i].push_back(std::move(filled));
             for (const JobChoice& choice : items_[i].back().jobs) lacks_[choice.job] -= choice.speed * slot_;
             for (std::size_t k = 0; k < users(interval); ++k) {
                 const auto [job, part] = user(interval, k);

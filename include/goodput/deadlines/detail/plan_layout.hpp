@@ -6,7 +6,8 @@
 // Within an interval configurations may follow each other in any order: next is the one in which most jobs go on with
 // what they have. With slots each configuration gets the whole slots of its part. Slots that are left over are filled
 // one by one, the earliest first: each is an allotment in which a job is worth what the slot does of the work that it
-// still lacks, as a part of what all such slots before its deadline could do.
+// still lacks, as a part of what all such slots before its deadline could do. As long as a job lacks work, slots are
+// filled anew, one by one, where that does more of what is lacking.
 
 #include <algorithm>
 #include <cmath>
@@ -52,6 +53,17 @@ private:
         return interval.full_jobs + interval.partial_jobs.size();
     }
     std::vector<JobChoice> fill_slot(const GridInterval& interval);
+    bool fill_anew();
+    /// Adds a slot of a configuration to what jobs lack, or takes it off.
+    void count(const std::vector<JobChoice>& choices, double slots) {
+        for (const JobChoice& choice : choices) lacks_[choice.job] -= choice.speed * slots * slot_;
+    }
+    /// What is lacking, each job in parts of what it is measured by.
+    [[nodiscard]] double lacking() const {
+        double sum = 0;
+        for (const std::size_t job : grid_.order) sum += std::max(0.0, lacks_[job]) / measure_[job];
+        return sum;
+    }
     void follow(const GridInterval& interval, std::vector<LaidOut>& items);
     [[nodiscard]] std::size_t in_common(const std::vector<JobChoice>& choices) const;
 
@@ -59,14 +71,15 @@ private:
     std::span<const DeadlineJob> jobs_;
     double slot_;
     std::vector<std::vector<LaidOut>> items_;  // by interval
-    std::vector<double> lacks_, could_;        // by job: work, in slots left over
+    std::vector<double> lacks_;                // by job: work that no slot does yet
+    std::vector<double> could_;                // by job: work that the slots left over could do
+    std::vector<double> measure_;              // by job: the work that counts as much as that of others
     AllotmentProblem problem_;
     Allotter<> allotter_;
     std::vector<std::optional<HeldGpus>> held_;  // by job, at present
     std::vector<DeadlinePlan> pieces_;           // by job
 };
 
-/// What job `k` of the users could do at most in a slot of an interval.
 inline void PlanLayout::take_whole_slots(std::span<const double> work) {
     lacks_.assign(work.begin(), work.end());
     could_.assign(work.size(), 0);
@@ -83,26 +96,54 @@ inline void PlanLayout::take_whole_slots(std::span<const double> work) {
             const double slots = std::min(std::floor(item.seconds / slot_ + 1e-6), static_cast<double>(left[i]));
             item.seconds = slots * slot_;
             left[i] -= static_cast<std::size_t>(slots);
-            for (const JobChoice& choice : item.jobs) lacks_[choice.job] -= choice.speed * item.seconds;
+            count(item.jobs, slots);
         }
         for (std::size_t k = 0; k < users(interval); ++k) {
             const auto [job, part] = user(interval, k);
             could_[job] += static_cast<double>(left[i]) * part * slot_ * fastest(job);
         }
     }
+    measure_.assign(work.size(), 1);
     for (std::size_t i = 0; i < items_.size(); ++i) {
         const GridInterval& interval = grid_.intervals[i];
         for (; left[i] > 0; --left[i]) {
+            for (const std::size_t job : grid_.order) measure_[job] = std::max(could_[job], lacks_[job]);
             LaidOut filled{fill_slot(interval), slot_};
             if (filled.jobs.empty()) break;
             items_[i].push_back(std::move(filled));
-            for (const JobChoice& choice : items_[i].back().jobs) lacks_[choice.job] -= choice.speed * slot_;
+            count(items_[i].back().jobs, 1);
             for (std::size_t k = 0; k < users(interval); ++k) {
                 const auto [job, part] = user(interval, k);
                 could_[job] -= part * slot_ * fastest(job);
             }
         }
     }
+    for (const std::size_t job : grid_.order) measure_[job] = std::max(slot_ * fastest(job), 1e-300);
+    for (int pass = 0; pass < 8 && lacking() > deadline_tolerance && fill_anew(); ++pass) {
+    }
+}
+
+/// Fills one slot of each item anew; returns whether less is lacking.
+inline bool PlanLayout::fill_anew() {
+    bool better = false;
+    for (std::size_t i = 0; i < items_.size(); ++i)
+        for (std::size_t k = 0, before = items_[i].size(); k < before; ++k) {
+            if (!(items_[i][k].seconds > 0)) continue;
+            const double lacked = lacking();
+            if (lacked <= deadline_tolerance) return better;
+            count(items_[i][k].jobs, -1);
+            std::vector<JobChoice> choices = fill_slot(grid_.intervals[i]);
+            count(choices, 1);
+            if (lacking() < lacked - deadline_tolerance) {
+                items_[i][k].seconds -= slot_;
+                items_[i].push_back({std::move(choices), slot_});
+                better = true;
+            } else {
+                count(choices, -1);
+                count(items_[i][k].jobs, 1);
+            }
+        }
+    return better;
 }
 
 inline std::vector<JobChoice> PlanLayout::fill_slot(const GridInterval& interval) {
@@ -115,11 +156,10 @@ inline std::vector<JobChoice> PlanLayout::fill_slot(const GridInterval& interval
         if (!(lacks_[its.job] > 0)) continue;
         who.push_back(its);
         problem_.add_job();
-        const double all = std::max({could_[its.job], lacks_[its.job]});
         for (const DeadlineOption& option : grid_.options[its.job]) {
             uses.clear();
             grid_.append_uses(option.held, uses);
-            problem_.add_option(std::min(option.speed * its.part * slot_, lacks_[its.job]) / all, uses);
+            problem_.add_option(std::min(option.speed * its.part * slot_, lacks_[its.job]) / measure_[its.job], uses);
         }
     }
     std::vector<JobChoice> choices;

@@ -3,21 +3,26 @@
 
 // Is there a plan over time that ends all these jobs before their deadlines?
 //
-// The time until the last deadline is cut where a deadline is or where nodes come or go. In each interval any mixture of
-// configurations (who has how many GPUs at the same time, in whole sizes) can be laid out one after the other; whether
-// such mixtures do all the work is a linear program, solved over all configurations (detail/deadline_program.hpp). It
-// ends with a plan, or with prices of work at which all GPUs together cannot do what all jobs need.
+// The time until the last deadline is cut where a deadline is or where nodes come or go. In each interval any
+// mixture of configurations (who has how many GPUs at the same time, in whole sizes) can be laid out one
+// after the other; whether such mixtures do all the work is a linear program, solved over all configurations
+// (detail/deadline_program.hpp). It ends with a plan, or with prices of work at which all GPUs together
+// cannot do what all jobs need.
 //
-// Without restarts and slots one of the two is found, but for limits on the work of the search. With them the program is
-// a relaxation: what restarts and rounding to whole slots take from a job is added to its work, and the program is solved
-// again. Where that finds no plan within a few rounds, the answer is that it is not known.
+// Without restarts and slots one of the two is found, but for limits on the work of the search. With them the
+// program is a relaxation: what restarts and rounding to whole slots take from a job is added to its work,
+// and the program is solved again. Where that finds no plan within a few rounds, the answer is that it is not
+// known.
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "goodput/core/error.hpp"
@@ -32,13 +37,17 @@ namespace goodput {
 
 /// What is asked of a plan.
 struct AdmissionOptions {
-    /// GPUs change hands only at whole multiples of this, from now on; 0: at any time. A job whose deadline lies within
-    /// a slot may hold GPUs until the slot's end, but its work counts to the deadline only.
+    /// GPUs change hands only at whole multiples of this, from now on; 0: at any time. A job whose deadline
+    /// lies within a slot may hold GPUs until the slot's end, but its work counts to the deadline only.
     double slot_seconds = 0;
-    /// Most rounds in which new configurations are looked for: bounds the work, with the same answer on every machine.
+    /// Most rounds in which new configurations are looked for: bounds the work, with the same answer on every
+    /// machine.
     std::size_t most_rounds = 500;
     /// Most programs that are solved until restarts and whole slots are reserved for.
     std::size_t most_repairs = 12;
+    /// Time after which the answer is `unknown`, to within one round; none: search until one of the limits
+    /// above.
+    std::optional<std::chrono::nanoseconds> deadline = std::nullopt;
 };
 
 /// The answers.
@@ -52,8 +61,8 @@ enum class AdmissionStatus {
 struct Admission {
     AdmissionStatus status = AdmissionStatus::unknown;
     DeadlinePlan plan{};  ///< where possible
-    /// Where impossible, by job: prices of a unit of work, at which all work that is needed costs more than all that
-    /// configurations can do until the deadlines is worth (`needed` and `reachable`).
+    /// Where impossible, by job: prices of a unit of work, at which all work that is needed costs more than
+    /// all that configurations can do until the deadlines is worth (`needed` and `reachable`).
     std::vector<double> work_prices{};
     double needed = 0;
     double reachable = 0;
@@ -114,8 +123,8 @@ inline double most_alone(const TimeGrid& grid, std::size_t job) {
 
 }  // namespace detail
 
-/// Whether all jobs can end before their deadlines. Refuses what validate() refuses of the cluster and of jobs, and a
-/// slot that is negative or not finite (std::invalid_argument). A hard problem gets `unknown`.
+/// Whether all jobs can end before their deadlines. Refuses what validate() refuses of the cluster and of
+/// jobs, and a slot that is negative or not finite (std::invalid_argument). A hard problem gets `unknown`.
 inline Admission admit(const ClusterOverTime& cluster, std::span<const DeadlineJob> jobs,
                        const AdmissionOptions& options = {}) {
     validate(cluster);
@@ -123,6 +132,8 @@ inline Admission admit(const ClusterOverTime& cluster, std::span<const DeadlineJ
     if (!(std::isfinite(options.slot_seconds) && options.slot_seconds >= 0))
         bad_input("admission", "slot_seconds", options.slot_seconds, "a finite number of at least 0");
 
+    std::optional<std::chrono::steady_clock::time_point> stop;
+    if (options.deadline) stop = std::chrono::steady_clock::now() + *options.deadline;
     Admission answer;
     const detail::TimeGrid grid(cluster, jobs, options.slot_seconds);
     const std::vector<double> least_work = detail::work_with_start(grid, jobs);
@@ -142,7 +153,7 @@ inline Admission admit(const ClusterOverTime& cluster, std::span<const DeadlineJ
     detail::PlanLayout lay_out(grid, jobs, options.slot_seconds);
     std::vector<double> work = least_work;
     for (std::size_t repair = 0; repair < std::max<std::size_t>(options.most_repairs, 1); ++repair) {
-        const detail::DeadlineOutcome outcome = program.solve(work, options.most_rounds);
+        const detail::DeadlineOutcome outcome = program.solve(work, options.most_rounds, stop);
         answer.rounds = program.rounds();
         ++answer.programs;
         if (outcome == detail::DeadlineOutcome::impossible && repair == 0) {

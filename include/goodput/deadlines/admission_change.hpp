@@ -3,8 +3,9 @@
 
 // What would have to change for jobs that cannot all be kept: a later deadline, or more nodes for some time.
 //
-// More of either never hurts, so both are found by halving, with admit() as the question. An answer is a change for which
-// a plan was found; `proven_below` is the largest smaller one that is proven to be too little.
+// More of either never hurts, so both are found by halving, with admit() as the question. An answer is a
+// change for which a plan was found; `proven_below` is the largest smaller one that is proven to be too
+// little.
 
 #include <algorithm>
 #include <cmath>
@@ -20,7 +21,7 @@ namespace goodput {
 
 /// A deadline that can be kept.
 struct LaterDeadline {
-    double deadline_seconds = 0;       ///< from now
+    double deadline_seconds = 0;           ///< from now
     std::optional<double> proven_below{};  ///< a deadline for which no plan exists
 };
 
@@ -30,13 +31,16 @@ struct MoreNodes {
     std::optional<int> proven_below{};  ///< so many more nodes would be too few, however long they stay
 };
 
-/// The least later deadline of one job with which all jobs can end in time, to `resolution_seconds` (above 0; to a
-/// whole slot where that is longer); none where no deadline was found to help within 2^20 times the horizon of all
-/// jobs. Refuses what admit() refuses, an unknown job and a resolution that is not above 0 (std::invalid_argument).
-inline std::optional<LaterDeadline> later_deadline(const ClusterOverTime& cluster, std::span<const DeadlineJob> jobs,
-                                                   std::size_t job, const AdmissionOptions& options = {},
+/// The least later deadline of one job with which all jobs can end in time, to `resolution_seconds` (above 0;
+/// to a whole slot where that is longer); none where no deadline was found to help within 2^20 times the
+/// horizon of all jobs. Refuses what admit() refuses, an unknown job and a resolution that is not above 0
+/// (std::invalid_argument).
+inline std::optional<LaterDeadline> later_deadline(const ClusterOverTime& cluster,
+                                                   std::span<const DeadlineJob> jobs, std::size_t job,
+                                                   const AdmissionOptions& options = {},
                                                    double resolution_seconds = 1) {
-    if (job >= jobs.size()) bad_input("later deadline", "job", job, "below the number of jobs, " + text_of(jobs.size()));
+    if (job >= jobs.size())
+        bad_input("later deadline", "job", job, "below the number of jobs, " + text_of(jobs.size()));
     require_positive("later deadline", "resolution_seconds", resolution_seconds);
     std::vector<DeadlineJob> changed(jobs.begin(), jobs.end());
     const auto with = [&](double deadline) {
@@ -77,10 +81,10 @@ inline std::optional<LaterDeadline> later_deadline(const ClusterOverTime& cluste
     return answer;
 }
 
-/// The least number of nodes like `kind` (its type, its GPUs and when it comes; `nodes` and `until_seconds` are not
-/// read) with which all jobs can end in time, and then the earliest moment to which these have to stay, to
-/// `resolution_seconds` or a whole slot. None where no number of them helps. Refuses what admit() refuses, of `kind`
-/// too, and a resolution that is not above 0 (std::invalid_argument).
+/// The least number of nodes like `kind` (its type, its GPUs and when it comes; `nodes` and `until_seconds`
+/// are not read) with which all jobs can end in time, and then the earliest moment to which these have to
+/// stay, to `resolution_seconds` or a whole slot. None where no number of them helps. Refuses what admit()
+/// refuses, of `kind` too, and a resolution that is not above 0 (std::invalid_argument).
 inline std::optional<MoreNodes> more_nodes(const ClusterOverTime& cluster, std::span<const DeadlineJob> jobs,
                                            NodesOverTime kind, const AdmissionOptions& options = {},
                                            double resolution_seconds = 1) {
@@ -93,7 +97,8 @@ inline std::optional<MoreNodes> more_nodes(const ClusterOverTime& cluster, std::
     for (const DeadlineJob& job : jobs) {
         horizon = std::max(horizon, job.deadline_seconds);
         if (kind.gpu_type < job.speed.size() && !job.speed[kind.gpu_type].empty())
-            gpus += std::ldexp(1.0, static_cast<int>(std::min<std::size_t>(job.speed[kind.gpu_type].size(), 31)) - 1);
+            gpus += std::ldexp(
+                1.0, static_cast<int>(std::min<std::size_t>(job.speed[kind.gpu_type].size(), 31)) - 1);
     }
     if (options.slot_seconds > 0) horizon = std::ceil(horizon / options.slot_seconds) * options.slot_seconds;
     const auto with = [&](int nodes, double until) {

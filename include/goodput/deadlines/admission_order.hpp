@@ -16,14 +16,15 @@ namespace goodput {
 /// Whom an order admits.
 struct OrderedAdmission {
     std::vector<std::size_t> admitted{};  ///< jobs, in the order given
-    std::vector<std::size_t> refused{};   ///< no plan was found for them with all who are admitted before them
+    std::vector<std::size_t> refused{};  ///< no plan was found for them with all who are admitted before them
     std::vector<std::size_t> unproven{};  ///< of the refused: neither plan nor proof was found
     /// Of all who are admitted together, by their index in `admitted`; its prices are empty.
     Admission admission{};
 };
 
-/// Admits jobs in the order given: each one that can be kept together with those before it that were admitted.
-/// Put running promises first and newcomers behind them. Refuses what admit() refuses (std::invalid_argument).
+/// Admits jobs in the order given: each one that can be kept together with those before it that were
+/// admitted. Put running promises first and newcomers behind them. Refuses what admit() refuses
+/// (std::invalid_argument).
 inline OrderedAdmission admit_in_order(const ClusterOverTime& cluster, std::span<const DeadlineJob> jobs,
                                        const AdmissionOptions& options = {}) {
     OrderedAdmission answer;

@@ -29,8 +29,8 @@ struct ClusterOverTime {
     std::vector<NodesOverTime> nodes{};
 };
 
-/// Refuses unknown GPU types, negative numbers of nodes, nodes without GPUs, more than 2^30 GPUs, and moments that
-/// are not numbers (std::invalid_argument with nodes, field and value).
+/// Refuses unknown GPU types, negative numbers of nodes, nodes without GPUs, more than 2^30 GPUs, and moments
+/// that are not numbers (std::invalid_argument with nodes, field and value).
 inline void validate(const ClusterOverTime& cluster) {
     double gpus = 0;
     for (std::size_t k = 0; k < cluster.nodes.size(); ++k) {

@@ -43,8 +43,8 @@ struct DeadlineJob {
     }
 };
 
-/// Refuses work, deadlines, speeds and restarts that are not finite, negative ones but for deadlines, speeds of
-/// unknown GPU types, and more than 31 sizes (std::invalid_argument with job, field and value).
+/// Refuses work, deadlines, speeds and restarts that are not finite, negative ones but for deadlines, speeds
+/// of unknown GPU types, and more than 31 sizes (std::invalid_argument with job, field and value).
 inline void validate(const DeadlineJob& job, std::size_t gpu_types) {
     const std::string subject = "job '" + job.name + "'";
     const auto amount = [&](const std::string& field, double value) {

@@ -1,12 +1,12 @@
 #ifndef GOODPUT_DEADLINES_DETAIL_BEST_CONFIGURATIONS_HPP
 #define GOODPUT_DEADLINES_DETAIL_BEST_CONFIGURATIONS_HPP
 
-// At prices of work: who should have how many GPUs in each interval, in whole sizes, so that a second of it is worth
-// most?
+// At prices of work: who should have how many GPUs in each interval, in whole sizes, so that a second of it
+// is worth most?
 //
-// With one row this is dynamic programming over the GPUs. A job that can use an interval can use all before it, so the
-// jobs come in one by one, the latest deadline first, and one table answers for all intervals. With several rows each
-// interval is an allotment of its own.
+// With one row this is dynamic programming over the GPUs. A job that can use an interval can use all before
+// it, so the jobs come in one by one, the latest deadline first, and one table answers for all intervals.
+// With several rows each interval is an allotment of its own.
 
 #include <algorithm>
 #include <cstddef>
@@ -72,7 +72,8 @@ private:
     Allotter<> allotter_;
 };
 
-inline BestConfigurations::BestConfigurations(const TimeGrid& grid) : grid_(grid), best_(grid.intervals.size()) {
+inline BestConfigurations::BestConfigurations(const TimeGrid& grid)
+    : grid_(grid), best_(grid.intervals.size()) {
     if (grid.rows.size() == 1) {
         for (const GridInterval& interval : grid.intervals)
             gpus_ = std::max(gpus_, static_cast<std::size_t>(interval.capacity[0]));
@@ -96,8 +97,8 @@ inline BestConfigurations::BestConfigurations(const TimeGrid& grid) : grid_(grid
     }
 }
 
-inline void BestConfigurations::take_in(std::size_t job, double part, double price, std::vector<double>& table,
-                                        std::size_t layer) {
+inline void BestConfigurations::take_in(std::size_t job, double part, double price,
+                                        std::vector<double>& table, std::size_t layer) {
     if (layers_.size() <= layer) layers_.emplace_back();
     Layer& its = layers_[layer];
     its.job = job;

@@ -3,25 +3,27 @@
 
 // Is there a mixture of configurations in each interval that does all the work?
 //
-// With x_c the part of its interval that configuration c lasts, L the seconds of the interval and s_j what job j is
-// short of, as a part of its work:
+// With x_c the part of its interval that configuration c lasts, L the seconds of the interval and s_j what
+// job j is short of, as a part of its work:
 //
 //     min sum s_j   s.t.   sum of L speed_jc x_c / work_j + s_j >= 1  for every job,
 //                          sum of x_c over the configurations of an interval <= 1,   x, s >= 0
 //
-// There is a plan if and only if the least is 0, because configurations can follow each other within an interval as they
-// like. By duality, prices p_j between 0 and 1 of a job's whole work prove that
+// There is a plan if and only if the least is 0, because configurations can follow each other within an
+// interval as they like. By duality, prices p_j between 0 and 1 of a job's whole work prove that
 //
 //     sum s_j  >=  sum p_j - sum over intervals of L times the most that a second is worth at these prices
 //
-// which is above 0 where no plan exists. Configurations come in by column generation (Dantzig and Wolfe 1960): those
-// that are worth most at the prices of the present mixture (best_configurations.hpp). A basic solution has at most as
-// many configurations as there are jobs and intervals together.
+// which is above 0 where no plan exists. Configurations come in by column generation (Dantzig and Wolfe
+// 1960): those that are worth most at the prices of the present mixture (best_configurations.hpp). A basic
+// solution has at most as many configurations as there are jobs and intervals together.
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -50,9 +52,10 @@ class DeadlineProgram {
 public:
     explicit DeadlineProgram(const TimeGrid& grid) : grid_(grid), best_of_(grid) {}
 
-    /// Solves for this much work of each job (by job, above 0 for those in TimeGrid::order), in at most so many
-    /// rounds of new configurations.
-    DeadlineOutcome solve(std::span<const double> work, std::size_t most_rounds);
+    /// Solves for this much work of each job (by job, above 0 for those in TimeGrid::order), in at most so
+    /// many rounds of new configurations, and none that begins after `stop`.
+    DeadlineOutcome solve(std::span<const double> work, std::size_t most_rounds,
+                          std::optional<std::chrono::steady_clock::time_point> stop = {});
 
     /// All configurations, and what part of its interval each lasts, after solve().
     [[nodiscard]] const std::vector<Configured>& configurations() const { return columns_; }
@@ -120,16 +123,23 @@ inline void DeadlineProgram::append(const BestConfiguration& best, std::size_t i
 
 inline double DeadlineProgram::gain(const Configured& column) const {
     double sum = dual_[at(jobs() + column.interval)];
-    for (const JobChoice& choice : column.jobs) sum += dual_[at(row_of_[choice.job])] * weight(column, choice);
+    for (const JobChoice& choice : column.jobs)
+        sum += dual_[at(row_of_[choice.job])] * weight(column, choice);
     return sum;
 }
 
 inline void DeadlineProgram::fill(const Variable& variable, Eigen::VectorXd& column) const {
     column.setZero(at(rows()));
     switch (variable.kind) {
-        case Kind::shortfall: column[at(variable.index)] = 1; break;
-        case Kind::surplus: column[at(variable.index)] = -1; break;
-        case Kind::idle: column[at(jobs() + variable.index)] = 1; break;
+        case Kind::shortfall:
+            column[at(variable.index)] = 1;
+            break;
+        case Kind::surplus:
+            column[at(variable.index)] = -1;
+            break;
+        case Kind::idle:
+            column[at(jobs() + variable.index)] = 1;
+            break;
         case Kind::configuration:
             const Configured& its = columns_[variable.index];
             for (const JobChoice& choice : its.jobs) column[at(row_of_[choice.job])] = weight(its, choice);
@@ -183,7 +193,8 @@ inline void DeadlineProgram::enter(const Variable& variable) {
     if (std::isinf(step)) return;
     Eigen::Index leaving = -1;
     for (Eigen::Index row = 0; row < amount_.size(); ++row)
-        if (direction_[row] > 1e-9 && std::max(0.0, amount_[row]) / direction_[row] <= step * (1 + 1e-12) + 1e-14 &&
+        if (direction_[row] > 1e-9 &&
+            std::max(0.0, amount_[row]) / direction_[row] <= step * (1 + 1e-12) + 1e-14 &&
             (leaving < 0 || direction_[row] > direction_[leaving]))
             leaving = row;
     amount_ -= step * direction_;
@@ -209,12 +220,15 @@ inline void DeadlineProgram::refresh() {
     since_refresh_ = 0;
 }
 
-inline DeadlineOutcome DeadlineProgram::solve(std::span<const double> work, std::size_t most_rounds) {
+inline DeadlineOutcome DeadlineProgram::solve(std::span<const double> work, std::size_t most_rounds,
+                                              std::optional<std::chrono::steady_clock::time_point> stop) {
     begin(work);
     const std::size_t most_pivots = 50 * rows() + 1000;
     for (std::size_t round = 0; round < most_rounds; ++round, ++rounds_) {
+        if (stop && std::chrono::steady_clock::now() >= *stop) break;
         find_prices();
-        for (std::size_t k = 0; k < most_pivots && shortfall() > deadline_tolerance && pivot(); ++k) find_prices();
+        for (std::size_t k = 0; k < most_pivots && shortfall() > deadline_tolerance && pivot(); ++k)
+            find_prices();
         if (shortfall() <= deadline_tolerance) {
             refresh();
             if (shortfall() <= deadline_tolerance) return DeadlineOutcome::possible;

@@ -3,16 +3,18 @@
 
 // From parts of intervals to pieces of time.
 //
-// Within an interval configurations may follow each other in any order: next is the one in which most jobs go on with
-// what they have. With slots each configuration gets the whole slots of its part. Slots that are left over are filled
-// one by one, the earliest first: each is an allotment in which a job is worth what the slot does of the work that it
-// still lacks, as a part of what all such slots before its deadline could do. As long as a job lacks work, slots are
-// filled anew, one by one, where that does more of what is lacking.
+// Within an interval configurations may follow each other in any order: next is the one in which most jobs go
+// on with what they have. With slots each configuration gets the whole slots of its part. Slots that are left
+// over are filled one by one, the earliest first: each is an allotment in which a job is worth what the slot
+// does of the work that it still lacks, as a part of what all such slots before its deadline could do. As
+// long as a job lacks work, slots are filled anew, one by one, where that does more of what is lacking.
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "goodput/allot/allot.hpp"
@@ -93,7 +95,8 @@ inline void PlanLayout::take_whole_slots(std::span<const double> work) {
         const GridInterval& interval = grid_.intervals[i];
         left[i] = slots_of(interval);
         for (LaidOut& item : items_[i]) {
-            const double slots = std::min(std::floor(item.seconds / slot_ + 1e-6), static_cast<double>(left[i]));
+            const double slots =
+                std::min(std::floor(item.seconds / slot_ + 1e-6), static_cast<double>(left[i]));
             item.seconds = slots * slot_;
             left[i] -= static_cast<std::size_t>(slots);
             count(item.jobs, slots);
@@ -159,7 +162,8 @@ inline std::vector<JobChoice> PlanLayout::fill_slot(const GridInterval& interval
         for (const DeadlineOption& option : grid_.options[its.job]) {
             uses.clear();
             grid_.append_uses(option.held, uses);
-            problem_.add_option(std::min(option.speed * its.part * slot_, lacks_[its.job]) / measure_[its.job], uses);
+            problem_.add_option(
+                std::min(option.speed * its.part * slot_, lacks_[its.job]) / measure_[its.job], uses);
         }
     }
     std::vector<JobChoice> choices;
@@ -173,9 +177,10 @@ inline std::vector<JobChoice> PlanLayout::fill_slot(const GridInterval& interval
 }
 
 inline std::size_t PlanLayout::in_common(const std::vector<JobChoice>& choices) const {
-    return static_cast<std::size_t>(std::count_if(choices.begin(), choices.end(), [&](const JobChoice& choice) {
-        return held_[choice.job] == grid_.options[choice.job][choice.option].held;
-    }));
+    return static_cast<std::size_t>(
+        std::count_if(choices.begin(), choices.end(), [&](const JobChoice& choice) {
+            return held_[choice.job] == grid_.options[choice.job][choice.option].held;
+        }));
 }
 
 /// Adds the items of an interval to the pieces, in an order with few changes.
@@ -237,7 +242,8 @@ inline DeadlinePlan PlanLayout::operator()(const std::vector<Configured>& config
             const double speed = jobs_[job].speed_on(last.held);
             const double end = std::min(last.until_seconds, jobs_[job].deadline_seconds) -
                                (done - jobs_[job].work_left) / speed;
-            last.until_seconds = std::min(last.until_seconds, slot_ > 0 ? std::ceil(end / slot_ - 1e-9) * slot_ : end);
+            last.until_seconds =
+                std::min(last.until_seconds, slot_ > 0 ? std::ceil(end / slot_ - 1e-9) * slot_ : end);
         }
         plan.insert(plan.end(), pieces.begin(), pieces.begin() + static_cast<std::ptrdiff_t>(kept));
     }

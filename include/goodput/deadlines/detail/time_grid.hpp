@@ -1,14 +1,15 @@
 #ifndef GOODPUT_DEADLINES_DETAIL_TIME_GRID_HPP
 #define GOODPUT_DEADLINES_DETAIL_TIME_GRID_HPP
 
-// The time until the last deadline, cut into intervals in which neither the cluster nor the set of jobs changes.
+// The time until the last deadline, cut into intervals in which neither the cluster nor the set of jobs
+// changes.
 //
-// Rows: the GPUs of a type, and blocks of b GPUs of one node, of which a node of g GPUs has floor(g / b), and a job of
-// n >= b GPUs takes n / b. With blocks in powers of two, whatever keeps to all rows can be placed, the largest blocks
-// first. A row of blocks that the row of GPUs implies is left out.
+// Rows: the GPUs of a type, and blocks of b GPUs of one node, of which a node of g GPUs has floor(g / b), and
+// a job of n >= b GPUs takes n / b. With blocks in powers of two, whatever keeps to all rows can be placed,
+// the largest blocks first. A row of blocks that the row of GPUs implies is left out.
 //
-// With slots, intervals begin and end at whole slots. Nodes that come or go within a slot are not there in it, and a
-// job with a deadline within a slot makes use of the first part of it only.
+// With slots, intervals begin and end at whole slots. Nodes that come or go within a slot are not there in
+// it, and a job with a deadline within a slot makes use of the first part of it only.
 
 #include <algorithm>
 #include <cmath>
@@ -64,7 +65,8 @@ struct TimeGrid {
     void append_uses(const HeldGpus& held, std::vector<ResourceUse>& uses) const {
         for (std::size_t row = 0; row < rows.size(); ++row)
             if (rows[row].gpu_type == held.gpu_type && rows[row].size <= held.gpus)
-                uses.push_back({static_cast<std::uint32_t>(row), static_cast<double>(held.gpus / rows[row].size)});
+                uses.push_back(
+                    {static_cast<std::uint32_t>(row), static_cast<double>(held.gpus / rows[row].size)});
     }
 
 private:
@@ -72,9 +74,14 @@ private:
     void find_options(std::span<const DeadlineJob> jobs);
 };
 
-inline TimeGrid::TimeGrid(const ClusterOverTime& cluster, std::span<const DeadlineJob> jobs, double slot_seconds) {
-    const auto down = [&](double t) { return slot_seconds > 0 ? std::floor(t / slot_seconds) * slot_seconds : t; };
-    const auto up = [&](double t) { return slot_seconds > 0 ? std::ceil(t / slot_seconds) * slot_seconds : t; };
+inline TimeGrid::TimeGrid(const ClusterOverTime& cluster, std::span<const DeadlineJob> jobs,
+                          double slot_seconds) {
+    const auto down = [&](double t) {
+        return slot_seconds > 0 ? std::floor(t / slot_seconds) * slot_seconds : t;
+    };
+    const auto up = [&](double t) {
+        return slot_seconds > 0 ? std::ceil(t / slot_seconds) * slot_seconds : t;
+    };
     double horizon = 0;
     for (std::size_t j = 0; j < jobs.size(); ++j) {
         if (!(jobs[j].work_left > 0)) continue;
@@ -129,9 +136,9 @@ inline void TimeGrid::find_rows(const ClusterOverTime& cluster) {
         for (const NodesOverTime& group : cluster.nodes)
             if (group.gpu_type == type) largest = std::max(largest, group.gpus_per_node);
         for (int size = 1; size <= largest; size *= 2) {
-            const bool implied = std::all_of(cluster.nodes.begin(), cluster.nodes.end(), [&](const auto& group) {
-                return group.gpu_type != type || group.gpus_per_node % size == 0;
-            });
+            const bool implied = std::all_of(
+                cluster.nodes.begin(), cluster.nodes.end(),
+                [&](const auto& group) { return group.gpu_type != type || group.gpus_per_node % size == 0; });
             if (size == 1 || !implied) rows.push_back({type, size});
             if (size > largest / 2) break;
         }

@@ -185,15 +185,18 @@ inline std::size_t PlanLayout::in_common(const std::vector<JobChoice>& choices) 
 
 /// Adds the items of an interval to the pieces, in an order with few changes.
 inline void PlanLayout::follow(const GridInterval& interval, std::vector<LaidOut>& items) {
+    const double rounding = 1e-12 * interval.until;
+    std::erase_if(items, [&](const LaidOut& item) { return !(item.seconds > rounding); });
     double now = interval.from;
-    while (!items.empty()) {
+    while (!items.empty() && now < interval.until) {
         std::size_t next = 0, most = 0;
         for (std::size_t k = 0; k < items.size(); ++k)
             if (const std::size_t common = in_common(items[k].jobs); common > most) {
                 most = common;
                 next = k;
             }
-        const double until = now + items[next].seconds;
+        double until = now + items[next].seconds;
+        if (until > interval.until - rounding) until = interval.until;
         std::fill(held_.begin(), held_.end(), std::nullopt);
         for (const JobChoice& choice : items[next].jobs) {
             const HeldGpus& held = grid_.options[choice.job][choice.option].held;
@@ -222,10 +225,7 @@ inline DeadlinePlan PlanLayout::operator()(const std::vector<Configured>& config
     pieces_.assign(jobs_.size(), {});
     held_.assign(jobs_.size(), std::nullopt);
     for (const std::size_t job : grid_.order) held_[job] = jobs_[job].holds;
-    for (std::size_t i = 0; i < items_.size(); ++i) {
-        std::erase_if(items_[i], [](const LaidOut& item) { return !(item.seconds > 0); });
-        follow(grid_.intervals[i], items_[i]);
-    }
+    for (std::size_t i = 0; i < items_.size(); ++i) follow(grid_.intervals[i], items_[i]);
 
     // Nobody holds GPUs after the work is done; with slots, after the slot in which it is done.
     DeadlinePlan plan;
@@ -233,7 +233,7 @@ inline DeadlinePlan PlanLayout::operator()(const std::vector<Configured>& config
         DeadlinePlan& pieces = pieces_[job];
         std::size_t kept = 0;
         double done = 0;
-        while (kept < pieces.size() && done < jobs_[job].work_left) {
+        while (kept < pieces.size() && done < jobs_[job].work_left * (1 - 1e-12)) {
             const double before = done;
             ++kept;
             done = work_of(jobs_[job], std::span(pieces).first(kept));
@@ -244,6 +244,7 @@ inline DeadlinePlan PlanLayout::operator()(const std::vector<Configured>& config
                                (done - jobs_[job].work_left) / speed;
             last.until_seconds =
                 std::min(last.until_seconds, slot_ > 0 ? std::ceil(end / slot_ - 1e-9) * slot_ : end);
+            if (last.until_seconds <= last.from_seconds) --kept;
         }
         plan.insert(plan.end(), pieces.begin(), pieces.begin() + static_cast<std::ptrdiff_t>(kept));
     }

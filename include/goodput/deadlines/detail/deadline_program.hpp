@@ -75,15 +75,12 @@ private:
     };
 
     void begin(std::span<const double> work);
-    void append(const BestConfiguration& best, std::size_t interval);
-    [[nodiscard]] double weight(const Configured& column, const JobChoice& choice) const {
-        return choice.speed * grid_.intervals[column.interval].seconds() / work_[choice.job];
-    }
-    [[nodiscard]] double gain(const Configured& column) const;
+    void append_entries(const Configured& column);
+    [[nodiscard]] double gain(std::size_t column) const;
     void fill(const Variable& variable, Eigen::VectorXd& column) const;
     void find_prices();
     bool pivot();
-    void enter(const Variable& variable);
+    void enter(const Variable& variable, double gained);
     void refresh();
     [[nodiscard]] double shortfall() const;
     [[nodiscard]] std::size_t jobs() const { return grid_.order.size(); }
@@ -92,13 +89,19 @@ private:
 
     const TimeGrid& grid_;
     BestConfigurations best_of_;
+    struct Entry {
+        Eigen::Index row = 0;
+        double weight = 0;
+    };
     std::vector<Configured> columns_;
+    std::vector<Entry> entries_;     // of one column after the other
+    std::vector<std::size_t> ends_;  // where the entries of each column begin, and those of the last one end
     std::vector<double> work_, price_, best_price_;
     std::vector<std::size_t> row_of_;  // by job
     double bound_ = 0;
     std::size_t rounds_ = 0, pivots_ = 0, since_refresh_ = 0;
     std::vector<Variable> basis_;
-    Eigen::MatrixXd inverse_;
+    Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> inverse_;
     Eigen::VectorXd amount_, dual_, column_, direction_;
 };
 
@@ -108,6 +111,9 @@ inline void DeadlineProgram::begin(std::span<const double> work) {
     best_price_.assign(work.size(), 0);
     row_of_.assign(work.size(), 0);
     for (std::size_t k = 0; k < jobs(); ++k) row_of_[grid_.order[k]] = k;
+    entries_.clear();
+    ends_.assign(1, 0);
+    for (const Configured& column : columns_) append_entries(column);
     bound_ = 0;
     basis_.clear();
     for (std::size_t k = 0; k < jobs(); ++k) basis_.push_back({Kind::shortfall, k});
@@ -117,14 +123,19 @@ inline void DeadlineProgram::begin(std::span<const double> work) {
     since_refresh_ = 0;
 }
 
-inline void DeadlineProgram::append(const BestConfiguration& best, std::size_t interval) {
-    columns_.push_back({interval, best.jobs});
+/// What a configuration that lasts for all of its interval does, by row of its jobs, as parts of their work.
+inline void DeadlineProgram::append_entries(const Configured& column) {
+    const double seconds = grid_.intervals[column.interval].seconds();
+    for (const JobChoice& choice : column.jobs)
+        entries_.push_back({at(row_of_[choice.job]), choice.speed * seconds / work_[choice.job]});
+    entries_.push_back({at(jobs() + column.interval), 1});
+    ends_.push_back(entries_.size());
 }
 
-inline double DeadlineProgram::gain(const Configured& column) const {
-    double sum = dual_[at(jobs() + column.interval)];
-    for (const JobChoice& choice : column.jobs)
-        sum += dual_[at(row_of_[choice.job])] * weight(column, choice);
+inline double DeadlineProgram::gain(std::size_t column) const {
+    double sum = 0;
+    for (std::size_t k = ends_[column]; k < ends_[column + 1]; ++k)
+        sum += dual_[entries_[k].row] * entries_[k].weight;
     return sum;
 }
 
@@ -141,9 +152,8 @@ inline void DeadlineProgram::fill(const Variable& variable, Eigen::VectorXd& col
             column[at(jobs() + variable.index)] = 1;
             break;
         case Kind::configuration:
-            const Configured& its = columns_[variable.index];
-            for (const JobChoice& choice : its.jobs) column[at(row_of_[choice.job])] = weight(its, choice);
-            column[at(jobs() + its.interval)] = 1;
+            for (std::size_t k = ends_[variable.index]; k < ends_[variable.index + 1]; ++k)
+                column[entries_[k].row] = entries_[k].weight;
     }
 }
 
@@ -177,15 +187,22 @@ inline bool DeadlineProgram::pivot() {
         offer(Kind::shortfall, k, dual_[at(k)] - 1);
     }
     for (std::size_t i = 0; i < grid_.intervals.size(); ++i) offer(Kind::idle, i, dual_[at(jobs() + i)]);
-    for (std::size_t c = 0; c < columns_.size(); ++c) offer(Kind::configuration, c, gain(columns_[c]));
+    for (std::size_t c = 0; c < columns_.size(); ++c) offer(Kind::configuration, c, gain(c));
     if (most <= least_gain) return false;
-    enter(entering);
+    enter(entering, most);
     return true;
 }
 
-inline void DeadlineProgram::enter(const Variable& variable) {
+inline void DeadlineProgram::enter(const Variable& variable, double gained) {
     fill(variable, column_);
-    direction_.noalias() = inverse_ * column_;
+    if (variable.kind == Kind::configuration) {
+        direction_.setZero(at(rows()));
+        for (Eigen::Index row = 0; row < direction_.size(); ++row)
+            for (std::size_t k = ends_[variable.index]; k < ends_[variable.index + 1]; ++k)
+                direction_[row] += inverse_(row, entries_[k].row) * entries_[k].weight;
+    } else {
+        direction_.noalias() = inverse_ * column_;
+    }
     // The row that reaches 0 first; of several, one with a large element.
     double step = std::numeric_limits<double>::infinity();
     for (Eigen::Index row = 0; row < amount_.size(); ++row)
@@ -200,12 +217,16 @@ inline void DeadlineProgram::enter(const Variable& variable) {
     amount_ -= step * direction_;
     amount_[leaving] = step;
     inverse_.row(leaving) /= direction_[leaving];
-    const Eigen::RowVectorXd row = inverse_.row(leaving);
-    direction_[leaving] = 0;
-    inverse_.noalias() -= direction_ * row;
+    for (Eigen::Index row = 0; row < direction_.size(); ++row)
+        if (row != leaving && direction_[row] != 0)
+            inverse_.row(row) -= direction_[row] * inverse_.row(leaving);
+    dual_ -= gained * inverse_.row(leaving).transpose();
     basis_[static_cast<std::size_t>(leaving)] = variable;
     ++pivots_;
-    if (++since_refresh_ >= 100) refresh();
+    if (++since_refresh_ >= 100) {
+        refresh();
+        find_prices();
+    }
 }
 
 /// Forgets the rounding errors of many pivots.
@@ -246,7 +267,8 @@ inline DeadlineOutcome DeadlineProgram::solve(std::span<const double> work, std:
             const double seconds = grid_.intervals[i].seconds();
             bound -= seconds * best[i].bound;
             if (seconds * best[i].value + dual_[at(jobs() + i)] <= 1e-10) continue;
-            append(best[i], i);
+            columns_.push_back({i, best[i].jobs});
+            append_entries(columns_.back());
             found = true;
         }
         if (bound > bound_) {

@@ -223,7 +223,7 @@ inline void DeadlineProgram::enter(const Variable& variable, double gained) {
     dual_ -= gained * inverse_.row(leaving).transpose();
     basis_[static_cast<std::size_t>(leaving)] = variable;
     ++pivots_;
-    if (++since_refresh_ >= 100) {
+    if (++since_refresh_ >= 1000) {
         refresh();
         find_prices();
     }
@@ -248,8 +248,8 @@ inline DeadlineOutcome DeadlineProgram::solve(std::span<const double> work, std:
     for (std::size_t round = 0; round < most_rounds; ++round, ++rounds_) {
         if (stop && std::chrono::steady_clock::now() >= *stop) break;
         find_prices();
-        for (std::size_t k = 0; k < most_pivots && shortfall() > deadline_tolerance && pivot(); ++k)
-            find_prices();
+        for (std::size_t k = 0; k < most_pivots && shortfall() > deadline_tolerance && pivot(); ++k) {
+        }
         if (shortfall() <= deadline_tolerance) {
             refresh();
             if (shortfall() <= deadline_tolerance) return DeadlineOutcome::possible;

@@ -1,6 +1,7 @@
 // Two of these in one program: it links only if everything in the headers is inline or a template.
 #include "goodput/agent.hpp"
 #include "goodput/availability.hpp"
+#include "goodput/deadlines.hpp"
 #include "goodput/goodput.hpp"
 #include "goodput/hosts.hpp"
 #include "goodput/pairs.hpp"

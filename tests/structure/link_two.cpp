@@ -1,5 +1,6 @@
 #include "goodput/agent.hpp"
 #include "goodput/availability.hpp"
+#include "goodput/deadlines.hpp"
 #include "goodput/goodput.hpp"
 #include "goodput/hosts.hpp"
 #include "goodput/parallel.hpp"

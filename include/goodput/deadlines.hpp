@@ -1,0 +1,13 @@
+#ifndef GOODPUT_DEADLINES_HPP
+#define GOODPUT_DEADLINES_HPP
+
+// Jobs with deadlines: whether all can be kept, with a plan over time or a proof.
+
+#include "goodput/deadlines/admission.hpp"
+#include "goodput/deadlines/admission_change.hpp"
+#include "goodput/deadlines/admission_order.hpp"
+#include "goodput/deadlines/cluster_over_time.hpp"
+#include "goodput/deadlines/deadline_job.hpp"
+#include "goodput/deadlines/deadline_plan.hpp"
+
+#endif

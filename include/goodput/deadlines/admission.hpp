@@ -1,0 +1,193 @@
+#ifndef GOODPUT_DEADLINES_ADMISSION_HPP
+#define GOODPUT_DEADLINES_ADMISSION_HPP
+
+// Is there a plan over time that ends all these jobs before their deadlines?
+//
+// The time until the last deadline is cut where a deadline is or where nodes come or go. In each interval any
+// mixture of configurations (who has how many GPUs at the same time, in whole sizes) can be laid out one
+// after the other; whether such mixtures do all the work is a linear program, solved over all configurations
+// (detail/deadline_program.hpp). It ends with a plan, or with prices of work at which all GPUs together
+// cannot do what all jobs need.
+//
+// Without restarts and slots one of the two is found, but for limits on the work of the search. With them the
+// program is a relaxation: what restarts and rounding to whole slots take from a job is added to its work,
+// and the program is solved again. Where that finds no plan within a few rounds, the answer is that it is not
+// known.
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "goodput/core/error.hpp"
+#include "goodput/deadlines/cluster_over_time.hpp"
+#include "goodput/deadlines/deadline_job.hpp"
+#include "goodput/deadlines/deadline_plan.hpp"
+#include "goodput/deadlines/detail/deadline_program.hpp"
+#include "goodput/deadlines/detail/plan_layout.hpp"
+#include "goodput/deadlines/detail/time_grid.hpp"
+
+namespace goodput {
+
+/// What is asked of a plan.
+struct AdmissionOptions {
+    /// GPUs change hands only at whole multiples of this, from now on; 0: at any time. A job whose deadline
+    /// lies within a slot may hold GPUs until the slot's end, but its work counts to the deadline only.
+    double slot_seconds = 0;
+    /// Most rounds in which new configurations are looked for: bounds the work, with the same answer on every
+    /// machine.
+    std::size_t most_rounds = 500;
+    /// Most programs that are solved until restarts and whole slots are reserved for.
+    std::size_t most_repairs = 12;
+    /// Time after which the answer is `unknown`, to within one round; none: search until one of the limits
+    /// above.
+    std::optional<std::chrono::nanoseconds> deadline = std::nullopt;
+};
+
+/// The answers.
+enum class AdmissionStatus {
+    possible,    ///< there is a plan
+    impossible,  ///< proven: there is none
+    unknown,     ///< neither was found
+};
+
+/// An answer with its certificate.
+struct Admission {
+    AdmissionStatus status = AdmissionStatus::unknown;
+    DeadlinePlan plan{};  ///< where possible
+    /// Where impossible, by job: prices of a unit of work, at which all work that is needed costs more than
+    /// all that configurations can do until the deadlines is worth (`needed` and `reachable`).
+    std::vector<double> work_prices{};
+    double needed = 0;
+    double reachable = 0;
+    /// A job that could not end in time even if it had the cluster for itself.
+    std::optional<std::size_t> impossible_alone{};
+    std::size_t rounds = 0;    ///< of new configurations
+    std::size_t programs = 0;  ///< solved: more than one where restarts or slots were reserved for
+
+    /// One line for a log.
+    [[nodiscard]] std::string report() const {
+        static constexpr const char* statuses[] = {"possible", "impossible", "not known"};
+        std::string text = statuses[static_cast<int>(status)];
+        if (status == AdmissionStatus::impossible)
+            text += ": at the prices of the proof the jobs need " + rounded_text_of(needed) + ", and " +
+                    rounded_text_of(reachable) + " can be reached";
+        return text + ", " + text_of(rounds) + " rounds, " + text_of(programs) + " programs";
+    }
+};
+
+namespace detail {
+
+/// The work that counts against a plan at least: a job that holds nothing loses one restart at its slowest.
+inline std::vector<double> work_with_start(const TimeGrid& grid, std::span<const DeadlineJob> jobs) {
+    std::vector<double> work(jobs.size(), 0.0);
+    for (const std::size_t j : grid.order) {
+        double slowest = std::numeric_limits<double>::infinity();
+        for (const DeadlineOption& option : grid.options[j]) slowest = std::min(slowest, option.speed);
+        work[j] = jobs[j].work_left;
+        if (!jobs[j].holds && std::isfinite(slowest)) work[j] += jobs[j].restart_seconds * slowest;
+    }
+    return work;
+}
+
+/// The most that a job could do before its deadline with the cluster for itself.
+inline double most_alone(const TimeGrid& grid, std::size_t job) {
+    double most = 0;
+    std::vector<ResourceUse> uses;
+    const auto in = [&](const GridInterval& interval, double part) {
+        double fastest = 0;
+        for (const DeadlineOption& option : grid.options[job]) {
+            uses.clear();
+            grid.append_uses(option.held, uses);
+            if (std::all_of(uses.begin(), uses.end(), [&](const ResourceUse& use) {
+                    return use.units <= interval.capacity[use.resource];
+                }))
+                fastest = std::max(fastest, option.speed);
+        }
+        most += fastest * part * interval.seconds();
+    };
+    for (const GridInterval& interval : grid.intervals) {
+        const auto end = grid.order.begin() + static_cast<std::ptrdiff_t>(interval.full_jobs);
+        if (std::find(grid.order.begin(), end, job) != end) in(interval, 1);
+        for (const PartialJob& partial : interval.partial_jobs)
+            if (partial.job == job) in(interval, partial.part);
+    }
+    return most;
+}
+
+}  // namespace detail
+
+/// Whether all jobs can end before their deadlines. Refuses what validate() refuses of the cluster and of
+/// jobs, and a slot that is negative or not finite (std::invalid_argument). A hard problem gets `unknown`.
+inline Admission admit(const ClusterOverTime& cluster, std::span<const DeadlineJob> jobs,
+                       const AdmissionOptions& options = {}) {
+    validate(cluster);
+    for (const DeadlineJob& job : jobs) validate(job, cluster.gpu_types.size());
+    if (!(std::isfinite(options.slot_seconds) && options.slot_seconds >= 0))
+        bad_input("admission", "slot_seconds", options.slot_seconds, "a finite number of at least 0");
+
+    std::optional<std::chrono::steady_clock::time_point> stop;
+    if (options.deadline) stop = std::chrono::steady_clock::now() + *options.deadline;
+    Admission answer;
+    const detail::TimeGrid grid(cluster, jobs, options.slot_seconds);
+    const std::vector<double> least_work = detail::work_with_start(grid, jobs);
+    for (const std::size_t j : grid.order) {
+        const double most = detail::most_alone(grid, j);
+        if (most >= least_work[j] * (1 - detail::deadline_tolerance)) continue;
+        answer.status = AdmissionStatus::impossible;
+        answer.impossible_alone = j;
+        answer.work_prices.assign(jobs.size(), 0.0);
+        answer.work_prices[j] = 1 / least_work[j];
+        answer.needed = 1;
+        answer.reachable = most / least_work[j];
+        return answer;
+    }
+
+    detail::DeadlineProgram program(grid);
+    detail::PlanLayout lay_out(grid, jobs, options.slot_seconds);
+    std::vector<double> work = least_work;
+    for (std::size_t repair = 0; repair < std::max<std::size_t>(options.most_repairs, 1); ++repair) {
+        const detail::DeadlineOutcome outcome = program.solve(work, options.most_rounds, stop);
+        answer.rounds = program.rounds();
+        ++answer.programs;
+        if (outcome == detail::DeadlineOutcome::impossible && repair == 0) {
+            answer.status = AdmissionStatus::impossible;
+            answer.work_prices = program.work_prices();
+            for (const std::size_t j : grid.order) answer.needed += answer.work_prices[j] * work[j];
+            answer.reachable = answer.needed - program.bound();
+        }
+        if (outcome != detail::DeadlineOutcome::possible) return answer;
+
+        DeadlinePlan plan = lay_out(program.configurations(), program.parts(), work);
+        bool all_done = true;
+        std::size_t begin = 0;
+        for (std::size_t j = 0; j < jobs.size(); ++j) {
+            std::size_t end = begin;
+            while (end < plan.size() && plan[end].job == j) ++end;
+            double lost = 0;
+            const double done = work_of(jobs[j], std::span(plan).subspan(begin, end - begin), &lost);
+            begin = end;
+            const double lacks = jobs[j].work_left - done;
+            work[j] = std::max(work[j], jobs[j].work_left + lost);
+            if (lacks <= 2 * detail::deadline_tolerance * jobs[j].work_left) continue;
+            all_done = false;
+            work[j] += 1.1 * lacks;
+        }
+        if (all_done) {
+            answer.status = AdmissionStatus::possible;
+            answer.plan = std::move(plan);
+            return answer;
+        }
+    }
+    return answer;
+}
+
+}  // namespace goodput
+
+#endif

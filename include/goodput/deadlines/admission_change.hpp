@@ -1,0 +1,142 @@
+#ifndef GOODPUT_DEADLINES_ADMISSION_CHANGE_HPP
+#define GOODPUT_DEADLINES_ADMISSION_CHANGE_HPP
+
+// What would have to change for jobs that cannot all be kept: a later deadline, or more nodes for some time.
+//
+// More of either never hurts, so both are found by halving, with admit() as the question. An answer is a
+// change for which a plan was found; `proven_below` is the largest smaller one that is proven to be too
+// little.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "goodput/core/error.hpp"
+#include "goodput/deadlines/admission.hpp"
+
+namespace goodput {
+
+/// A deadline that can be kept.
+struct LaterDeadline {
+    double deadline_seconds = 0;           ///< from now
+    std::optional<double> proven_below{};  ///< a deadline for which no plan exists
+};
+
+/// Nodes with which all can be kept.
+struct MoreNodes {
+    NodesOverTime nodes{};              ///< how many more, and until when
+    std::optional<int> proven_below{};  ///< so many more nodes would be too few, however long they stay
+};
+
+/// The least later deadline of one job with which all jobs can end in time, to `resolution_seconds` (above 0;
+/// to a whole slot where that is longer); none where no deadline was found to help within 2^20 times the
+/// horizon of all jobs. Refuses what admit() refuses, an unknown job and a resolution that is not above 0
+/// (std::invalid_argument).
+inline std::optional<LaterDeadline> later_deadline(const ClusterOverTime& cluster,
+                                                   std::span<const DeadlineJob> jobs, std::size_t job,
+                                                   const AdmissionOptions& options = {},
+                                                   double resolution_seconds = 1) {
+    if (job >= jobs.size())
+        bad_input("later deadline", "job", job, "below the number of jobs, " + text_of(jobs.size()));
+    require_positive("later deadline", "resolution_seconds", resolution_seconds);
+    std::vector<DeadlineJob> changed(jobs.begin(), jobs.end());
+    const auto with = [&](double deadline) {
+        changed[job].deadline_seconds = deadline;
+        return admit(cluster, changed, options).status;
+    };
+    LaterDeadline answer;
+    double too_early = std::max(0.0, jobs[job].deadline_seconds);
+    const auto note = [&](double deadline, AdmissionStatus status) {
+        too_early = deadline;
+        if (status == AdmissionStatus::impossible) answer.proven_below = deadline;
+    };
+    answer.deadline_seconds = jobs[job].deadline_seconds;
+    AdmissionStatus status = with(answer.deadline_seconds);
+    if (status == AdmissionStatus::possible) return answer;
+    note(too_early, status);
+
+    // A deadline that is late enough: the horizon of all jobs, and then twice as late again and again.
+    double step = std::max(resolution_seconds, options.slot_seconds);
+    for (const DeadlineJob& each : jobs) step = std::max(step, each.deadline_seconds - too_early);
+    double late = too_early + step;
+    for (int doublings = 0; (status = with(late)) != AdmissionStatus::possible; ++doublings) {
+        if (doublings == 20) return std::nullopt;
+        note(late, status);
+        step *= 2;
+        late = too_early + step;
+    }
+    const double resolution = std::max(resolution_seconds, options.slot_seconds);
+    while (late - too_early > resolution) {
+        const double middle = too_early + (late - too_early) / 2;
+        if (middle <= too_early || middle >= late) break;
+        if ((status = with(middle)) == AdmissionStatus::possible)
+            late = middle;
+        else
+            note(middle, status);
+    }
+    answer.deadline_seconds = late;
+    return answer;
+}
+
+/// The least number of nodes like `kind` (its type, its GPUs and when it comes; `nodes` and `until_seconds`
+/// are not read) with which all jobs can end in time, and then the earliest moment to which these have to
+/// stay, to `resolution_seconds` or a whole slot. None where no number of them helps. Refuses what admit()
+/// refuses, of `kind` too, and a resolution that is not above 0 (std::invalid_argument).
+inline std::optional<MoreNodes> more_nodes(const ClusterOverTime& cluster, std::span<const DeadlineJob> jobs,
+                                           NodesOverTime kind, const AdmissionOptions& options = {},
+                                           double resolution_seconds = 1) {
+    require_positive("more nodes", "resolution_seconds", resolution_seconds);
+    ClusterOverTime changed = cluster;
+    changed.nodes.push_back(kind);
+    NodesOverTime& more = changed.nodes.back();
+    more.nodes = 0;
+    double horizon = std::max(0.0, kind.from_seconds), gpus = 0;
+    for (const DeadlineJob& job : jobs) {
+        horizon = std::max(horizon, job.deadline_seconds);
+        if (kind.gpu_type < job.speed.size() && !job.speed[kind.gpu_type].empty())
+            gpus += std::ldexp(
+                1.0, static_cast<int>(std::min<std::size_t>(job.speed[kind.gpu_type].size(), 31)) - 1);
+    }
+    if (options.slot_seconds > 0) horizon = std::ceil(horizon / options.slot_seconds) * options.slot_seconds;
+    const auto with = [&](int nodes, double until) {
+        more.nodes = nodes;
+        more.until_seconds = until;
+        return admit(changed, jobs, options).status;
+    };
+    MoreNodes answer{kind, std::nullopt};
+    answer.nodes.nodes = 0;
+    answer.nodes.until_seconds = kind.from_seconds;
+    AdmissionStatus status = with(0, horizon);
+    if (status == AdmissionStatus::possible) return answer;
+    if (status == AdmissionStatus::impossible) answer.proven_below = 0;
+
+    // With so many nodes every job could have all GPUs that it can use.
+    const double each = std::exp2(std::floor(std::log2(kind.gpus_per_node)));
+    int few = 0, many = static_cast<int>(std::min(std::ceil(gpus / each) + 1, 1e6));
+    if (with(many, horizon) != AdmissionStatus::possible) return std::nullopt;
+    while (many - few > 1) {
+        const int middle = few + (many - few) / 2;
+        if ((status = with(middle, horizon)) == AdmissionStatus::possible) {
+            many = middle;
+        } else {
+            few = middle;
+            if (status == AdmissionStatus::impossible) answer.proven_below = middle;
+        }
+    }
+    double early = std::max(0.0, kind.from_seconds), late = horizon;
+    while (late - early > std::max(resolution_seconds, options.slot_seconds)) {
+        const double middle = early + (late - early) / 2;
+        if (middle <= early || middle >= late) break;
+        (with(many, middle) == AdmissionStatus::possible ? late : early) = middle;
+    }
+    answer.nodes.nodes = many;
+    answer.nodes.until_seconds = late;
+    return answer;
+}
+
+}  // namespace goodput
+
+#endif

@@ -1,0 +1,72 @@
+#ifndef GOODPUT_DEADLINES_DEADLINE_JOB_HPP
+#define GOODPUT_DEADLINES_DEADLINE_JOB_HPP
+
+// A job that has to end before its deadline.
+
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "goodput/core/error.hpp"
+
+namespace goodput {
+
+/// GPUs of one type that a job holds.
+struct HeldGpus {
+    std::size_t gpu_type = 0;
+    int gpus = 1;
+    bool operator==(const HeldGpus&) const = default;
+};
+
+/// A job with a deadline. Work is counted in any unit, such as iterations, that its speeds are given in.
+struct DeadlineJob {
+    std::string name{};           ///< for messages
+    double work_left = 0;         ///< at least 0
+    double deadline_seconds = 0;  ///< from now; 0 or less: it has passed
+    /// By GPU type, then on 1, 2, 4, ... GPUs: work a second, 0 where the job cannot run. Speeds need neither
+    /// rise nor be concave.
+    std::vector<std::vector<double>> speed{};
+    /// Seconds without progress at every start and at every change of GPUs, which a plan reserves.
+    double restart_seconds = 0;
+    /// What the job holds now: it goes on with the same GPUs without a restart.
+    std::optional<HeldGpus> holds{};
+
+    /// Work a second with these GPUs: 0 where none is given.
+    [[nodiscard]] double speed_on(const HeldGpus& held) const {
+        if (held.gpu_type >= speed.size()) return 0;
+        std::size_t power = 0;
+        while (power < 30 && (1 << power) < held.gpus) ++power;
+        if ((1 << power) != held.gpus || power >= speed[held.gpu_type].size()) return 0;
+        return speed[held.gpu_type][power];
+    }
+};
+
+/// Refuses work, deadlines, speeds and restarts that are not finite, negative ones but for deadlines, speeds
+/// of unknown GPU types, and more than 31 sizes (std::invalid_argument with job, field and value).
+inline void validate(const DeadlineJob& job, std::size_t gpu_types) {
+    const std::string subject = "job '" + job.name + "'";
+    const auto amount = [&](const std::string& field, double value) {
+        if (!(std::isfinite(value) && value >= 0))
+            bad_input(subject, field, value, "a finite number of at least 0");
+    };
+    amount("work_left", job.work_left);
+    amount("restart_seconds", job.restart_seconds);
+    if (!std::isfinite(job.deadline_seconds))
+        bad_input(subject, "deadline_seconds", job.deadline_seconds, "finite");
+    if (job.speed.size() > gpu_types)
+        bad_input(subject, "speed.size()", job.speed.size(),
+                  "at most the number of GPU types, " + text_of(gpu_types));
+    for (std::size_t type = 0; type < job.speed.size(); ++type) {
+        const std::string field = "speed[" + text_of(type) + "]";
+        if (job.speed[type].size() > 31)
+            bad_input(subject, field + ".size()", job.speed[type].size(), "at most 31");
+        for (std::size_t power = 0; power < job.speed[type].size(); ++power)
+            amount(field + "[" + text_of(power) + "]", job.speed[type][power]);
+    }
+}
+
+}  // namespace goodput
+
+#endif

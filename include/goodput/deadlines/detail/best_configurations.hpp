@@ -1,0 +1,186 @@
+#ifndef GOODPUT_DEADLINES_DETAIL_BEST_CONFIGURATIONS_HPP
+#define GOODPUT_DEADLINES_DETAIL_BEST_CONFIGURATIONS_HPP
+
+// At prices of work: who should have how many GPUs in each interval, in whole sizes, so that a second of it
+// is worth most?
+//
+// With one row this is dynamic programming over the GPUs. A job that can use an interval can use all before
+// it, so the jobs come in one by one, the latest deadline first, and one table answers for all intervals.
+// With several rows each interval is an allotment of its own.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "goodput/allot/allot.hpp"
+#include "goodput/deadlines/detail/time_grid.hpp"
+
+namespace goodput::detail {
+
+/// Who has what at the same time.
+struct JobChoice {
+    std::size_t job = 0;
+    std::size_t option = 0;  ///< of TimeGrid::options
+    double speed = 0;        ///< work a second of the interval, which may count in part only
+};
+
+/// The best that an interval can do at some prices.
+struct BestConfiguration {
+    std::vector<JobChoice> jobs{};
+    double value = 0;  ///< price times work, a second
+    double bound = 0;  ///< no configuration has more
+};
+
+/// Finds best configurations. Keeps its buffers.
+class BestConfigurations {
+public:
+    explicit BestConfigurations(const TimeGrid& grid);
+
+    /// By interval; `price` is by job, for a unit of work, at least 0. Valid until the next call.
+    const std::vector<BestConfiguration>& operator()(std::span<const double> price) {
+        if (by_table_)
+            by_table(price);
+        else
+            by_allotment(price);
+        return best_;
+    }
+
+private:
+    /// A job whose options the table has taken in.
+    struct Layer {
+        std::size_t job = 0;
+        double part = 1;
+        std::vector<std::uint8_t> choice{};  ///< by GPUs: option + 1, 0 for none
+    };
+
+    void by_table(std::span<const double> price);
+    void by_allotment(std::span<const double> price);
+    /// Takes a job into a table; returns whether it may gain.
+    void take_in(std::size_t job, double part, double price, std::vector<double>& table, std::size_t layer);
+    void read(std::size_t interval, std::size_t layers, double value);
+
+    const TimeGrid& grid_;
+    bool by_table_ = false;
+    std::size_t gpus_ = 0;  // the most of any interval
+    std::vector<BestConfiguration> best_;
+    std::vector<double> table_, partial_table_, before_;
+    std::vector<Layer> layers_;
+    std::vector<AllotmentProblem> problems_;  // by interval
+    Allotter<> allotter_;
+};
+
+inline BestConfigurations::BestConfigurations(const TimeGrid& grid)
+    : grid_(grid), best_(grid.intervals.size()) {
+    if (grid.rows.size() == 1) {
+        for (const GridInterval& interval : grid.intervals)
+            gpus_ = std::max(gpus_, static_cast<std::size_t>(interval.capacity[0]));
+        by_table_ = gpus_ * std::max<std::size_t>(grid.order.size(), 1) <= std::size_t{1} << 22;
+    }
+    if (by_table_) return;
+    std::vector<ResourceUse> uses;
+    for (const GridInterval& interval : grid.intervals) {
+        AllotmentProblem& problem = problems_.emplace_back();
+        problem.capacity = interval.capacity;
+        const auto add = [&](std::size_t job) {
+            problem.add_job();
+            for (const DeadlineOption& option : grid_.options[job]) {
+                uses.clear();
+                grid_.append_uses(option.held, uses);
+                problem.add_option(0, uses);
+            }
+        };
+        for (std::size_t k = 0; k < interval.full_jobs; ++k) add(grid.order[k]);
+        for (const PartialJob& partial : interval.partial_jobs) add(partial.job);
+    }
+}
+
+inline void BestConfigurations::take_in(std::size_t job, double part, double price,
+                                        std::vector<double>& table, std::size_t layer) {
+    if (layers_.size() <= layer) layers_.emplace_back();
+    Layer& its = layers_[layer];
+    its.job = job;
+    its.part = part;
+    its.choice.assign(table.size(), 0);
+    before_ = table;
+    const std::vector<DeadlineOption>& options = grid_.options[job];
+    for (std::size_t option = 0; option < options.size(); ++option) {
+        const auto gpus = static_cast<std::size_t>(options[option].held.gpus);
+        const double value = price * part * options[option].speed;
+        const auto mark = static_cast<std::uint8_t>(option + 1);
+        for (std::size_t used = gpus; used < table.size(); ++used)
+            if (before_[used - gpus] + value > table[used]) {
+                table[used] = before_[used - gpus] + value;
+                its.choice[used] = mark;
+            }
+    }
+}
+
+inline void BestConfigurations::read(std::size_t interval, std::size_t layers, double value) {
+    BestConfiguration& best = best_[interval];
+    best.jobs.clear();
+    best.value = best.bound = value;
+    auto used = static_cast<std::size_t>(grid_.intervals[interval].capacity[0]);
+    for (std::size_t layer = layers; layer-- > 0;) {
+        const Layer& its = layers_[layer];
+        if (its.choice[used] == 0) continue;
+        const std::size_t option = its.choice[used] - std::size_t{1};
+        const DeadlineOption& chosen = grid_.options[its.job][option];
+        best.jobs.push_back({its.job, option, its.part * chosen.speed});
+        used -= static_cast<std::size_t>(chosen.held.gpus);
+    }
+}
+
+inline void BestConfigurations::by_table(std::span<const double> price) {
+    table_.assign(gpus_ + 1, 0);
+    std::size_t taken = 0, layers = 0;
+    for (std::size_t interval = grid_.intervals.size(); interval-- > 0;) {
+        const GridInterval& its = grid_.intervals[interval];
+        for (; taken < its.full_jobs; ++taken) {
+            const std::size_t job = grid_.order[taken];
+            if (price[job] > 0) take_in(job, 1, price[job], table_, layers++);
+        }
+        const auto gpus = static_cast<std::size_t>(its.capacity[0]);
+        if (its.partial_jobs.empty()) {
+            read(interval, layers, table_[gpus]);
+            continue;
+        }
+        partial_table_ = table_;
+        std::size_t more = layers;
+        for (const PartialJob& partial : its.partial_jobs)
+            if (price[partial.job] > 0)
+                take_in(partial.job, partial.part, price[partial.job], partial_table_, more++);
+        read(interval, more, partial_table_[gpus]);
+    }
+}
+
+inline void BestConfigurations::by_allotment(std::span<const double> price) {
+    for (std::size_t interval = 0; interval < problems_.size(); ++interval) {
+        const GridInterval& its = grid_.intervals[interval];
+        AllotmentProblem& problem = problems_[interval];
+        const auto job_of = [&](std::size_t k) {
+            return k < its.full_jobs ? PartialJob{grid_.order[k], 1} : its.partial_jobs[k - its.full_jobs];
+        };
+        for (std::size_t k = 0; k < problem.jobs(); ++k) {
+            const auto [job, part] = job_of(k);
+            for (std::size_t option = 0; option < grid_.options[job].size(); ++option)
+                problem.set_value(k, option, price[job] * part * grid_.options[job][option].speed);
+        }
+        const AllotResult& result = allotter_(problem, {.gap = 1e-9, .most_states = std::size_t{1} << 14});
+        BestConfiguration& best = best_[interval];
+        best.jobs.clear();
+        best.value = result.objective;
+        best.bound = result.bound;
+        for (std::size_t k = 0; k < problem.jobs(); ++k) {
+            if (result.choice[k] == no_option) continue;
+            const auto [job, part] = job_of(k);
+            best.jobs.push_back({job, result.choice[k], part * grid_.options[job][result.choice[k]].speed});
+        }
+    }
+}
+
+}  // namespace goodput::detail
+
+#endif

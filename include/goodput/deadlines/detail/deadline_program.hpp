@@ -1,0 +1,294 @@
+#ifndef GOODPUT_DEADLINES_DETAIL_DEADLINE_PROGRAM_HPP
+#define GOODPUT_DEADLINES_DETAIL_DEADLINE_PROGRAM_HPP
+
+// Is there a mixture of configurations in each interval that does all the work?
+//
+// With x_c the part of its interval that configuration c lasts, L the seconds of the interval and s_j what
+// job j is short of, as a part of its work:
+//
+//     min sum s_j   s.t.   sum of L speed_jc x_c / work_j + s_j >= 1  for every job,
+//                          sum of x_c over the configurations of an interval <= 1,   x, s >= 0
+//
+// There is a plan if and only if the least is 0, because configurations can follow each other within an
+// interval as they like. By duality, prices p_j between 0 and 1 of a job's whole work prove that
+//
+//     sum s_j  >=  sum p_j - sum over intervals of L times the most that a second is worth at these prices
+//
+// which is above 0 where no plan exists. Configurations come in by column generation (Dantzig and Wolfe
+// 1960): those that are worth most at the prices of the present mixture (best_configurations.hpp). A basic
+// solution has at most as many configurations as there are jobs and intervals together.
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <Eigen/Core>
+#include <Eigen/LU>
+
+#include "goodput/deadlines/detail/best_configurations.hpp"
+#include "goodput/deadlines/detail/time_grid.hpp"
+
+namespace goodput::detail {
+
+/// Everything is right to this part of a job's work.
+inline constexpr double deadline_tolerance = 1e-8;
+
+/// A configuration of an interval.
+struct Configured {
+    std::size_t interval = 0;
+    std::vector<JobChoice> jobs{};
+};
+
+/// What is known after a search.
+enum class DeadlineOutcome { possible, impossible, unknown };
+
+/// The program, with all configurations that were found so far. Keeps its buffers.
+class DeadlineProgram {
+public:
+    explicit DeadlineProgram(const TimeGrid& grid) : grid_(grid), best_of_(grid) {}
+
+    /// Solves for this much work of each job (by job, above 0 for those in TimeGrid::order), in at most so
+    /// many rounds of new configurations, and none that begins after `stop`.
+    DeadlineOutcome solve(std::span<const double> work, std::size_t most_rounds,
+                          std::optional<std::chrono::steady_clock::time_point> stop = {});
+
+    /// All configurations, and what part of its interval each lasts, after solve().
+    [[nodiscard]] const std::vector<Configured>& configurations() const { return columns_; }
+    [[nodiscard]] std::vector<double> parts() const;
+
+    /// By job: prices of a unit of work with the largest bound met; and the bound on the sum of s.
+    [[nodiscard]] const std::vector<double>& work_prices() const { return best_price_; }
+    [[nodiscard]] double bound() const { return bound_; }
+    [[nodiscard]] std::size_t rounds() const { return rounds_; }
+    [[nodiscard]] std::size_t pivots() const { return pivots_; }
+
+private:
+    enum class Kind { shortfall, surplus, idle, configuration };
+    struct Variable {
+        Kind kind = Kind::shortfall;
+        std::size_t index = 0;  // row of a job, interval, or configuration
+    };
+
+    void begin(std::span<const double> work);
+    void append_entries(const Configured& column);
+    [[nodiscard]] double gain(std::size_t column) const;
+    void fill(const Variable& variable, Eigen::VectorXd& column) const;
+    void find_prices();
+    bool pivot();
+    void enter(const Variable& variable, double gained);
+    void refresh();
+    [[nodiscard]] double shortfall() const;
+    [[nodiscard]] std::size_t jobs() const { return grid_.order.size(); }
+    [[nodiscard]] std::size_t rows() const { return jobs() + grid_.intervals.size(); }
+    static Eigen::Index at(std::size_t row) { return static_cast<Eigen::Index>(row); }
+
+    const TimeGrid& grid_;
+    BestConfigurations best_of_;
+    struct Entry {
+        Eigen::Index row = 0;
+        double weight = 0;
+    };
+    std::vector<Configured> columns_;
+    std::vector<Entry> entries_;     // of one column after the other
+    std::vector<std::size_t> ends_;  // where the entries of each column begin, and those of the last one end
+    std::vector<double> work_, price_, best_price_;
+    std::vector<std::size_t> row_of_;  // by job
+    double bound_ = 0;
+    std::size_t rounds_ = 0, pivots_ = 0, since_refresh_ = 0;
+    std::vector<Variable> basis_;
+    Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> inverse_;
+    Eigen::VectorXd amount_, dual_, column_, direction_;
+};
+
+inline void DeadlineProgram::begin(std::span<const double> work) {
+    work_.assign(work.begin(), work.end());
+    price_.assign(work.size(), 0);
+    best_price_.assign(work.size(), 0);
+    row_of_.assign(work.size(), 0);
+    for (std::size_t k = 0; k < jobs(); ++k) row_of_[grid_.order[k]] = k;
+    entries_.clear();
+    ends_.assign(1, 0);
+    for (const Configured& column : columns_) append_entries(column);
+    bound_ = 0;
+    basis_.clear();
+    for (std::size_t k = 0; k < jobs(); ++k) basis_.push_back({Kind::shortfall, k});
+    for (std::size_t i = 0; i < grid_.intervals.size(); ++i) basis_.push_back({Kind::idle, i});
+    inverse_ = Eigen::MatrixXd::Identity(at(rows()), at(rows()));
+    amount_ = Eigen::VectorXd::Ones(at(rows()));
+    since_refresh_ = 0;
+}
+
+/// What a configuration that lasts for all of its interval does, by row of its jobs, as parts of their work.
+inline void DeadlineProgram::append_entries(const Configured& column) {
+    const double seconds = grid_.intervals[column.interval].seconds();
+    for (const JobChoice& choice : column.jobs)
+        entries_.push_back({at(row_of_[choice.job]), choice.speed * seconds / work_[choice.job]});
+    entries_.push_back({at(jobs() + column.interval), 1});
+    ends_.push_back(entries_.size());
+}
+
+inline double DeadlineProgram::gain(std::size_t column) const {
+    double sum = 0;
+    for (std::size_t k = ends_[column]; k < ends_[column + 1]; ++k)
+        sum += dual_[entries_[k].row] * entries_[k].weight;
+    return sum;
+}
+
+inline void DeadlineProgram::fill(const Variable& variable, Eigen::VectorXd& column) const {
+    column.setZero(at(rows()));
+    switch (variable.kind) {
+        case Kind::shortfall:
+            column[at(variable.index)] = 1;
+            break;
+        case Kind::surplus:
+            column[at(variable.index)] = -1;
+            break;
+        case Kind::idle:
+            column[at(jobs() + variable.index)] = 1;
+            break;
+        case Kind::configuration:
+            for (std::size_t k = ends_[variable.index]; k < ends_[variable.index + 1]; ++k)
+                column[entries_[k].row] = entries_[k].weight;
+    }
+}
+
+/// The prices of the rows: those of jobs are at most 1, those of intervals at most 0 once nothing gains.
+inline void DeadlineProgram::find_prices() {
+    dual_.setZero(at(rows()));
+    for (std::size_t row = 0; row < rows(); ++row)
+        if (basis_[row].kind == Kind::shortfall) dual_ += inverse_.row(at(row)).transpose();
+}
+
+inline double DeadlineProgram::shortfall() const {
+    double sum = 0;
+    for (std::size_t row = 0; row < rows(); ++row)
+        if (basis_[row].kind == Kind::shortfall) sum += std::max(0.0, amount_[at(row)]);
+    return sum;
+}
+
+/// Takes in the variable that gains most; false where none gains.
+inline bool DeadlineProgram::pivot() {
+    constexpr double least_gain = 1e-10;
+    Variable entering;
+    double most = least_gain;
+    const auto offer = [&](Kind kind, std::size_t index, double gained) {
+        if (gained > most) {
+            most = gained;
+            entering = {kind, index};
+        }
+    };
+    for (std::size_t k = 0; k < jobs(); ++k) {
+        offer(Kind::surplus, k, -dual_[at(k)]);
+        offer(Kind::shortfall, k, dual_[at(k)] - 1);
+    }
+    for (std::size_t i = 0; i < grid_.intervals.size(); ++i) offer(Kind::idle, i, dual_[at(jobs() + i)]);
+    for (std::size_t c = 0; c < columns_.size(); ++c) offer(Kind::configuration, c, gain(c));
+    if (most <= least_gain) return false;
+    enter(entering, most);
+    return true;
+}
+
+inline void DeadlineProgram::enter(const Variable& variable, double gained) {
+    fill(variable, column_);
+    if (variable.kind == Kind::configuration) {
+        direction_.setZero(at(rows()));
+        for (Eigen::Index row = 0; row < direction_.size(); ++row)
+            for (std::size_t k = ends_[variable.index]; k < ends_[variable.index + 1]; ++k)
+                direction_[row] += inverse_(row, entries_[k].row) * entries_[k].weight;
+    } else {
+        direction_.noalias() = inverse_ * column_;
+    }
+    // The row that reaches 0 first; of several, one with a large element.
+    double step = std::numeric_limits<double>::infinity();
+    for (Eigen::Index row = 0; row < amount_.size(); ++row)
+        if (direction_[row] > 1e-9) step = std::min(step, std::max(0.0, amount_[row]) / direction_[row]);
+    if (std::isinf(step)) return;
+    Eigen::Index leaving = -1;
+    for (Eigen::Index row = 0; row < amount_.size(); ++row)
+        if (direction_[row] > 1e-9 &&
+            std::max(0.0, amount_[row]) / direction_[row] <= step * (1 + 1e-12) + 1e-14 &&
+            (leaving < 0 || direction_[row] > direction_[leaving]))
+            leaving = row;
+    amount_ -= step * direction_;
+    amount_[leaving] = step;
+    inverse_.row(leaving) /= direction_[leaving];
+    for (Eigen::Index row = 0; row < direction_.size(); ++row)
+        if (row != leaving && direction_[row] != 0)
+            inverse_.row(row) -= direction_[row] * inverse_.row(leaving);
+    dual_ -= gained * inverse_.row(leaving).transpose();
+    basis_[static_cast<std::size_t>(leaving)] = variable;
+    ++pivots_;
+    if (++since_refresh_ >= 1000) {
+        refresh();
+        find_prices();
+    }
+}
+
+/// Forgets the rounding errors of many pivots.
+inline void DeadlineProgram::refresh() {
+    Eigen::MatrixXd matrix(at(rows()), at(rows()));
+    for (std::size_t row = 0; row < rows(); ++row) {
+        fill(basis_[row], column_);
+        matrix.col(at(row)) = column_;
+    }
+    inverse_ = matrix.partialPivLu().inverse();
+    amount_ = inverse_ * Eigen::VectorXd::Ones(at(rows()));
+    since_refresh_ = 0;
+}
+
+inline DeadlineOutcome DeadlineProgram::solve(std::span<const double> work, std::size_t most_rounds,
+                                              std::optional<std::chrono::steady_clock::time_point> stop) {
+    begin(work);
+    const std::size_t most_pivots = 50 * rows() + 1000;
+    for (std::size_t round = 0; round < most_rounds; ++round, ++rounds_) {
+        if (stop && std::chrono::steady_clock::now() >= *stop) break;
+        find_prices();
+        for (std::size_t k = 0; k < most_pivots && shortfall() > deadline_tolerance && pivot(); ++k) {
+        }
+        if (shortfall() <= deadline_tolerance) {
+            refresh();
+            if (shortfall() <= deadline_tolerance) return DeadlineOutcome::possible;
+        }
+        find_prices();
+        double bound = 0;
+        for (const std::size_t job : grid_.order) {
+            const double price = std::clamp(dual_[at(row_of_[job])], 0.0, 1.0);
+            bound += price;
+            price_[job] = price / work_[job];
+        }
+        const std::vector<BestConfiguration>& best = best_of_(price_);
+        bool found = false;
+        for (std::size_t i = 0; i < best.size(); ++i) {
+            const double seconds = grid_.intervals[i].seconds();
+            bound -= seconds * best[i].bound;
+            if (seconds * best[i].value + dual_[at(jobs() + i)] <= 1e-10) continue;
+            columns_.push_back({i, best[i].jobs});
+            append_entries(columns_.back());
+            found = true;
+        }
+        if (bound > bound_) {
+            bound_ = bound;
+            best_price_ = price_;
+        }
+        if (bound_ > deadline_tolerance) return DeadlineOutcome::impossible;
+        if (!found) return DeadlineOutcome::unknown;
+    }
+    return DeadlineOutcome::unknown;
+}
+
+inline std::vector<double> DeadlineProgram::parts() const {
+    std::vector<double> parts(columns_.size(), 0.0);
+    for (std::size_t row = 0; row < rows(); ++row)
+        if (basis_[row].kind == Kind::configuration)
+            parts[basis_[row].index] = std::clamp(amount_[at(row)], 0.0, 1.0);
+    return parts;
+}
+
+}  // namespace goodput::detail
+
+#endif

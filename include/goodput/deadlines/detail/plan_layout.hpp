@@ -1,0 +1,256 @@
+#ifndef GOODPUT_DEADLINES_DETAIL_PLAN_LAYOUT_HPP
+#define GOODPUT_DEADLINES_DETAIL_PLAN_LAYOUT_HPP
+
+// From parts of intervals to pieces of time.
+//
+// Within an interval configurations may follow each other in any order: next is the one in which most jobs go
+// on with what they have. With slots each configuration gets the whole slots of its part. Slots that are left
+// over are filled one by one, the earliest first: each is an allotment in which a job is worth what the slot
+// does of the work that it still lacks, as a part of what all such slots before its deadline could do. As
+// long as a job lacks work, slots are filled anew, one by one, where that does more of what is lacking.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "goodput/allot/allot.hpp"
+#include "goodput/deadlines/deadline_job.hpp"
+#include "goodput/deadlines/deadline_plan.hpp"
+#include "goodput/deadlines/detail/deadline_program.hpp"
+#include "goodput/deadlines/detail/time_grid.hpp"
+
+namespace goodput::detail {
+
+/// A configuration and how long it lasts.
+struct LaidOut {
+    std::vector<JobChoice> jobs{};
+    double seconds = 0;
+};
+
+/// Lays out plans. Keeps its buffers.
+class PlanLayout {
+public:
+    PlanLayout(const TimeGrid& grid, std::span<const DeadlineJob> jobs, double slot_seconds)
+        : grid_(grid), jobs_(jobs), slot_(slot_seconds) {}
+
+    /// Pieces of all jobs in an interval's parts; `work` is what each job should do.
+    DeadlinePlan operator()(const std::vector<Configured>& configurations, std::span<const double> parts,
+                            std::span<const double> work);
+
+private:
+    void take_whole_slots(std::span<const double> work);
+    [[nodiscard]] std::size_t slots_of(const GridInterval& interval) const {
+        return static_cast<std::size_t>(std::llround(interval.seconds() / slot_));
+    }
+    /// Jobs that can use an interval, and which part of it.
+    [[nodiscard]] PartialJob user(const GridInterval& interval, std::size_t k) const {
+        return k < interval.full_jobs ? PartialJob{grid_.order[k], 1}
+                                      : interval.partial_jobs[k - interval.full_jobs];
+    }
+    [[nodiscard]] static std::size_t users(const GridInterval& interval) {
+        return interval.full_jobs + interval.partial_jobs.size();
+    }
+    std::vector<JobChoice> fill_slot(const GridInterval& interval);
+    bool fill_anew();
+    /// Adds a slot of a configuration to what jobs lack, or takes it off.
+    void count(const std::vector<JobChoice>& choices, double slots) {
+        for (const JobChoice& choice : choices) lacks_[choice.job] -= choice.speed * slots * slot_;
+    }
+    /// What is lacking, each job in parts of what it is measured by.
+    [[nodiscard]] double lacking() const {
+        double sum = 0;
+        for (const std::size_t job : grid_.order) sum += std::max(0.0, lacks_[job]) / measure_[job];
+        return sum;
+    }
+    void follow(const GridInterval& interval, std::vector<LaidOut>& items);
+    [[nodiscard]] std::size_t in_common(const std::vector<JobChoice>& choices) const;
+
+    const TimeGrid& grid_;
+    std::span<const DeadlineJob> jobs_;
+    double slot_;
+    std::vector<std::vector<LaidOut>> items_;  // by interval
+    std::vector<double> lacks_;                // by job: work that no slot does yet
+    std::vector<double> could_;                // by job: work that the slots left over could do
+    std::vector<double> measure_;              // by job: the work that counts as much as that of others
+    AllotmentProblem problem_;
+    Allotter<> allotter_;
+    std::vector<std::optional<HeldGpus>> held_;  // by job, at present
+    std::vector<DeadlinePlan> pieces_;           // by job
+};
+
+inline void PlanLayout::take_whole_slots(std::span<const double> work) {
+    lacks_.assign(work.begin(), work.end());
+    could_.assign(work.size(), 0);
+    std::vector<std::size_t> left(items_.size());
+    const auto fastest = [&](std::size_t job) {
+        double speed = 0;
+        for (const DeadlineOption& option : grid_.options[job]) speed = std::max(speed, option.speed);
+        return speed;
+    };
+    for (std::size_t i = 0; i < items_.size(); ++i) {
+        const GridInterval& interval = grid_.intervals[i];
+        left[i] = slots_of(interval);
+        for (LaidOut& item : items_[i]) {
+            const double slots =
+                std::min(std::floor(item.seconds / slot_ + 1e-6), static_cast<double>(left[i]));
+            item.seconds = slots * slot_;
+            left[i] -= static_cast<std::size_t>(slots);
+            count(item.jobs, slots);
+        }
+        for (std::size_t k = 0; k < users(interval); ++k) {
+            const auto [job, part] = user(interval, k);
+            could_[job] += static_cast<double>(left[i]) * part * slot_ * fastest(job);
+        }
+    }
+    measure_.assign(work.size(), 1);
+    for (std::size_t i = 0; i < items_.size(); ++i) {
+        const GridInterval& interval = grid_.intervals[i];
+        for (; left[i] > 0; --left[i]) {
+            for (const std::size_t job : grid_.order) measure_[job] = std::max(could_[job], lacks_[job]);
+            LaidOut filled{fill_slot(interval), slot_};
+            if (filled.jobs.empty()) break;
+            items_[i].push_back(std::move(filled));
+            count(items_[i].back().jobs, 1);
+            for (std::size_t k = 0; k < users(interval); ++k) {
+                const auto [job, part] = user(interval, k);
+                could_[job] -= part * slot_ * fastest(job);
+            }
+        }
+    }
+    for (const std::size_t job : grid_.order) measure_[job] = std::max(slot_ * fastest(job), 1e-300);
+    for (int pass = 0; pass < 8 && lacking() > deadline_tolerance && fill_anew(); ++pass) {
+    }
+}
+
+/// Fills one slot of each item anew; returns whether less is lacking.
+inline bool PlanLayout::fill_anew() {
+    bool better = false;
+    for (std::size_t i = 0; i < items_.size(); ++i)
+        for (std::size_t k = 0, before = items_[i].size(); k < before; ++k) {
+            if (!(items_[i][k].seconds > 0)) continue;
+            const double lacked = lacking();
+            if (lacked <= deadline_tolerance) return better;
+            count(items_[i][k].jobs, -1);
+            std::vector<JobChoice> choices = fill_slot(grid_.intervals[i]);
+            count(choices, 1);
+            if (lacking() < lacked - deadline_tolerance) {
+                items_[i][k].seconds -= slot_;
+                items_[i].push_back({std::move(choices), slot_});
+                better = true;
+            } else {
+                count(choices, -1);
+                count(items_[i][k].jobs, 1);
+            }
+        }
+    return better;
+}
+
+inline std::vector<JobChoice> PlanLayout::fill_slot(const GridInterval& interval) {
+    problem_.clear();
+    problem_.capacity = interval.capacity;
+    std::vector<ResourceUse> uses;
+    std::vector<PartialJob> who;
+    for (std::size_t k = 0; k < users(interval); ++k) {
+        const PartialJob its = user(interval, k);
+        if (!(lacks_[its.job] > 0)) continue;
+        who.push_back(its);
+        problem_.add_job();
+        for (const DeadlineOption& option : grid_.options[its.job]) {
+            uses.clear();
+            grid_.append_uses(option.held, uses);
+            problem_.add_option(
+                std::min(option.speed * its.part * slot_, lacks_[its.job]) / measure_[its.job], uses);
+        }
+    }
+    std::vector<JobChoice> choices;
+    if (who.empty()) return choices;
+    const AllotResult& result = allotter_(problem_, {.gap = 1e-3, .most_states = std::size_t{1} << 12});
+    for (std::size_t k = 0; k < who.size(); ++k)
+        if (result.choice[k] != no_option)
+            choices.push_back({who[k].job, result.choice[k],
+                               who[k].part * grid_.options[who[k].job][result.choice[k]].speed});
+    return choices;
+}
+
+inline std::size_t PlanLayout::in_common(const std::vector<JobChoice>& choices) const {
+    return static_cast<std::size_t>(
+        std::count_if(choices.begin(), choices.end(), [&](const JobChoice& choice) {
+            return held_[choice.job] == grid_.options[choice.job][choice.option].held;
+        }));
+}
+
+/// Adds the items of an interval to the pieces, in an order with few changes.
+inline void PlanLayout::follow(const GridInterval& interval, std::vector<LaidOut>& items) {
+    const double rounding = 1e-12 * interval.until;
+    std::erase_if(items, [&](const LaidOut& item) { return !(item.seconds > rounding); });
+    double now = interval.from;
+    while (!items.empty() && now < interval.until) {
+        std::size_t next = 0, most = 0;
+        for (std::size_t k = 0; k < items.size(); ++k)
+            if (const std::size_t common = in_common(items[k].jobs); common > most) {
+                most = common;
+                next = k;
+            }
+        double until = now + items[next].seconds;
+        if (until > interval.until - rounding) until = interval.until;
+        std::fill(held_.begin(), held_.end(), std::nullopt);
+        for (const JobChoice& choice : items[next].jobs) {
+            const HeldGpus& held = grid_.options[choice.job][choice.option].held;
+            held_[choice.job] = held;
+            DeadlinePlan& pieces = pieces_[choice.job];
+            if (!pieces.empty() && pieces.back().held == held && pieces.back().until_seconds >= now)
+                pieces.back().until_seconds = until;
+            else
+                pieces.push_back({choice.job, held, now, until});
+        }
+        now = until;
+        items.erase(items.begin() + static_cast<std::ptrdiff_t>(next));
+    }
+    if (now < interval.until) std::fill(held_.begin(), held_.end(), std::nullopt);
+}
+
+inline DeadlinePlan PlanLayout::operator()(const std::vector<Configured>& configurations,
+                                           std::span<const double> parts, std::span<const double> work) {
+    items_.assign(grid_.intervals.size(), {});
+    for (std::size_t c = 0; c < configurations.size(); ++c) {
+        const Configured& its = configurations[c];
+        const double seconds = parts[c] * grid_.intervals[its.interval].seconds();
+        if (seconds > 0) items_[its.interval].push_back({its.jobs, seconds});
+    }
+    if (slot_ > 0) take_whole_slots(work);
+    pieces_.assign(jobs_.size(), {});
+    held_.assign(jobs_.size(), std::nullopt);
+    for (const std::size_t job : grid_.order) held_[job] = jobs_[job].holds;
+    for (std::size_t i = 0; i < items_.size(); ++i) follow(grid_.intervals[i], items_[i]);
+
+    // Nobody holds GPUs after the work is done; with slots, after the slot in which it is done.
+    DeadlinePlan plan;
+    for (std::size_t job = 0; job < jobs_.size(); ++job) {
+        DeadlinePlan& pieces = pieces_[job];
+        std::size_t kept = 0;
+        double done = 0;
+        while (kept < pieces.size() && done < jobs_[job].work_left * (1 - 1e-12)) {
+            const double before = done;
+            ++kept;
+            done = work_of(jobs_[job], std::span(pieces).first(kept));
+            PlannedPiece& last = pieces[kept - 1];
+            if (done <= jobs_[job].work_left || done <= before) continue;
+            const double speed = jobs_[job].speed_on(last.held);
+            const double end = std::min(last.until_seconds, jobs_[job].deadline_seconds) -
+                               (done - jobs_[job].work_left) / speed;
+            last.until_seconds =
+                std::min(last.until_seconds, slot_ > 0 ? std::ceil(end / slot_ - 1e-9) * slot_ : end);
+            if (last.until_seconds <= last.from_seconds) --kept;
+        }
+        plan.insert(plan.end(), pieces.begin(), pieces.begin() + static_cast<std::ptrdiff_t>(kept));
+    }
+    return plan;
+}
+
+}  // namespace goodput::detail
+
+#endif

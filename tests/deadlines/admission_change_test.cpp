@@ -1,0 +1,130 @@
+// What would have to change, and whom an order admits.
+
+#include <cstddef>
+#include <limits>
+#include <stdexcept>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "goodput/deadlines.hpp"
+#include "support/deadline_oracle.hpp"
+#include "support/random.hpp"
+
+using namespace goodput;
+using support::random_deadline_case;
+using support::wrong_with;
+
+namespace {
+
+AdmissionStatus with_deadline(const support::DeadlineCase& its, std::size_t job, double deadline) {
+    std::vector<DeadlineJob> jobs = its.jobs;
+    jobs[job].deadline_seconds = deadline;
+    return admit(its.cluster, jobs).status;
+}
+
+AdmissionStatus with_nodes(const support::DeadlineCase& its, const NodesOverTime& nodes) {
+    ClusterOverTime cluster = its.cluster;
+    cluster.nodes.push_back(nodes);
+    return admit(cluster, its.jobs).status;
+}
+
+}  // namespace
+
+TEST_CASE("A later deadline is the least with which all can be kept, and one before it is proven to be too early") {
+    support::Random random(1);
+    int moved = 0, hopeless = 0;
+    for (int k = 0; k < 150; ++k) {
+        const auto its = random_deadline_case(random, 4, 8);
+        const std::size_t last = its.jobs.size() - 1;
+        CAPTURE(k);
+        const auto later = later_deadline(its.cluster, its.jobs, last, {}, 0.01);
+        if (admit(its.cluster, its.jobs).status == AdmissionStatus::possible) {
+            REQUIRE(later.has_value());
+            CHECK(later->deadline_seconds == its.jobs[last].deadline_seconds);
+            CHECK_FALSE(later->proven_below.has_value());
+            continue;
+        }
+        if (!later) {
+            ++hopeless;
+            CHECK(with_deadline(its, last, 1e6) == AdmissionStatus::impossible);
+            continue;
+        }
+        ++moved;
+        CHECK(with_deadline(its, last, later->deadline_seconds) == AdmissionStatus::possible);
+        REQUIRE(later->proven_below.has_value());
+        CHECK(with_deadline(its, last, *later->proven_below) == AdmissionStatus::impossible);
+        CHECK(later->deadline_seconds - *later->proven_below <= 0.01);
+    }
+    CHECK(moved > 20);
+    CHECK(hopeless > 5);
+}
+
+TEST_CASE("More nodes are the fewest with which all can be kept, and they stay no longer than they have to") {
+    support::Random random(2);
+    int helped = 0, hopeless = 0;
+    for (int k = 0; k < 150; ++k) {
+        const auto its = random_deadline_case(random, 4, 8);
+        const NodesOverTime kind{0, 1, random.integer(1, 4), 1.0 * random.integer(0, 1)};
+        CAPTURE(k);
+        const auto more = more_nodes(its.cluster, its.jobs, kind, {}, 0.01);
+        if (!more) {
+            ++hopeless;
+            NodesOverTime many = kind;
+            many.nodes = 1000;
+            CHECK(with_nodes(its, many) == AdmissionStatus::impossible);
+            continue;
+        }
+        CHECK(with_nodes(its, more->nodes) == AdmissionStatus::possible);
+        CHECK(more->nodes.from_seconds == kind.from_seconds);
+        if (more->nodes.nodes == 0) continue;
+        ++helped;
+        NodesOverTime less = more->nodes;
+        less.nodes -= 1;
+        less.until_seconds = std::numeric_limits<double>::infinity();
+        CHECK(with_nodes(its, less) == AdmissionStatus::impossible);
+        CHECK(more->proven_below == less.nodes);
+        less = more->nodes;
+        less.until_seconds -= 0.02;
+        CHECK(with_nodes(its, less) == AdmissionStatus::impossible);
+    }
+    CHECK(helped > 20);
+    CHECK(hopeless > 10);
+}
+
+TEST_CASE("An order admits each job that can be kept with those before it, one by one") {
+    support::Random random(3);
+    int refused = 0;
+    for (int k = 0; k < 150; ++k) {
+        const auto its = random_deadline_case(random, 6, 8);
+        const OrderedAdmission answer = admit_in_order(its.cluster, its.jobs);
+        std::vector<DeadlineJob> kept;
+        std::vector<std::size_t> admitted, not_admitted;
+        for (std::size_t j = 0; j < its.jobs.size(); ++j) {
+            kept.push_back(its.jobs[j]);
+            if (admit(its.cluster, kept).status == AdmissionStatus::possible) {
+                admitted.push_back(j);
+            } else {
+                not_admitted.push_back(j);
+                kept.pop_back();
+            }
+        }
+        CAPTURE(k);
+        CHECK(answer.admitted == admitted);
+        CHECK(answer.refused == not_admitted);
+        CHECK(answer.unproven.empty());
+        CHECK(answer.admission.status == AdmissionStatus::possible);
+        CHECK(wrong_with(its.cluster, kept, answer.admission.plan) == "");
+        refused += static_cast<int>(not_admitted.size());
+    }
+    CHECK(refused > 50);
+}
+
+TEST_CASE("Changes refuse unknown jobs and resolutions that are not above 0") {
+    const ClusterOverTime cluster{{"a100"}, {{0, 1, 4}}};
+    const std::vector<DeadlineJob> jobs{{.name = "job", .work_left = 1, .deadline_seconds = 1, .speed = {{1}}}};
+    CHECK_THROWS_AS((void)later_deadline(cluster, jobs, 1), std::invalid_argument);
+    CHECK_THROWS_AS((void)later_deadline(cluster, jobs, 0, {}, 0), std::invalid_argument);
+    CHECK_THROWS_AS((void)more_nodes(cluster, jobs, {}, {}, -1), std::invalid_argument);
+    CHECK_THROWS_AS((void)more_nodes(cluster, jobs, {.gpu_type = 1}), std::invalid_argument);
+}

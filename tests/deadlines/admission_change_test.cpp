@@ -31,7 +31,8 @@ AdmissionStatus with_nodes(const support::DeadlineCase& its, const NodesOverTime
 
 }  // namespace
 
-TEST_CASE("A later deadline is the least with which all can be kept, and one before it is proven to be too early") {
+TEST_CASE(
+    "A later deadline is the least with which all can be kept, and one before it is proven to be too early") {
     support::Random random(1);
     int moved = 0, hopeless = 0;
     for (int k = 0; k < 150; ++k) {
@@ -122,7 +123,8 @@ TEST_CASE("An order admits each job that can be kept with those before it, one b
 
 TEST_CASE("Changes refuse unknown jobs and resolutions that are not above 0") {
     const ClusterOverTime cluster{{"a100"}, {{0, 1, 4}}};
-    const std::vector<DeadlineJob> jobs{{.name = "job", .work_left = 1, .deadline_seconds = 1, .speed = {{1}}}};
+    const std::vector<DeadlineJob> jobs{
+        {.name = "job", .work_left = 1, .deadline_seconds = 1, .speed = {{1}}}};
     CHECK_THROWS_AS((void)later_deadline(cluster, jobs, 1), std::invalid_argument);
     CHECK_THROWS_AS((void)later_deadline(cluster, jobs, 0, {}, 0), std::invalid_argument);
     CHECK_THROWS_AS((void)more_nodes(cluster, jobs, {}, {}, -1), std::invalid_argument);

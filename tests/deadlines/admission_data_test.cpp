@@ -43,7 +43,8 @@ std::vector<State> read_states(const Trace& trace, const std::string& kind) {
     std::vector<State> states;
     for (const auto& row : read(trace.name + "_" + kind + ".json")) {
         State& state = states.emplace_back();
-        state.cluster = {{trace.gpu_type}, {{0, row.at("gpus").get<int>() / trace.gpus_per_node, trace.gpus_per_node}}};
+        state.cluster = {{trace.gpu_type},
+                         {{0, row.at("gpus").get<int>() / trace.gpus_per_node, trace.gpus_per_node}}};
         state.greedy_admits_all = row.value("greedy_admits_all", false);
         if (row.contains("exact_admits") && !row.at("exact_admits").is_null())
             state.exact_admits = row.at("exact_admits").size();
@@ -67,7 +68,8 @@ std::vector<State> read_states(const Trace& trace, const std::string& kind) {
     return states;
 }
 
-/// Newcomers whom the program admits one after the other, none of the running jobs being dropped that can be kept.
+/// Newcomers whom the program admits one after the other, none of the running jobs being dropped that can be
+/// kept.
 std::size_t newcomers_admitted(const State& state, const Trace& trace, double slot_seconds) {
     const OrderedAdmission answer = admit_in_order(state.cluster, state.jobs, {.slot_seconds = slot_seconds});
     std::vector<DeadlineJob> kept;
@@ -97,15 +99,17 @@ TEST_SUITE("data") {
                     const auto start = std::chrono::steady_clock::now();
                     const Admission answer = admit(state.cluster, state.jobs, {.slot_seconds = slot});
                     milliseconds.push_back(
-                        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+                        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+                            .count());
                     if (!state.greedy_admits_all) continue;
                     ++greedy;
                     REQUIRE(answer.status == AdmissionStatus::possible);
                     CHECK(wrong_with(state.cluster, state.jobs, answer.plan, slot) == "");
                 }
                 std::sort(milliseconds.begin(), milliseconds.end());
-                MESSAGE(trace.name << ", slots of " << slot << " s: median " << milliseconds[milliseconds.size() / 2]
-                                   << " ms, longest " << milliseconds.back() << " ms");
+                MESSAGE(trace.name << ", slots of " << slot << " s: median "
+                                   << milliseconds[milliseconds.size() / 2] << " ms, longest "
+                                   << milliseconds.back() << " ms");
                 CHECK(milliseconds[milliseconds.size() / 2] < 5);
             }
             CHECK(greedy == 2u * (trace.name == "evp" ? 57 : 47));
@@ -130,7 +134,8 @@ TEST_SUITE("data") {
         for (const Trace& trace : {evp, t195}) {
             std::size_t possible = 0;
             for (const State& state : read_states(trace, "refusals")) {
-                const Admission answer = admit(state.cluster, state.jobs, {.slot_seconds = trace.slot_seconds});
+                const Admission answer =
+                    admit(state.cluster, state.jobs, {.slot_seconds = trace.slot_seconds});
                 if (answer.status == AdmissionStatus::possible) {
                     ++possible;
                     CHECK(wrong_with(state.cluster, state.jobs, answer.plan, trace.slot_seconds) == "");

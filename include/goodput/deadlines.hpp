@@ -1,7 +1,7 @@
 #ifndef GOODPUT_DEADLINES_HPP
 #define GOODPUT_DEADLINES_HPP
 
-// Jobs with deadlines: whether all can be kept, with a plan over time or a proof.
+// Jobs with deadlines: whether all can be kept, with a plan over time or a proof; and promises over rounds.
 
 #include "goodput/deadlines/admission.hpp"
 #include "goodput/deadlines/admission_change.hpp"
@@ -9,5 +9,6 @@
 #include "goodput/deadlines/cluster_over_time.hpp"
 #include "goodput/deadlines/deadline_job.hpp"
 #include "goodput/deadlines/deadline_plan.hpp"
+#include "goodput/deadlines/promises.hpp"
 
 #endif

@@ -32,6 +32,7 @@ struct DeadlineJob {
     double restart_seconds = 0;
     /// What the job holds now: it goes on with the same GPUs without a restart.
     std::optional<HeldGpus> holds{};
+    double weight = 1;  ///< of its promise, where these are given by weight: at least 0
 
     /// Work a second with these GPUs: 0 where none is given.
     [[nodiscard]] double speed_on(const HeldGpus& held) const {
@@ -53,6 +54,7 @@ inline void validate(const DeadlineJob& job, std::size_t gpu_types) {
     };
     amount("work_left", job.work_left);
     amount("restart_seconds", job.restart_seconds);
+    amount("weight", job.weight);
     if (!std::isfinite(job.deadline_seconds))
         bad_input(subject, "deadline_seconds", job.deadline_seconds, "finite");
     if (job.speed.size() > gpu_types)

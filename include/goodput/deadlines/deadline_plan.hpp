@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -24,26 +25,53 @@ struct PlannedPiece {
 /// A plan over time: pieces by job, then by time; those of one job do not overlap.
 using DeadlinePlan = std::vector<PlannedPiece>;
 
+namespace detail {
+
+/// Goes through the pieces of one job until its deadline: visit(piece, speed, seconds, restart seconds in
+/// them).
+template <class Visit>
+void for_each_planned_run(const DeadlineJob& job, std::span<const PlannedPiece> pieces, Visit&& visit) {
+    double end = 0;
+    std::optional<HeldGpus> held = job.holds;
+    for (const PlannedPiece& piece : pieces) {
+        const double seconds =
+            std::max(0.0, std::min(piece.until_seconds, job.deadline_seconds) - piece.from_seconds);
+        const bool goes_on = held == piece.held && piece.from_seconds <= end;
+        visit(piece, job.speed_on(piece.held), seconds, goes_on ? 0 : std::min(seconds, job.restart_seconds));
+        held = piece.held;
+        end = piece.until_seconds;
+    }
+}
+
+}  // namespace detail
+
 /// The work that pieces of one job do before its deadline, in the job's unit. A piece loses the job's
 /// restart, unless it goes on with the GPUs of the piece before, or with those that the job holds now.
 /// `lost`, where given, receives the work that the restarts would have done.
 inline double work_of(const DeadlineJob& job, std::span<const PlannedPiece> pieces, double* lost = nullptr) {
     double work = 0;
     if (lost) *lost = 0;
-    double end = 0;
-    std::optional<HeldGpus> held = job.holds;
-    for (const PlannedPiece& piece : pieces) {
-        const double speed = job.speed_on(piece.held);
-        const double seconds =
-            std::max(0.0, std::min(piece.until_seconds, job.deadline_seconds) - piece.from_seconds);
-        const bool goes_on = held == piece.held && piece.from_seconds <= end;
-        const double restart = goes_on ? 0 : std::min(seconds, job.restart_seconds);
-        work += speed * (seconds - restart);
-        if (lost) *lost += speed * restart;
-        held = piece.held;
-        end = piece.until_seconds;
-    }
+    detail::for_each_planned_run(job, pieces,
+                                 [&](const PlannedPiece&, double speed, double seconds, double restart) {
+                                     work += speed * (seconds - restart);
+                                     if (lost) *lost += speed * restart;
+                                 });
     return work;
+}
+
+/// Seconds from now until pieces of one job have done its work; infinity where they do not do it before its
+/// deadline, but for a rounding error of it.
+inline double done_after(const DeadlineJob& job, std::span<const PlannedPiece> pieces) {
+    constexpr double rounding = 1e-7;
+    double left = job.work_left * (1 - rounding), done = std::numeric_limits<double>::infinity();
+    if (left <= 0) return 0;
+    detail::for_each_planned_run(
+        job, pieces, [&](const PlannedPiece& piece, double speed, double seconds, double restart) {
+            const double work = speed * (seconds - restart);
+            if (left > 0 && work >= left) done = piece.from_seconds + restart + left / speed;
+            left -= work;
+        });
+    return done;
 }
 
 }  // namespace goodput

@@ -1,0 +1,336 @@
+#ifndef GOODPUT_DEADLINES_PROMISES_HPP
+#define GOODPUT_DEADLINES_PROMISES_HPP
+
+// Promises over rounds: who is promised an end in time, what each promised job has to have now so that the
+// promise is kept, and which promises are broken, by whom.
+//
+// A promise is given where a plan over time was found that keeps it and all promises before it
+// (admission.hpp). That plan is remembered. As long as it still ends everybody in time it is followed, so
+// that nothing is moved about without need; where it does not, or somebody new asks, a new one is looked for.
+// A round that gives a job more than its plan says does no harm where keeps_plan() holds.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "goodput/core/error.hpp"
+#include "goodput/deadlines/admission.hpp"
+
+namespace goodput {
+
+/// How it stands with a job's deadline.
+enum class Promise {
+    kept,     ///< a plan ends it in time, and GPUs are reserved for it
+    refused,  ///< none was found with the promises that were given before
+    broken    ///< it was promised an end in time, and no plan has one any more
+};
+
+/// What a round has to know of a job with a deadline. Times are on the clock of the call.
+struct PromiseAnswer {
+    Promise promise = Promise::refused;
+    std::optional<HeldGpus> now{};  ///< what the plan gives it from now on; none: nothing yet
+    double until_seconds = std::numeric_limits<double>::infinity();    ///< when the plan changes that
+    double done_by_seconds = std::numeric_limits<double>::infinity();  ///< its end under the plan
+    std::string why{};  ///< why it is refused or broken, in words
+};
+
+/// Who asks first where not all newcomers can be admitted.
+enum class AskingOrder {
+    first_come,  ///< the order of the jobs
+    /// Largest weight for the GPU time that a job needs at least: most weight gets a promise. A GPU of a type
+    /// counts as the job's speed on it makes it count.
+    weight_by_gpu_time
+};
+
+/// How promises are given.
+struct PromiseOptions {
+    AdmissionOptions admission{};
+    AskingOrder order = AskingOrder::first_come;
+};
+
+/// Whether a round of `seconds` may give a promised job other GPUs than its plan does: at this `speed` it
+/// does as much as planned, and beyond that the work that a restart back to the plan's GPUs may cost.
+/// `goes_on`: it holds those other GPUs already. True where the plan gives it nothing yet.
+[[nodiscard]] bool keeps_plan(const DeadlineJob& job, const PromiseAnswer& answer, double speed, bool goes_on,
+                              double seconds);
+
+/// The promises that have been given. Jobs are told apart by their names.
+class Promises {
+public:
+    explicit Promises(PromiseOptions options = {}) : options_(std::move(options)) {}
+
+    /// How it stands with each job at `now_seconds` (any clock, the same in all calls). `cluster` and the
+    /// jobs' deadlines are as seen from now. A promise ends with the job: whoever is not among `jobs` is
+    /// forgotten. Who was refused asks again in each call. Refuses what admit() refuses, a time that is not
+    /// finite and names that occur twice (std::invalid_argument).
+    std::vector<PromiseAnswer> plan(double now_seconds, const ClusterOverTime& cluster,
+                                    std::span<const DeadlineJob> jobs);
+
+    /// The names of those to whom promises are kept, oldest promise first.
+    [[nodiscard]] std::vector<std::string> kept() const;
+
+    /// Takes a promise as given already, such as one read back after a restart of the scheduler: the job asks
+    /// before all who have none, and is broken, not refused, where no plan is found.
+    void give(std::string name);
+
+private:
+    struct Given {
+        std::string name{};
+        std::vector<PlannedPiece> pieces{};  ///< on the clock of the call
+        double work_left = 0;                ///< when it was planned
+        double planned_seconds = 0;
+        bool broken = false;
+    };
+
+    [[nodiscard]] Given* find(const std::string& name);
+    [[nodiscard]] bool same_cluster(double now, const ClusterOverTime& cluster) const;
+    [[nodiscard]] static DeadlinePlan from_now(const Given& given, double now);
+    [[nodiscard]] static bool ends_in_time(const Given& given, const DeadlineJob& job, double now);
+    [[nodiscard]] static double behind(const Given& given, const DeadlineJob& job, double now);
+    [[nodiscard]] AdmissionStatus try_all(double now, const ClusterOverTime& cluster,
+                                          std::span<const DeadlineJob> jobs,
+                                          const std::vector<std::size_t>& who);
+    void keep_promises(double now, const ClusterOverTime& cluster, std::span<const DeadlineJob> jobs,
+                       std::vector<std::size_t>& kept, std::vector<PromiseAnswer>& answers);
+    void break_promise(double now, const ClusterOverTime& cluster, std::span<const DeadlineJob> jobs,
+                       std::size_t job, std::vector<PromiseAnswer>& answers);
+    [[nodiscard]] std::vector<std::size_t> newcomers(std::span<const DeadlineJob> jobs);
+
+    PromiseOptions options_{};
+    std::vector<Given> given_{};                     // oldest first
+    ClusterOverTime planned_for_{};                  // on the clock of the calls
+    std::optional<std::size_t> impossible_alone_{};  // of the last try
+};
+
+inline bool keeps_plan(const DeadlineJob& job, const PromiseAnswer& answer, double speed, bool goes_on,
+                       double seconds) {
+    if (answer.promise != Promise::kept || !answer.now) return true;
+    const double planned = job.speed_on(*answer.now);
+    const auto work = [&](double each, bool on) {
+        return each * std::max(0.0, seconds - (on ? 0 : job.restart_seconds));
+    };
+    const double needed = work(planned, job.holds == answer.now) + planned * job.restart_seconds;
+    return work(speed, goes_on) >= needed * (1 - detail::deadline_tolerance);
+}
+
+inline Promises::Given* Promises::find(const std::string& name) {
+    const auto given =
+        std::find_if(given_.begin(), given_.end(), [&](const Given& each) { return each.name == name; });
+    return given == given_.end() ? nullptr : &*given;
+}
+
+inline std::vector<std::string> Promises::kept() const {
+    std::vector<std::string> names;
+    for (const Given& given : given_)
+        if (!given.broken) names.push_back(given.name);
+    return names;
+}
+
+inline void Promises::give(std::string name) {
+    if (!find(name)) given_.push_back({std::move(name)});
+}
+
+/// Whether the nodes are those, at those times, for which the remembered plan was made.
+inline bool Promises::same_cluster(double now, const ClusterOverTime& cluster) const {
+    constexpr double tolerance_seconds = 1e-3;
+    const auto same = [&](double seen, double planned) {
+        const double at = now + seen;
+        return (at <= now && planned <= now) || at == planned || std::abs(at - planned) <= tolerance_seconds;
+    };
+    return std::equal(cluster.nodes.begin(), cluster.nodes.end(), planned_for_.nodes.begin(),
+                      planned_for_.nodes.end(), [&](const NodesOverTime& a, const NodesOverTime& b) {
+                          return a.gpu_type == b.gpu_type && a.nodes == b.nodes &&
+                                 a.gpus_per_node == b.gpus_per_node && same(a.from_seconds, b.from_seconds) &&
+                                 same(a.until_seconds, b.until_seconds);
+                      });
+}
+
+/// The pieces that are not over, in seconds from now.
+inline DeadlinePlan Promises::from_now(const Given& given, double now) {
+    DeadlinePlan pieces;
+    for (PlannedPiece piece : given.pieces) {
+        if (piece.until_seconds <= now) continue;
+        piece.from_seconds = std::max(0.0, piece.from_seconds - now);
+        piece.until_seconds -= now;
+        pieces.push_back(piece);
+    }
+    return pieces;
+}
+
+inline bool Promises::ends_in_time(const Given& given, const DeadlineJob& job, double now) {
+    return work_of(job, from_now(given, now)) >= job.work_left * (1 - 2 * detail::deadline_tolerance);
+}
+
+/// The work that the job lacks of what it was to have done by now.
+inline double Promises::behind(const Given& given, const DeadlineJob& job, double now) {
+    double planned = 0;
+    for (const PlannedPiece& piece : given.pieces)
+        planned += job.speed_on(piece.held) * std::max(0.0, std::min(piece.until_seconds, now) -
+                                                                piece.from_seconds - job.restart_seconds);
+    return job.work_left - std::max(0.0, given.work_left - planned);
+}
+
+/// Looks for one plan for all of `who`, and remembers it where there is one.
+inline AdmissionStatus Promises::try_all(double now, const ClusterOverTime& cluster,
+                                         std::span<const DeadlineJob> jobs,
+                                         const std::vector<std::size_t>& who) {
+    std::vector<DeadlineJob> all;
+    for (const std::size_t j : who) all.push_back(jobs[j]);
+    Admission admission = admit(cluster, all, options_.admission);
+    impossible_alone_ = admission.impossible_alone;
+    if (admission.status != AdmissionStatus::possible) return admission.status;
+    for (std::size_t k = 0; k < who.size(); ++k) {
+        Given* given = find(jobs[who[k]].name);
+        if (!given) given = &given_.emplace_back(Given{jobs[who[k]].name});
+        given->pieces.clear();
+        given->work_left = jobs[who[k]].work_left;
+        given->planned_seconds = now;
+        given->broken = false;
+    }
+    for (PlannedPiece piece : admission.plan) {
+        Given& given = *find(all[piece.job].name);
+        piece.from_seconds += now;
+        piece.until_seconds += now;
+        given.pieces.push_back(piece);
+    }
+    planned_for_ = cluster;
+    for (NodesOverTime& nodes : planned_for_.nodes) {
+        nodes.from_seconds += now;
+        nodes.until_seconds += now;
+    }
+    return admission.status;
+}
+
+/// Marks a promise as broken, and says by whom.
+inline void Promises::break_promise(double now, const ClusterOverTime& cluster,
+                                    std::span<const DeadlineJob> jobs, std::size_t job,
+                                    std::vector<PromiseAnswer>& answers) {
+    Given& given = *find(jobs[job].name);
+    PromiseAnswer& answer = answers[job];
+    answer.promise = Promise::broken;
+    const bool again = given.broken;
+    given.broken = true;
+    const auto late = [&](const Given& who, const DeadlineJob& each) {
+        return !who.pieces.empty() && behind(who, each, now) > 1e-6 * std::max(who.work_left, each.work_left);
+    };
+    if (again) {
+        answer.why = "its promise was broken before, and no plan has been found since that keeps it";
+    } else if (late(given, jobs[job])) {
+        answer.why = "it has done " + rounded_text_of(behind(given, jobs[job], now)) +
+                     " less of its work than its plan counted on";
+    } else if (!same_cluster(now, cluster)) {
+        answer.why = "the nodes are not those that its plan counted on";
+    } else {
+        answer.why = "behind their plans:";
+        for (const DeadlineJob& each : jobs)
+            if (const Given* other = find(each.name); other && late(*other, each))
+                answer.why += " '" + each.name + "'";
+    }
+}
+
+/// Fills `kept` with all to whom a promise can be kept, and has plans for exactly these remembered.
+inline void Promises::keep_promises(double now, const ClusterOverTime& cluster,
+                                    std::span<const DeadlineJob> jobs, std::vector<std::size_t>& kept,
+                                    std::vector<PromiseAnswer>& answers) {
+    std::vector<std::size_t> promised;
+    for (const Given& given : given_)
+        for (std::size_t j = 0; j < jobs.size() && !given.broken; ++j)
+            if (jobs[j].name == given.name) promised.push_back(j);
+    const bool plan_stands = same_cluster(now, cluster);
+    std::vector<std::size_t> late;
+    for (const std::size_t j : promised)
+        (plan_stands && ends_in_time(*find(jobs[j].name), jobs[j], now) ? kept : late).push_back(j);
+    if (late.empty()) return;
+    if (try_all(now, cluster, jobs, promised) == AdmissionStatus::possible) {
+        kept = promised;
+        return;
+    }
+    // Those who are on time keep their plan; the others are tried beside them, oldest promise first.
+    for (const std::size_t j : late) {
+        kept.push_back(j);
+        if (try_all(now, cluster, jobs, kept) == AdmissionStatus::possible) continue;
+        kept.pop_back();
+        break_promise(now, cluster, jobs, j, answers);
+    }
+}
+
+/// Who has no promise that is kept, in the order in which they ask.
+inline std::vector<std::size_t> Promises::newcomers(std::span<const DeadlineJob> jobs) {
+    std::vector<std::size_t> order;
+    std::vector<double> worth(jobs.size(), 0.0);
+    for (const bool broken : {true, false})
+        for (std::size_t j = 0; j < jobs.size(); ++j) {
+            const Given* given = find(jobs[j].name);
+            if (broken ? given && given->broken : !given) order.push_back(j);
+        }
+    if (options_.order == AskingOrder::first_come) return order;
+    for (const std::size_t j : order) {
+        double best = 0;  // work for a GPU second
+        for (const std::vector<double>& speeds : jobs[j].speed)
+            for (std::size_t power = 0; power < speeds.size(); ++power)
+                best = std::max(best, speeds[power] / std::ldexp(1.0, static_cast<int>(power)));
+        worth[j] = jobs[j].weight * best / std::max(jobs[j].work_left, 1e-300);
+    }
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return worth[a] > worth[b]; });
+    return order;
+}
+
+inline std::vector<PromiseAnswer> Promises::plan(double now_seconds, const ClusterOverTime& cluster,
+                                                 std::span<const DeadlineJob> jobs) {
+    if (!std::isfinite(now_seconds)) bad_input("promises", "now_seconds", now_seconds, "finite");
+    validate(cluster);
+    std::vector<std::string> names;
+    for (const DeadlineJob& job : jobs) {
+        validate(job, cluster.gpu_types.size());
+        names.push_back(job.name);
+    }
+    std::sort(names.begin(), names.end());
+    if (const auto twice = std::adjacent_find(names.begin(), names.end()); twice != names.end())
+        bad_input("job '" + *twice + "'", "name", "'" + *twice + "'", "the name of no other job");
+    std::erase_if(given_, [&](const Given& given) {
+        return !std::binary_search(names.begin(), names.end(), given.name);
+    });
+
+    std::vector<PromiseAnswer> answers(jobs.size());
+    std::vector<std::size_t> kept;
+    keep_promises(now_seconds, cluster, jobs, kept, answers);
+    for (const std::size_t j : newcomers(jobs)) {
+        kept.push_back(j);
+        const AdmissionStatus status = try_all(now_seconds, cluster, jobs, kept);
+        if (status == AdmissionStatus::possible) continue;
+        kept.pop_back();
+        const bool alone = impossible_alone_ == kept.size();
+        if (const Given* given = find(jobs[j].name); given && given->broken) {
+            if (answers[j].promise != Promise::broken) break_promise(now_seconds, cluster, jobs, j, answers);
+        } else {
+            answers[j].why = alone ? "it could not end before its deadline even with all GPUs for itself"
+                             : status == AdmissionStatus::impossible
+                                 ? "proven: with it, not all who are promised an end in time could have one"
+                                 : "no plan was found that ends it in time with all who are promised that";
+        }
+    }
+    for (const std::size_t j : kept) {
+        const Given& given = *find(jobs[j].name);
+        PromiseAnswer& answer = answers[j];
+        answer.promise = Promise::kept;
+        const DeadlinePlan pieces = from_now(given, now_seconds);
+        answer.done_by_seconds = now_seconds + done_after(jobs[j], pieces);
+        if (pieces.empty()) continue;
+        const bool begins = pieces.front().from_seconds <= 0;
+        if (begins) answer.now = pieces.front().held;
+        answer.until_seconds =
+            now_seconds + (begins ? pieces.front().until_seconds : pieces.front().from_seconds);
+    }
+    return answers;
+}
+
+}  // namespace goodput
+
+#endif

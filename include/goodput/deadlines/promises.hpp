@@ -72,6 +72,10 @@ public:
     std::vector<PromiseAnswer> plan(double now_seconds, const ClusterOverTime& cluster,
                                     std::span<const DeadlineJob> jobs);
 
+    /// How the next promises are given.
+    [[nodiscard]] PromiseOptions& options() { return options_; }
+    /// See options().
+    [[nodiscard]] const PromiseOptions& options() const { return options_; }
     /// The names of those to whom promises are kept, oldest promise first.
     [[nodiscard]] std::vector<std::string> kept() const;
 

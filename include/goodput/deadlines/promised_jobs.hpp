@@ -34,6 +34,12 @@ struct Deadline {
     std::optional<double> work{};  ///< useful examples that it still needs; none: what the snapshot says
 };
 
+/// When a node is announced to be there, on the clock of Snapshot::time_seconds.
+struct NodeTimes {
+    double from_seconds = -std::numeric_limits<double>::infinity();  ///< until then it is drained
+    double until_seconds = std::numeric_limits<double>::infinity();
+};
+
 /// What of a prediction a promise counts on. A promise is kept while jobs are at least so fast, and need no
 /// more than that.
 struct PromiseMargins {
@@ -63,40 +69,41 @@ inline void validate(const PromiseMargins& margins) {
 
 /// The nodes that promises count on: neither drained nor spot, without what jobs hold that cannot be moved
 /// and have no promise. What jobs in the middle of a restart hold is free again after `round_seconds`.
+/// `times`: of each node, or empty; a node that is announced for later may be drained now.
 [[nodiscard]] inline ClusterOverTime promised_cluster(const Snapshot& snapshot,
-                                                      std::span<const char> has_promise,
-                                                      double round_seconds) {
-    constexpr double for_ever = std::numeric_limits<double>::infinity();
+                                                      std::span<const char> has_promise, double round_seconds,
+                                                      std::span<const NodeTimes> times = {}) {
     const std::vector<Node>& nodes = snapshot.cluster.nodes;
-    std::vector<int> now(nodes.size()), later(nodes.size());
-    for (std::size_t n = 0; n < nodes.size(); ++n)
-        now[n] = later[n] = nodes[n].drained || nodes[n].spot ? 0 : nodes[n].gpus;
+    std::vector<int> restarting(nodes.size()), pinned(nodes.size());
     for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
         const Job& job = snapshot.jobs[j];
         if (!job.keeps_what_it_holds() || has_promise[j]) continue;
-        for (const NodeShare& share : job.placement) {
-            now[share.node] = std::max(0, now[share.node] - share.gpus);
-            if (!job.preemptible) later[share.node] = std::max(0, later[share.node] - share.gpus);
-        }
+        for (const NodeShare& share : job.placement)
+            (job.preemptible ? restarting : pinned)[share.node] += share.gpus;
     }
     ClusterOverTime cluster{snapshot.cluster.gpu_types, {}};
     const auto add = [&](std::size_t type, int gpus, double from, double until) {
-        if (gpus == 0) return;
-        for (NodesOverTime& like : cluster.nodes)
-            if (like.gpu_type == type && like.gpus_per_node == gpus && like.from_seconds == from &&
-                like.until_seconds == until) {
+        if (gpus <= 0 || until <= from) return;
+        NodesOverTime group{type, 1, gpus, from, until};
+        for (NodesOverTime& like : cluster.nodes) {
+            group.nodes = like.nodes;
+            if (group == like) {
                 ++like.nodes;
                 return;
             }
-        cluster.nodes.push_back({type, 1, gpus, from, until});
+        }
+        group.nodes = 1;
+        cluster.nodes.push_back(group);
     };
     for (std::size_t n = 0; n < nodes.size(); ++n) {
-        if (now[n] == later[n]) {
-            add(nodes[n].gpu_type, now[n], 0, for_ever);
-        } else {
-            add(nodes[n].gpu_type, now[n], 0, round_seconds);
-            add(nodes[n].gpu_type, later[n], round_seconds, for_ever);
-        }
+        const NodeTimes its = times.empty() ? NodeTimes() : times[n];
+        const double from = std::max(0.0, its.from_seconds - snapshot.time_seconds),
+                     until = its.until_seconds - snapshot.time_seconds;
+        if (nodes[n].spot || (nodes[n].drained && from == 0)) continue;
+        const int later = nodes[n].gpus - pinned[n];
+        const double free_again = restarting[n] > 0 ? std::max(from, std::min(round_seconds, until)) : from;
+        add(nodes[n].gpu_type, later - restarting[n], from, free_again);
+        add(nodes[n].gpu_type, later, free_again, until);
     }
     return cluster;
 }

@@ -123,18 +123,30 @@ public:
         promises_.options().order = options.order;
     }
 
+    /// What it remembers of promises moves with it.
+    PromisedScheduler(PromisedScheduler&&) noexcept = default;
+    /// See the constructor.
+    PromisedScheduler& operator=(PromisedScheduler&&) noexcept = default;
+
     /// How long it is from one round to the next, above 0 (std::invalid_argument).
     void set_round_seconds(double seconds) {
         require_positive("promised rounds", "round_seconds", seconds);
         options_.round_seconds = round_->round_seconds = promises_.options().admission.slot_seconds = seconds;
     }
 
+    /// When nodes are announced to be there, by node of the next snapshots; empty: all the time. A node that
+    /// is to come, or has gone, has to be drained in the snapshot.
+    void set_node_times(std::vector<NodeTimes> times) { times_ = std::move(times); }
+
     /// The plan for a snapshot in which these jobs have deadlines; valid until the next call. What becomes of
     /// the deadlines is in answers(). A deadline that is not finite, of an unknown job, or the second one of
-    /// a job is refused, and so is what Scheduler::plan() refuses (std::invalid_argument). `step(PlanStep)`
-    /// is called after each step.
+    /// a job is refused, as are node times of another number of nodes, and what Scheduler::plan() refuses
+    /// (std::invalid_argument). `step(PlanStep)` is called after each step.
     template <class AfterStep>
     const Plan& plan(const Snapshot& snapshot, std::span<const Deadline> deadlines, AfterStep step) {
+        if (!times_.empty() && times_.size() != snapshot.cluster.nodes.size())
+            bad_input("promised rounds", "number of node times", times_.size(),
+                      "that of nodes, " + text_of(snapshot.cluster.nodes.size()));
         snapshot_ = snapshot;
         answer(deadlines);
         for (std::size_t k = 0; k < deadlines.size(); ++k) {
@@ -224,7 +236,7 @@ private:
             asking.push_back(std::move(promised));
             of.push_back(k);
         }
-        cluster_ = promised_cluster(snapshot_, has_promise, options_.round_seconds);
+        cluster_ = promised_cluster(snapshot_, has_promise, options_.round_seconds, times_);
         const std::vector<PromiseAnswer> answers = promises_.plan(snapshot_.time_seconds, cluster_, asking);
         for (std::size_t i = 0; i < asking.size(); ++i) {
             const PromiseAnswer& found = answers_[of[i]] = answers[i];
@@ -252,6 +264,7 @@ private:
     Inner scheduler_;
     Snapshot snapshot_{};
     ClusterOverTime cluster_{};
+    std::vector<NodeTimes> times_{};
     std::vector<Deadline> deadlines_{};
     std::vector<PromiseAnswer> answers_{};
 };

@@ -163,10 +163,12 @@ TEST_CASE("Nothing to do is possible, and a deadline that has passed is not") {
 }
 
 TEST_CASE("Out of time and out of rounds the answer is not known") {
-    const std::vector<DeadlineJob> jobs{job_of(15, 10, {1, 2, 3}), job_of(15, 10, {1, 2, 3})};
-    CHECK(admit(four_gpus, jobs).status == AdmissionStatus::possible);
-    CHECK(admit(four_gpus, jobs, {.most_rounds = 0}).status == AdmissionStatus::unknown);
-    CHECK(admit(four_gpus, jobs, {.deadline = std::chrono::nanoseconds(0)}).status ==
+    // Both need both GPUs, although the first could do with one.
+    const ClusterOverTime two_gpus{{"a100"}, {{0, 1, 2}}};
+    const std::vector<DeadlineJob> jobs{job_of(7, 9, {1, 1.5}), job_of(10, 10, {0, 2})};
+    CHECK(admit(two_gpus, jobs).status == AdmissionStatus::possible);
+    CHECK(admit(two_gpus, jobs, {.most_rounds = 0}).status == AdmissionStatus::unknown);
+    CHECK(admit(two_gpus, jobs, {.deadline = std::chrono::nanoseconds(0)}).status ==
           AdmissionStatus::unknown);
 }
 

@@ -9,6 +9,9 @@
 // (detail/deadline_program.hpp). It ends with a plan, or with prices of work at which all GPUs together
 // cannot do what all jobs need.
 //
+// First of all a plan is made job by job (detail/progressive_filling.hpp), which is enough where there is
+// room.
+//
 // Without restarts and slots one of the two is found, but for limits on the work of the search. With them the
 // program is a relaxation: what restarts and rounding to whole slots take from a job is added to its work,
 // and the program is solved again. Where that finds no plan within a few rounds, the answer is that it is not
@@ -31,6 +34,7 @@
 #include "goodput/deadlines/deadline_plan.hpp"
 #include "goodput/deadlines/detail/deadline_program.hpp"
 #include "goodput/deadlines/detail/plan_layout.hpp"
+#include "goodput/deadlines/detail/progressive_filling.hpp"
 #include "goodput/deadlines/detail/time_grid.hpp"
 
 namespace goodput {
@@ -146,6 +150,12 @@ inline Admission admit(const ClusterOverTime& cluster, std::span<const DeadlineJ
         answer.work_prices[j] = 1 / least_work[j];
         answer.needed = 1;
         answer.reachable = most / least_work[j];
+        return answer;
+    }
+
+    if (std::optional<DeadlinePlan> plan = detail::ProgressiveFilling(grid, jobs, options.slot_seconds)()) {
+        answer.status = AdmissionStatus::possible;
+        answer.plan = std::move(*plan);
         return answer;
     }
 

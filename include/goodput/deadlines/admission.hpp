@@ -9,7 +9,7 @@
 // (detail/deadline_program.hpp). It ends with a plan, or with prices of work at which all GPUs together
 // cannot do what all jobs need.
 //
-// First of all a plan is made job by job (detail/progressive_filling.hpp), which is enough where there is
+// First of all plans are made job by job (detail/progressive_filling.hpp), which is enough where there is
 // room.
 //
 // Without restarts and slots one of the two is found, but for limits on the work of the search. With them the
@@ -73,7 +73,7 @@ struct Admission {
     /// A job that could not end in time even if it had the cluster for itself.
     std::optional<std::size_t> impossible_alone{};
     std::size_t rounds = 0;    ///< of new configurations
-    std::size_t programs = 0;  ///< solved: more than one where restarts or slots were reserved for
+    std::size_t programs = 0;  ///< solved: none where a plan made job by job did, several for restarts, slots
 
     /// One line for a log.
     [[nodiscard]] std::string report() const {
@@ -153,11 +153,16 @@ inline Admission admit(const ClusterOverTime& cluster, std::span<const DeadlineJ
         return answer;
     }
 
-    if (std::optional<DeadlinePlan> plan = detail::ProgressiveFilling(grid, jobs, options.slot_seconds)()) {
+    // Few tries while there may be a proof; many where the program's plan does not survive the restarts.
+    detail::ProgressiveFilling filling(grid, jobs, options.slot_seconds);
+    const auto is_filled = [&](std::size_t most_tries) {
+        std::optional<DeadlinePlan> plan = filling(most_tries, stop);
+        if (!plan) return false;
         answer.status = AdmissionStatus::possible;
         answer.plan = std::move(*plan);
-        return answer;
-    }
+        return true;
+    };
+    if (is_filled(16)) return answer;
 
     detail::DeadlineProgram program(grid);
     detail::PlanLayout lay_out(grid, jobs, options.slot_seconds);
@@ -194,6 +199,7 @@ inline Admission admit(const ClusterOverTime& cluster, std::span<const DeadlineJ
             answer.plan = std::move(plan);
             return answer;
         }
+        if (repair == 0 && is_filled(128)) return answer;
     }
     return answer;
 }

@@ -9,6 +9,7 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "goodput/deadlines/deadline_job.hpp"
@@ -58,14 +59,23 @@ inline double end_of_work(const DeadlineJob& job, std::span<const PlannedPiece> 
     return end;
 }
 
-/// Takes off what comes after a job's work is done, or after the slot in which it is done; returns whether it
-/// is done.
+/// Takes off pieces that are over before the restart is, and what comes after a job's work is done, or after
+/// the slot in which it is done; returns whether it is done.
 inline bool end_with_work(const DeadlineJob& job, DeadlinePlan& pieces, double slot_seconds) {
+    if (job.restart_seconds > 0) {
+        DeadlinePlan useful;
+        for_each_planned_run(job, pieces,
+                             [&](const PlannedPiece& piece, double, double seconds, double restart) {
+                                 if (seconds > restart) useful.push_back(piece);
+                             });
+        pieces = std::move(useful);
+    }
     double end = end_of_work(job, pieces, 1e-12);
     if (std::isinf(end)) return false;
     if (slot_seconds > 0) end = std::ceil(end / slot_seconds - 1e-9) * slot_seconds;
     std::erase_if(pieces, [&](const PlannedPiece& piece) { return piece.from_seconds >= end; });
-    if (!pieces.empty()) pieces.back().until_seconds = std::min(pieces.back().until_seconds, end);
+    // A rest as short as a rounding error would be of no use to others.
+    if (!pieces.empty() && pieces.back().until_seconds > end * (1 + 1e-9)) pieces.back().until_seconds = end;
     return true;
 }
 

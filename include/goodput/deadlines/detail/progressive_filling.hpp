@@ -1,16 +1,19 @@
 #ifndef GOODPUT_DEADLINES_DETAIL_PROGRESSIVE_FILLING_HPP
 #define GOODPUT_DEADLINES_DETAIL_PROGRESSIVE_FILLING_HPP
 
-// A first plan, job by job in the order of deadlines: quick, with few changes of GPUs, and enough where there
-// is room.
+// A plan made job by job: quick, with few changes of GPUs, and enough where there is room.
 //
-// Each job gets the least level at which it is done in time, where a level is a number of GPUs, or as many as
-// are still free where these are fewer (the minimum satisfactory share of ElasticFlow, Gu et al. 2023). One
-// level less is tried for as long as possible at first. Of several GPU types the job takes the one of whose
-// GPU time it needs the least part.
+// Each job gets the least level at which it is done in time, where a level is a number of GPUs, or as many
+// as are still free where these are fewer (the minimum satisfactory share of ElasticFlow, Gu et al. 2023).
+// One level less is tried for as long as possible at first. Of several GPU types the job takes the one of
+// whose GPU time it needs the least part.
+//
+// The first order is that of the deadlines. A job that is late in one order is the first in the next (as in
+// "squeaky wheel" optimization, Joslin and Clements 1999): it may be one that can use few GPUs at a time,
+// and that others with an earlier deadline and more freedom have left too few.
 
 #include <algorithm>
-#include <cmath>
+#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -23,14 +26,27 @@
 
 namespace goodput::detail {
 
-/// Makes first plans.
+/// Makes such plans, in one order after the other.
 class ProgressiveFilling {
 public:
     ProgressiveFilling(const TimeGrid& grid, std::span<const DeadlineJob> jobs, double slot_seconds)
-        : grid_(grid), jobs_(jobs), slot_(slot_seconds) {}
+        : grid_(grid),
+          jobs_(jobs),
+          slot_(slot_seconds),
+          order_(grid.order.rbegin(), grid.order.rend()),
+          plans_(jobs.size()) {
+        for (std::size_t row = 0; row < grid_.rows.size(); ++row) {
+            if (grid_.rows[row].size > 1) continue;
+            gpu_seconds_.resize(grid_.rows[row].gpu_type + 1, 0);
+            for (const GridInterval& interval : grid_.intervals)
+                gpu_seconds_[grid_.rows[row].gpu_type] += interval.capacity[row] * interval.seconds();
+        }
+    }
 
-    /// A plan in which all jobs end in time; none where this order and these levels have none.
-    std::optional<DeadlinePlan> operator()();
+    /// A plan in which all jobs end in time; none where so many orders, other ones in each call, have none,
+    /// or `stop` has come.
+    std::optional<DeadlinePlan> operator()(std::size_t most_tries,
+                                           std::optional<std::chrono::steady_clock::time_point> stop);
 
 private:
     /// GPUs that nobody has from one moment to another.
@@ -49,11 +65,14 @@ private:
     std::optional<DeadlinePlan> of_type(std::size_t job, std::span<const DeadlineOption> levels) const;
     std::optional<DeadlinePlan> best_of(std::size_t job) const;
     void take(const PlannedPiece& piece);
+    std::size_t fill();
 
     const TimeGrid& grid_;
     std::span<const DeadlineJob> jobs_;
     double slot_;
+    std::vector<std::size_t> order_;  // in which jobs are planned next
     std::vector<Segment> segments_;
+    std::vector<DeadlinePlan> plans_;  // by job
     std::vector<double> gpu_seconds_;  // by GPU type, until the last deadline
 };
 
@@ -134,26 +153,34 @@ inline void ProgressiveFilling::take(const PlannedPiece& piece) {
     }
 }
 
-inline std::optional<DeadlinePlan> ProgressiveFilling::operator()() {
+/// Plans all jobs in this order; returns which is late, or their number if none is.
+inline std::size_t ProgressiveFilling::fill() {
     segments_.clear();
     for (const GridInterval& interval : grid_.intervals)
         segments_.push_back({interval.from, interval.until, interval.capacity});
-    for (std::size_t row = 0; row < grid_.rows.size(); ++row) {
-        if (grid_.rows[row].size > 1) continue;
-        gpu_seconds_.resize(grid_.rows[row].gpu_type + 1, 0);
-        for (const GridInterval& interval : grid_.intervals)
-            gpu_seconds_[grid_.rows[row].gpu_type] += interval.capacity[row] * interval.seconds();
-    }
-    std::vector<DeadlinePlan> plans(jobs_.size());
-    for (auto job = grid_.order.rbegin(); job != grid_.order.rend(); ++job) {
-        std::optional<DeadlinePlan> pieces = best_of(*job);
-        if (!pieces) return std::nullopt;
+    for (std::size_t k = 0; k < order_.size(); ++k) {
+        std::optional<DeadlinePlan> pieces = best_of(order_[k]);
+        if (!pieces) return k;
         for (const PlannedPiece& piece : *pieces) take(piece);
-        plans[*job] = std::move(*pieces);
+        plans_[order_[k]] = std::move(*pieces);
     }
-    DeadlinePlan plan;
-    for (const DeadlinePlan& pieces : plans) plan.insert(plan.end(), pieces.begin(), pieces.end());
-    return plan;
+    return order_.size();
+}
+
+inline std::optional<DeadlinePlan> ProgressiveFilling::operator()(
+    std::size_t most_tries, std::optional<std::chrono::steady_clock::time_point> stop) {
+    for (std::size_t tries = 0; tries < most_tries; ++tries) {
+        if (tries > 0 && stop && std::chrono::steady_clock::now() >= *stop) break;
+        const std::size_t late = fill();
+        if (late == order_.size()) {
+            DeadlinePlan plan;
+            for (const DeadlinePlan& pieces : plans_) plan.insert(plan.end(), pieces.begin(), pieces.end());
+            return plan;
+        }
+        const auto its = order_.begin() + static_cast<std::ptrdiff_t>(late);
+        std::rotate(order_.begin(), its, its + 1);
+    }
+    return std::nullopt;
 }
 
 }  // namespace goodput::detail

@@ -105,4 +105,35 @@ TEST_SUITE("data") {
             CHECK(possible == (trace.name == "evp" ? 2 : 6));
         }
     }
+
+    TEST_CASE(
+        "With restarts of 30 s whatever is possible alone stays possible, and the GPUs of a job change "
+        "seldom") {
+        for (const AdmissionTrace& trace : {evp, t195})
+            for (const double slot : {0.0, trace.slot_seconds}) {
+                std::size_t greedy = 0, refusals = 0, alone = 0, pieces = 0, jobs = 0;
+                for (const std::string kind : {"admissions", "refusals"})
+                    for (AdmissionState& state : read_states(trace, kind)) {
+                        for (DeadlineJob& job : state.jobs) job.restart_seconds = 30;
+                        const Admission answer = admit(state.cluster, state.jobs, {.slot_seconds = slot});
+                        CHECK(answer.status != AdmissionStatus::unknown);
+                        if (answer.status == AdmissionStatus::impossible) {
+                            CHECK(answer.impossible_alone.has_value());
+                            if (state.greedy_admits_all) ++alone;
+                            continue;
+                        }
+                        (kind == "refusals" ? refusals : greedy) += 1;
+                        CHECK(wrong_with(state.cluster, state.jobs, answer.plan, slot) == "");
+                        pieces += answer.plan.size();
+                        jobs += state.jobs.size();
+                    }
+                // In four states of evp a job has no time for a restart.
+                CHECK(greedy + alone == (trace.name == "evp" ? 57 : 47));
+                CHECK(alone == (trace.name == "evp" ? 4 : 0));
+                CHECK(refusals == (trace.name == "evp" ? 2 : 6));
+                MESSAGE(trace.name << ", slots of " << slot << " s: " << pieces << " pieces for " << jobs
+                                   << " jobs");
+                CHECK(pieces < 3 * jobs);
+            }
+    }
 }

@@ -72,6 +72,10 @@ public:
     std::vector<PromiseAnswer> plan(double now_seconds, const ClusterOverTime& cluster,
                                     std::span<const DeadlineJob> jobs);
 
+    /// How the next promises are given.
+    [[nodiscard]] PromiseOptions& options() { return options_; }
+    /// See options().
+    [[nodiscard]] const PromiseOptions& options() const { return options_; }
     /// The names of those to whom promises are kept, oldest promise first.
     [[nodiscard]] std::vector<std::string> kept() const;
 
@@ -310,10 +314,11 @@ inline std::vector<PromiseAnswer> Promises::plan(double now_seconds, const Clust
         if (const Given* given = find(jobs[j].name); given && given->broken) {
             if (answers[j].promise != Promise::broken) break_promise(now_seconds, cluster, jobs, j, answers);
         } else {
-            answers[j].why = alone ? "it could not end before its deadline even with all GPUs for itself"
-                             : status == AdmissionStatus::impossible
-                                 ? "proven: with it, not all who are promised an end in time could have one"
-                                 : "no plan was found that ends it in time with all who are promised that";
+            answers[j].why =
+                alone ? "it could not end before its deadline even with all GPUs for itself"
+                : status == AdmissionStatus::impossible
+                    ? "with it, not all who are promised an end in time could have one, which is proven"
+                    : "no plan was found that ends it in time with all who are promised that";
         }
     }
     for (const std::size_t j : kept) {

@@ -96,7 +96,6 @@ public:
     /// It holds that from now on.
     double start(std::size_t job, const Configuration& held) {
         standings_[job].gpus = held.gpus();
-        if (!standings_[job].started) standings_[job].started = now_;
         return 0;
     }
     /// It holds nothing any more.
@@ -148,8 +147,6 @@ public:
     [[nodiscard]] double slot_seconds() const { return slot_; }
     [[nodiscard]] int gpus_of_cluster() const { return gpus_; }
     [[nodiscard]] int gpus_of_node() const { return gpus_per_node_; }
-    /// When it got GPUs for the first time.
-    [[nodiscard]] std::optional<double> started(std::size_t job) const { return standings_[job].started; }
     [[nodiscard]] bool has_ended(std::size_t job) const { return standings_[job].ended; }
     /// When it ends, as an event, or has ended.
     [[nodiscard]] double end(std::size_t job) const { return standings_[job].end; }
@@ -181,7 +178,6 @@ public:
     /// A decision at that time: what was to happen until then has happened.
     void decide(double now) {
         now_ = now;
-        decided_ = true;
         is_planned_ = false;
         events_.pass(now);
     }
@@ -212,7 +208,6 @@ private:
         int gpus = 0;
         double end = 0, planned_end = 0;
         double start_seconds = 0;  // of a start, in this round
-        std::optional<double> started{};
         std::optional<double> work_done{};
         bool quick = false;  // somebody had exactly its GPUs before
         bool ended = false, refused = false;
@@ -250,8 +245,8 @@ private:
     std::vector<Placement> placements_;
     std::vector<Job> jobs_;
     JobNames names_;
-    double now_ = 0;
-    bool decided_ = false;     // anything yet
+    double now_ = -1;          // of the last decision
+    bool begun_ = false;       // the first submission has been waited for
     bool is_planned_ = false;  // in this round, by who decides
     double rounds_ = 0;        // so far
 };
@@ -259,8 +254,8 @@ private:
 // ---------------------------------------------------------------------------------------------------------
 
 inline double ElasticflowWorld::round_until(double begin) {
-    if (!decided_) return first_event();  // the first submission
-    if (now_ != begin) decide(begin);     // nobody is there to decide for
+    if (!std::exchange(begun_, true)) return first_event();
+    if (now_ != begin) decide(begin);  // a planner that knows nothing of this world, or nobody to plan for
     if (!is_planned_) plan_ends();
     if (events_.empty()) return std::numeric_limits<double>::infinity();
     const bool forgets = rounds_ > 0 && std::fmod(rounds_, slot_) == 0;

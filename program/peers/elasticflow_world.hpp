@@ -152,6 +152,13 @@ public:
     [[nodiscard]] double end(std::size_t job) const { return standings_[job].end; }
     /// The same without the time of starts.
     [[nodiscard]] double planned_end(std::size_t job) const { return standings_[job].planned_end; }
+    /// Whether all is forgotten about ranks in the round that begins now.
+    [[nodiscard]] bool forgets_now() const { return rounds_ > 0 && std::fmod(rounds_, slot_) == 0; }
+    /// Seconds that a job of so many GPUs loses in a round at most; in one in which all is forgotten, or not.
+    [[nodiscard]] double longest_start(int gpus, bool forgets) const {
+        const int doublings = std::bit_width(static_cast<unsigned>(gpus)) - 1;
+        return shortest_start() + (forgets ? (gpus_ >= 256 ? 47 : 27) : 0) + 2 * (doublings + 1);
+    }
     /// It has a deadline, and its work was really done by then, whatever the policy planned.
     [[nodiscard]] bool work_is_done_by_deadline(std::size_t job) const {
         const double deadline = truth_[job].deadline_seconds;
@@ -195,6 +202,8 @@ public:
     }
     /// Somebody's GPUs are to change then.
     void change_at(double seconds) { events_.change(seconds); }
+    /// Whoever decides wants to do so again then, and no more when it wanted to so far.
+    void decide_at(double seconds) { events_.decide(seconds); }
     /// When something happens next.
     [[nodiscard]] double first_event() const {
         return events_.empty() ? std::numeric_limits<double>::infinity() : events_.first();
@@ -224,13 +233,7 @@ private:
                           "as many as those of the first node");
         return cluster;
     }
-    [[nodiscard]] double start_seconds(const Standing& of, bool forgets) const {
-        const bool large = gpus_ >= 256;
-        const double least = large ? 7 : 2;
-        if (of.quick) return least;
-        const int doublings = std::bit_width(static_cast<unsigned>(of.gpus)) - 1;
-        return least + (forgets ? (large ? 47 : 27) : 0) + 2 * (doublings + 1);
-    }
+    [[nodiscard]] double shortest_start() const { return gpus_ >= 256 ? 7 : 2; }
     /// What other planners leave open: where jobs run, and when they end.
     void plan_ends();
 
@@ -258,13 +261,13 @@ inline double ElasticflowWorld::round_until(double begin) {
     if (now_ != begin) decide(begin);  // a planner that knows nothing of this world, or nobody to plan for
     if (!is_planned_) plan_ends();
     if (events_.empty()) return std::numeric_limits<double>::infinity();
-    const bool forgets = rounds_ > 0 && std::fmod(rounds_, slot_) == 0;
+    const bool forgets = forgets_now();
     ++rounds_;
     if (forgets) ranks_.forget();
     for (std::size_t j = 0; j < standings_.size(); ++j) {
         Standing& of = standings_[j];
         if (of.gpus == 0 || of.ended || !rules_.starts_take_time) continue;
-        of.start_seconds = start_seconds(of, forgets);
+        of.start_seconds = of.quick ? shortest_start() : longest_start(of.gpus, forgets);
         events_.move_end(j, of.end, of.end + of.start_seconds);
         of.end += of.start_seconds;
     }

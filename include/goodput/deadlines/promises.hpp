@@ -52,6 +52,10 @@ enum class AskingOrder {
 struct PromiseOptions {
     AdmissionOptions admission{};
     AskingOrder order = AskingOrder::first_come;
+    /// A promise is given where a plan ends the job so many seconds before its deadline, and later plans keep
+    /// this distance as long as there are such. For jobs that get less than planned, and for rounds that do
+    /// not begin where slots of the plan do. A deadline within the slot that begins now needs none.
+    double reserve_seconds = 0;
 };
 
 /// Whether a round of `seconds` may give a promised job other GPUs than its plan does: at this `speed` it
@@ -85,6 +89,7 @@ private:
         std::vector<PlannedPiece> pieces{};  ///< on the clock of the call
         double work_left = 0;                ///< when it was planned
         double planned_seconds = 0;
+        bool reserved = false;  ///< the plan keeps the distance from the deadline
         bool broken = false;
     };
 
@@ -93,9 +98,12 @@ private:
     [[nodiscard]] static DeadlinePlan from_now(const Given& given, double now);
     [[nodiscard]] static bool ends_in_time(const Given& given, const DeadlineJob& job, double now);
     [[nodiscard]] static double behind(const Given& given, const DeadlineJob& job, double now);
+    enum class Reserve { all, as_planned, none };  // who keeps the distance; newcomers in any case
     [[nodiscard]] AdmissionStatus try_all(double now, const ClusterOverTime& cluster,
                                           std::span<const DeadlineJob> jobs,
-                                          const std::vector<std::size_t>& who);
+                                          const std::vector<std::size_t>& who, Reserve reserve);
+    [[nodiscard]] bool changes_within_slot(double now) const;
+    void shift(double now, bool later);
     void keep_promises(double now, const ClusterOverTime& cluster, std::span<const DeadlineJob> jobs,
                        std::vector<std::size_t>& kept, std::vector<PromiseAnswer>& answers);
     void break_promise(double now, const ClusterOverTime& cluster, std::span<const DeadlineJob> jobs,
@@ -179,9 +187,17 @@ inline double Promises::behind(const Given& given, const DeadlineJob& job, doubl
 /// Looks for one plan for all of `who`, and remembers it where there is one.
 inline AdmissionStatus Promises::try_all(double now, const ClusterOverTime& cluster,
                                          std::span<const DeadlineJob> jobs,
-                                         const std::vector<std::size_t>& who) {
+                                         const std::vector<std::size_t>& who, Reserve reserve) {
     std::vector<DeadlineJob> all;
-    for (const std::size_t j : who) all.push_back(jobs[j]);
+    std::vector<bool> reserved;
+    for (const std::size_t j : who) {
+        const Given* given = find(jobs[j].name);
+        all.push_back(jobs[j]);
+        reserved.push_back(!given || reserve == Reserve::all ||
+                           (reserve == Reserve::as_planned && given->reserved));
+        if (reserved.back() && all.back().deadline_seconds > options_.admission.slot_seconds)
+            all.back().deadline_seconds -= options_.reserve_seconds;
+    }
     Admission admission = admit(cluster, all, options_.admission);
     impossible_alone_ = admission.impossible_alone;
     if (admission.status != AdmissionStatus::possible) return admission.status;
@@ -191,6 +207,7 @@ inline AdmissionStatus Promises::try_all(double now, const ClusterOverTime& clus
         given->pieces.clear();
         given->work_left = jobs[who[k]].work_left;
         given->planned_seconds = now;
+        given->reserved = reserved[k];
         given->broken = false;
     }
     for (PlannedPiece piece : admission.plan) {
@@ -205,6 +222,32 @@ inline AdmissionStatus Promises::try_all(double now, const ClusterOverTime& clus
         nodes.until_seconds += now;
     }
     return admission.status;
+}
+
+/// Whether somebody begins with GPUs between now and the end of the slot that begins now.
+inline bool Promises::changes_within_slot(double now) const {
+    const double rounding = 1e-9 * options_.admission.slot_seconds;
+    return std::any_of(given_.begin(), given_.end(), [&](const Given& given) {
+        return std::any_of(given.pieces.begin(), given.pieces.end(), [&](const PlannedPiece& piece) {
+            return piece.from_seconds > now + rounding &&
+                   piece.from_seconds < now + options_.admission.slot_seconds - rounding;
+        });
+    });
+}
+
+/// Moves what the plan says from now on, so that its next change is when the slot that begins now ends, or
+/// now.
+inline void Promises::shift(double now, bool later) {
+    double next = std::numeric_limits<double>::infinity();
+    for (const Given& given : given_)
+        for (const PlannedPiece& piece : given.pieces)
+            if (piece.from_seconds > now) next = std::min(next, piece.from_seconds);
+    const double by = later ? now + options_.admission.slot_seconds - next : now - next;
+    for (Given& given : given_)
+        for (PlannedPiece& piece : given.pieces) {
+            if (piece.from_seconds > now) piece.from_seconds += by;
+            if (piece.until_seconds > now) piece.until_seconds = std::max(now, piece.until_seconds + by);
+        }
 }
 
 /// Marks a promise as broken, and says by whom.
@@ -242,19 +285,36 @@ inline void Promises::keep_promises(double now, const ClusterOverTime& cluster,
     for (const Given& given : given_)
         for (std::size_t j = 0; j < jobs.size() && !given.broken; ++j)
             if (jobs[j].name == given.name) promised.push_back(j);
-    const bool plan_stands = same_cluster(now, cluster);
-    std::vector<std::size_t> late;
-    for (const std::size_t j : promised)
-        (plan_stands && ends_in_time(*find(jobs[j].name), jobs[j], now) ? kept : late).push_back(j);
-    if (late.empty()) return;
-    if (try_all(now, cluster, jobs, promised) == AdmissionStatus::possible) {
+    const auto on_time = [&](std::size_t j) { return ends_in_time(*find(jobs[j].name), jobs[j], now); };
+    const bool plan_stands = same_cluster(now, cluster), changes = plan_stands && changes_within_slot(now);
+    const auto all_on_time = [&] {
+        return plan_stands && std::all_of(promised.begin(), promised.end(), on_time);
+    };
+    if ((!changes && all_on_time()) ||
+        try_all(now, cluster, jobs, promised, Reserve::all) == AdmissionStatus::possible) {
+        kept = promised;
+        return;
+    }
+    if (changes) {
+        const std::vector<Given> before = given_;
+        for (const bool later : {true, false}) {
+            given_ = before;
+            shift(now, later);
+            if (!all_on_time()) continue;
+            kept = promised;
+            return;
+        }
+    }
+    if (try_all(now, cluster, jobs, promised, Reserve::none) == AdmissionStatus::possible) {
         kept = promised;
         return;
     }
     // Those who are on time keep their plan; the others are tried beside them, oldest promise first.
+    std::vector<std::size_t> late;
+    for (const std::size_t j : promised) (plan_stands && on_time(j) ? kept : late).push_back(j);
     for (const std::size_t j : late) {
         kept.push_back(j);
-        if (try_all(now, cluster, jobs, kept) == AdmissionStatus::possible) continue;
+        if (try_all(now, cluster, jobs, kept, Reserve::none) == AdmissionStatus::possible) continue;
         kept.pop_back();
         break_promise(now, cluster, jobs, j, answers);
     }
@@ -303,7 +363,7 @@ inline std::vector<PromiseAnswer> Promises::plan(double now_seconds, const Clust
     keep_promises(now_seconds, cluster, jobs, kept, answers);
     for (const std::size_t j : newcomers(jobs)) {
         kept.push_back(j);
-        const AdmissionStatus status = try_all(now_seconds, cluster, jobs, kept);
+        const AdmissionStatus status = try_all(now_seconds, cluster, jobs, kept, Reserve::as_planned);
         if (status == AdmissionStatus::possible) continue;
         kept.pop_back();
         const bool alone = impossible_alone_ == kept.size();

@@ -14,6 +14,8 @@
 #include <cstddef>
 #include <limits>
 #include <vector>
+#include <cstdio>
+#include <cstdlib>
 
 #include "goodput/allot/allot.hpp"
 #include "goodput/deadlines/promises.hpp"
@@ -50,76 +52,112 @@ public:
     [[nodiscard]] std::size_t broken() const { return broken_; }
 
 private:
+    /// Seconds until so many iterations are done on so many GPUs, from now on and in the worst case: rounds of
+    /// a slot, and new ranks as long as there are any.
+    [[nodiscard]] double seconds_of(double iterations, double rate, int gpus) const {
+        const double slot = world_->slot_seconds(), work = iterations / rate;
+        double seconds = work;
+        for (double rounds = 0; rounds * slot < seconds;) {
+            rounds = std::ceil(seconds / slot);
+            seconds = work + world_->longest_starts(gpus, rounds);
+            if (seconds > 8 * work + 8 * slot) return std::numeric_limits<double>::infinity();
+        }
+        return seconds;
+    }
     /// A job with the speeds that it has at least, starts included.
     [[nodiscard]] goodput::DeadlineJob prudent(std::size_t job) const {
         const goodput::peers::ElasticflowJob& known = world_->job(job);
         goodput::DeadlineJob its{.name = known.name,
-                                 .work_left = std::max(world_->left(job), 0.0),
+                                 .work_left = std::max(world_->left(job), 1e-9),
                                  .deadline_seconds = known.deadline_seconds - now_};
-        const double slot = world_->slot_seconds();
-        const bool ends_in_this_round = its.deadline_seconds <= slot;
+        const int most = std::min(known.speeds.most_gpus_elastic, world_->gpus_of_cluster());
         std::vector<double>& speeds = its.speed.emplace_back();
-        for (int gpus = 1; gpus <= std::min(known.speeds.most_gpus_elastic, world_->gpus_of_cluster()); gpus *= 2) {
+        for (int gpus = 1; gpus <= most; gpus *= 2) {
             const double rate = known.speeds.rate(gpus);
-            double start = world_->longest_start(gpus, ends_in_this_round && world_->forgets_now());
-            const double seconds = rate > 0 ? std::max(its.work_left, 1e-9) / rate : 0;
-            if (!ends_in_this_round)
-                start += (world_->longest_start(gpus, true) - world_->longest_start(gpus, false)) / slot;
-            const double rounds = ends_in_this_round ? 1 : std::ceil(seconds / std::max(slot - start, 1e-9));
-            speeds.push_back(rate * seconds / (seconds + rounds * start));
+            speeds.push_back(rate > 0 ? its.work_left / seconds_of(its.work_left, rate, gpus) : 0);
         }
-        for (double& speed : speeds)
-            if (!std::isfinite(speed)) speed = 0;
         return its;
     }
 
     void keep_promises() {
         jobs_.clear();
-        std::vector<goodput::DeadlineJob> promised;
-        std::vector<std::size_t> who;
+        who_.clear();
+        promised_.clear();
         for (const std::size_t job : queue_.jobs()) {
             jobs_.push_back(prudent(job));
             if (!std::isfinite(jobs_.back().deadline_seconds)) continue;
-            who.push_back(jobs_.size() - 1);
-            promised.push_back(jobs_.back());
+            who_.push_back(jobs_.size() - 1);
+            promised_.push_back(jobs_.back());
         }
         answers_.assign(jobs_.size(), {});
-        const auto answers = promises_.plan(now_, cluster_, promised);
-        double change = std::numeric_limits<double>::infinity();
-        for (std::size_t k = 0; k < who.size(); ++k) {
-            answers_[who[k]] = answers[k];
-            change = std::min(change, answers[k].until_seconds);
+        const auto answers = promises_.plan(now_, cluster_, promised_);
+        for (std::size_t k = 0; k < who_.size(); ++k) {
+            answers_[who_[k]] = answers[k];
             broken_ += answers[k].promise == goodput::Promise::broken;
-            if (answers[k].promise == goodput::Promise::refused) world_->refuse(queue_.jobs()[who[k]]);
+            if (answers[k].promise == goodput::Promise::refused) { if(getenv("V")) { const auto&J=promised_[k]; double b=0; for(double x:J.speed[0]) b=std::max(b,x); printf("   refused %s at %.0f window %.0f slack %.0f: %s\n",J.name.c_str(),now_,J.deadline_seconds,J.deadline_seconds-J.work_left/b,answers[k].why.c_str()); } }
+            if (answers[k].promise == goodput::Promise::refused) world_->refuse(queue_.jobs()[who_[k]]);
         }
-        if (std::isfinite(change)) world_->decide_at(change);
+        std::size_t kept = 0;
+        for (std::size_t k = 0; k < queue_.jobs().size(); ++k) {
+            if (!world_->is_admitted(queue_.jobs()[k])) continue;
+            queue_.jobs()[kept] = queue_.jobs()[k];
+            jobs_[kept] = jobs_[k];
+            answers_[kept++] = answers_[k];
+        }
+        queue_.jobs().resize(kept);
+        jobs_.resize(kept);
+        answers_.resize(kept);
     }
 
-    /// What plans give, or more of it, and the rest, so that the jobs' ends come soonest.
-    std::vector<goodput::peers::ElasticflowRun> allot() {
+    /// GPUs of each job such that ends come soonest; at least what plans give now, or whatever is best.
+    std::vector<int> shares(bool at_least_planned) {
         rest_.clear();
-        std::vector<std::size_t> who;
-        std::vector<std::vector<int>> sizes;
+        std::vector<std::vector<int>> sizes(jobs_.size());
         for (std::size_t k = 0; k < jobs_.size(); ++k) {
-            const goodput::DeadlineJob& job = jobs_[k];
-            if (!world_->is_admitted(queue_.jobs()[k])) continue;
-            const auto& least = answers_[k].now;
-            who.push_back(queue_.jobs()[k]);
-            sizes.emplace_back();
-            rest_.add_job(least.has_value());
-            for (std::size_t power = 0; power < job.speed.front().size(); ++power) {
-                const double speed = job.speed.front()[power];
-                if (!(speed > (least ? 0.999999 * job.speed_on(*least) : 0))) continue;
-                sizes.back().push_back(1 << power);
-                rest_.add_option(speed / std::max(job.work_left, 1e-9),
-                                 {{0, static_cast<double>(1 << power)}});
+            const std::vector<double>& speeds = jobs_[k].speed.front();
+            const double least =
+                at_least_planned && answers_[k].now ? 0.999999 * jobs_[k].speed_on(*answers_[k].now) : 0;
+            rest_.add_job(least > 0);
+            for (std::size_t power = 0; power < speeds.size(); ++power) {
+                if (!(speeds[power] > least)) continue;
+                sizes[k].push_back(1 << power);
+                rest_.add_option(speeds[power] / jobs_[k].work_left, {{0, static_cast<double>(1 << power)}});
             }
         }
-        std::erase_if(queue_.jobs(), [&](std::size_t job) { return !world_->is_admitted(job); });
         const goodput::AllotResult& result = allotter_(rest_, {.most_states = std::size_t{1} << 14});
+        std::vector<int> shares(jobs_.size());
+        for (std::size_t k = 0; k < jobs_.size(); ++k)
+            if (result.choice[k] != goodput::no_option) shares[k] = sizes[k][result.choice[k]];
+        return shares;
+    }
+    /// Whether all promises can be kept with these shares for a while; then they are the plan.
+    bool may_have(const std::vector<int>& shares) {
+        const double slot = world_->slot_seconds();
+        std::vector<std::optional<goodput::HeldGpus>> wanted;
+        std::vector<goodput::DeadlineJob> promised;
+        double first_end = std::numeric_limits<double>::infinity();
+        for (std::size_t k = 0; k < jobs_.size(); ++k) {
+            const goodput::HeldGpus held{0, shares[k]};
+            if (shares[k] > 0)
+                first_end = std::min(first_end, jobs_[k].work_left / jobs_[k].speed_on(held));
+            if (!std::isfinite(jobs_[k].deadline_seconds)) continue;
+            promised.push_back(jobs_[k]);
+            wanted.push_back(shares[k] > 0 ? std::optional(held) : std::nullopt);
+        }
+        if (promised.empty()) return true;
+        if (!std::isfinite(first_end)) first_end = slot;
+        // Until somebody ends, when there is a round in any case; else for a slot.
+        for (const double slots : {std::ceil(first_end / slot) + 1, 1.0})
+            if (promises_.may_have(now_, cluster_, promised, wanted, slots * slot)) return true;
+        return false;
+    }
+    std::vector<goodput::peers::ElasticflowRun> allot() {
+        std::vector<int> given = shares(false);
+        if (!may_have(given)) given = shares(true);
+        if (const double next = promises_.next_change(now_); std::isfinite(next)) world_->decide_at(next);
         std::vector<goodput::peers::ElasticflowRun> runs;
-        for (std::size_t k = 0; k < who.size(); ++k)
-            if (result.choice[k] != goodput::no_option) runs.push_back({who[k], sizes[k][result.choice[k]]});
+        for (std::size_t k = 0; k < jobs_.size(); ++k)
+            if (given[k] > 0) runs.push_back({queue_.jobs()[k], given[k]});
         std::stable_sort(runs.begin(), runs.end(),
                          [](const auto& a, const auto& b) { return a.gpus > b.gpus; });
         return runs;
@@ -130,6 +168,8 @@ private:
     goodput::Promises promises_;
     goodput::ClusterOverTime cluster_;
     std::vector<goodput::DeadlineJob> jobs_;        // as queue_.jobs()
+    std::vector<std::size_t> who_;
+    std::vector<goodput::DeadlineJob> promised_;
     std::vector<goodput::PromiseAnswer> answers_;   // by these
     goodput::AllotmentProblem rest_;
     goodput::Allotter<> allotter_;

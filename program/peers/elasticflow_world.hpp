@@ -152,12 +152,13 @@ public:
     [[nodiscard]] double end(std::size_t job) const { return standings_[job].end; }
     /// The same without the time of starts.
     [[nodiscard]] double planned_end(std::size_t job) const { return standings_[job].planned_end; }
-    /// Whether all is forgotten about ranks in the round that begins now.
-    [[nodiscard]] bool forgets_now() const { return rounds_ > 0 && std::fmod(rounds_, slot_) == 0; }
-    /// Seconds that a job of so many GPUs loses in a round at most; in one in which all is forgotten, or not.
-    [[nodiscard]] double longest_start(int gpus, bool forgets) const {
-        const int doublings = std::bit_width(static_cast<unsigned>(gpus)) - 1;
-        return shortest_start() + (forgets ? (gpus_ >= 256 ? 47 : 27) : 0) + 2 * (doublings + 1);
+    /// Seconds that a job of so many GPUs loses at most in so many rounds from now on, if all jobs have powers
+    /// of two of them, and so have nodes: ranks are new once until all is forgotten.
+    [[nodiscard]] double longest_starts(int gpus, double rounds) const {
+        const double forgets = std::floor((rounds_ + rounds - 1) / slot_) - std::floor((rounds_ - 1) / slot_) - (rounds_ == 0);
+        const double all = std::floor(gpus_ / gpus), fresh = all - ranks_.count(gpus) + forgets * all;
+        const auto [least, first, longest] = starts(gpus);
+        return rounds * least + std::min(rounds, fresh) * first + forgets * longest;
     }
     /// It has a deadline, and its work was really done by then, whatever the policy planned.
     [[nodiscard]] bool work_is_done_by_deadline(std::size_t job) const {
@@ -233,7 +234,14 @@ private:
                           "as many as those of the first node");
         return cluster;
     }
-    [[nodiscard]] double shortest_start() const { return gpus_ >= 256 ? 7 : 2; }
+    /// Seconds of a start: on ranks that somebody had; the more of it on others; and the more of that where all
+    /// is forgotten.
+    struct Starts { double least = 0, first = 0, longest = 0; };
+    [[nodiscard]] Starts starts(int gpus) const {
+        const int doublings = std::bit_width(static_cast<unsigned>(gpus)) - 1;
+        const double first = 2 * (doublings + 1);
+        return gpus_ >= 256 ? Starts{7, first, 47} : Starts{2, first, 27};
+    }
     /// What other planners leave open: where jobs run, and when they end.
     void plan_ends();
 
@@ -261,13 +269,14 @@ inline double ElasticflowWorld::round_until(double begin) {
     if (now_ != begin) decide(begin);  // a planner that knows nothing of this world, or nobody to plan for
     if (!is_planned_) plan_ends();
     if (events_.empty()) return std::numeric_limits<double>::infinity();
-    const bool forgets = forgets_now();
+    const bool forgets = rounds_ > 0 && std::fmod(rounds_, slot_) == 0;
     ++rounds_;
     if (forgets) ranks_.forget();
     for (std::size_t j = 0; j < standings_.size(); ++j) {
         Standing& of = standings_[j];
         if (of.gpus == 0 || of.ended || !rules_.starts_take_time) continue;
-        of.start_seconds = of.quick ? shortest_start() : longest_start(of.gpus, forgets);
+        const Starts its = starts(of.gpus);
+        of.start_seconds = its.least + (of.quick ? 0 : its.first + (forgets ? its.longest : 0));
         events_.move_end(j, of.end, of.end + of.start_seconds);
         of.end += of.start_seconds;
     }

@@ -76,6 +76,15 @@ public:
     std::vector<PromiseAnswer> plan(double now_seconds, const ClusterOverTime& cluster,
                                     std::span<const DeadlineJob> jobs);
 
+    /// Whether all promises can be kept if jobs have `wanted` GPUs for so many seconds from now on (by job; none:
+    /// nothing), whole slots where there are such. If so, this is their plan. For the jobs and the cluster of
+    /// the last plan(), without the refused.
+    bool may_have(double now_seconds, const ClusterOverTime& cluster, std::span<const DeadlineJob> jobs,
+                  std::span<const std::optional<HeldGpus>> wanted, double seconds);
+
+    /// When a plan changes somebody's GPUs next; infinity: it does not.
+    [[nodiscard]] double next_change(double now_seconds) const;
+
     /// The names of those to whom promises are kept, oldest promise first.
     [[nodiscard]] std::vector<std::string> kept() const;
 
@@ -98,10 +107,12 @@ private:
     [[nodiscard]] static DeadlinePlan from_now(const Given& given, double now);
     [[nodiscard]] static bool ends_in_time(const Given& given, const DeadlineJob& job, double now);
     [[nodiscard]] static double behind(const Given& given, const DeadlineJob& job, double now);
-    enum class Reserve { all, as_planned, none };  // who keeps the distance; newcomers in any case
+    enum class Reserve { all, as_planned, none_of_last, none };  // who keeps the distance
+    [[nodiscard]] bool begins_and_ends(double now, const ClusterOverTime& cluster, std::span<const DeadlineJob> jobs, const std::vector<std::size_t>& who);
     [[nodiscard]] AdmissionStatus try_all(double now, const ClusterOverTime& cluster,
                                           std::span<const DeadlineJob> jobs,
                                           const std::vector<std::size_t>& who, Reserve reserve);
+    void remember(double begin, std::span<const DeadlineJob> jobs, const DeadlinePlan& plan);
     [[nodiscard]] bool changes_within_slot(double now) const;
     void shift(double now, bool later);
     void keep_promises(double now, const ClusterOverTime& cluster, std::span<const DeadlineJob> jobs,
@@ -193,8 +204,8 @@ inline AdmissionStatus Promises::try_all(double now, const ClusterOverTime& clus
     for (const std::size_t j : who) {
         const Given* given = find(jobs[j].name);
         all.push_back(jobs[j]);
-        reserved.push_back(!given || reserve == Reserve::all ||
-                           (reserve == Reserve::as_planned && given->reserved));
+        reserved.push_back(reserve != Reserve::none && (given ? given->reserved || reserve == Reserve::all
+                                                              : reserve != Reserve::none_of_last));
         if (reserved.back() && all.back().deadline_seconds > options_.admission.slot_seconds)
             all.back().deadline_seconds -= options_.reserve_seconds;
     }
@@ -210,18 +221,74 @@ inline AdmissionStatus Promises::try_all(double now, const ClusterOverTime& clus
         given->reserved = reserved[k];
         given->broken = false;
     }
-    for (PlannedPiece piece : admission.plan) {
-        Given& given = *find(all[piece.job].name);
-        piece.from_seconds += now;
-        piece.until_seconds += now;
-        given.pieces.push_back(piece);
-    }
+    remember(now, all, admission.plan);
     planned_for_ = cluster;
     for (NodesOverTime& nodes : planned_for_.nodes) {
         nodes.from_seconds += now;
         nodes.until_seconds += now;
     }
     return admission.status;
+}
+
+/// Adds pieces, in seconds from `begin` on, to the plans of jobs.
+inline void Promises::remember(double begin, std::span<const DeadlineJob> jobs, const DeadlinePlan& plan) {
+    for (PlannedPiece piece : plan) {
+        std::vector<PlannedPiece>& pieces = find(jobs[piece.job].name)->pieces;
+        piece.from_seconds += begin;
+        piece.until_seconds += begin;
+        if (!pieces.empty() && pieces.back().held == piece.held && pieces.back().until_seconds >= piece.from_seconds)
+            pieces.back().until_seconds = piece.until_seconds;
+        else
+            pieces.push_back(piece);
+    }
+}
+
+inline bool Promises::may_have(double now_seconds, const ClusterOverTime& cluster,
+                               std::span<const DeadlineJob> jobs,
+                               std::span<const std::optional<HeldGpus>> wanted, double seconds) {
+    ClusterOverTime later = cluster;
+    for (NodesOverTime& nodes : later.nodes) {
+        nodes.from_seconds -= seconds;
+        nodes.until_seconds -= seconds;
+    }
+    std::vector<DeadlineJob> after, before;
+    DeadlinePlan first;
+    for (std::size_t j = 0; j < jobs.size(); ++j) {
+        const Given* given = find(jobs[j].name);
+        if (!given || given->broken) continue;
+        DeadlineJob& job = after.emplace_back(jobs[j]);
+        if (given->reserved && job.deadline_seconds > options_.admission.slot_seconds)
+            job.deadline_seconds -= options_.reserve_seconds;
+        before.push_back(job);
+        if (wanted[j]) {
+            const PlannedPiece piece{before.size() - 1, *wanted[j], 0, seconds};
+            first.push_back(piece);
+            job.work_left = std::max(0.0, job.work_left - work_of(job, {&piece, 1}));
+            if (job.work_left <= 1e-7 * jobs[j].work_left) job.work_left = 0;
+        }
+        job.holds = wanted[j];
+        job.deadline_seconds -= seconds;
+        if (job.work_left > 0 && job.deadline_seconds <= 0) return false;
+    }
+    const Admission admission = admit(later, after, options_.admission);
+    if (admission.status != AdmissionStatus::possible) return false;
+    for (const DeadlineJob& job : before) {
+        Given& given = *find(job.name);
+        given.pieces.clear();
+        given.work_left = job.work_left;
+        given.planned_seconds = now_seconds;
+    }
+    remember(now_seconds, before, first);
+    remember(now_seconds + seconds, before, admission.plan);
+    return true;
+}
+
+inline double Promises::next_change(double now_seconds) const {
+    double next = std::numeric_limits<double>::infinity();
+    for (const Given& given : given_)
+        for (const PlannedPiece& piece : given.pieces)
+            if (piece.from_seconds > now_seconds) next = std::min(next, piece.from_seconds);
+    return next;
 }
 
 /// Whether somebody begins with GPUs between now and the end of the slot that begins now.
@@ -320,6 +387,19 @@ inline void Promises::keep_promises(double now, const ClusterOverTime& cluster,
     }
 }
 
+/// Whether there is a plan in which the last of `who` has the same GPUs from now to its end: it needs no
+/// reserve.
+inline bool Promises::begins_and_ends(double now, const ClusterOverTime& cluster,
+                                      std::span<const DeadlineJob> jobs, const std::vector<std::size_t>& who) {
+    const std::vector<Given> before = given_;
+    if (try_all(now, cluster, jobs, who, Reserve::none_of_last) == AdmissionStatus::possible) {
+        const Given& last = *find(jobs[who.back()].name);
+        if (last.pieces.size() == 1 && last.pieces.front().from_seconds <= now) return true;
+    }
+    given_ = before;
+    return false;
+}
+
 /// Who has no promise that is kept, in the order in which they ask.
 inline std::vector<std::size_t> Promises::newcomers(std::span<const DeadlineJob> jobs) {
     std::vector<std::size_t> order;
@@ -365,6 +445,7 @@ inline std::vector<PromiseAnswer> Promises::plan(double now_seconds, const Clust
         kept.push_back(j);
         const AdmissionStatus status = try_all(now_seconds, cluster, jobs, kept, Reserve::as_planned);
         if (status == AdmissionStatus::possible) continue;
+        if (options_.reserve_seconds > 0 && begins_and_ends(now_seconds, cluster, jobs, kept)) continue;
         kept.pop_back();
         const bool alone = impossible_alone_ == kept.size();
         if (const Given* given = find(jobs[j].name); given && given->broken) {

@@ -21,6 +21,7 @@
 #include "goodput/schedule/team_quotas.hpp"
 #include "json_lines.hpp"
 #include "names.hpp"
+#include "plan_deadlines.hpp"
 #include "plan_models.hpp"
 #include "plan_pairs.hpp"
 #include "plan_parts.hpp"
@@ -191,8 +192,8 @@ Json json_of(const goodput::RentAdvice& advice, std::span<const goodput::RentOff
 }
 
 template <class P>
-int serve_rounds(P policy, PairedRounds pairs, PlanModels models, const PlanCommand& command,
-                 std::istream& in, std::ostream& out) {
+int serve_rounds(P policy, PairedRounds pairs, PromisedLines promised, PlanModels models,
+                 const PlanCommand& command, std::istream& in, std::ostream& out) {
     using Advisor = goodput::RentAdvisor<goodput::GoodputPredictor, goodput::GoodputPolicy,
                                          goodput::Limits<goodput::TeamQuotas>>;
     auto scheduler =
@@ -227,10 +228,15 @@ int serve_rounds(P policy, PairedRounds pairs, PlanModels models, const PlanComm
                     break;
             }
         };
-        const bool in_pairs = !round.pairs.empty();
-        if (!in_pairs) set_up(scheduler, round);
+        const bool in_pairs = !round.pairs.empty(), in_time = !in_pairs && !round.deadlines.empty();
+        if (in_pairs && !round.deadlines.empty())
+            warnings.say("deadlines and pairs",
+                         "round: no promises are given in rounds in which jobs may share GPUs");
+        if (!in_pairs && !in_time) set_up(scheduler, round);
         stopwatch.lap();
-        const goodput::Plan& plan = in_pairs ? pairs.plan(round, lap) : scheduler.plan(round.snapshot, lap);
+        const goodput::Plan& plan = in_pairs  ? pairs.plan(round, lap)
+                                    : in_time ? promised.plan(round, lap)
+                                              : scheduler.plan(round.snapshot, lap);
         Json answer = answer_of(round.snapshot, plan, milliseconds);
         for (std::size_t j = 0; j < plan.decisions.size(); ++j)
             if (const auto& with = plan.decisions[j].shares_with) {
@@ -247,11 +253,14 @@ int serve_rounds(P policy, PairedRounds pairs, PlanModels models, const PlanComm
                             .advise(in_pairs ? held_once(round) : round.snapshot, round.offers),
                         round.offers);
         if (command.explain) {
-            add_explanations(in_pairs ? pairs.explain() : explain_plan(scheduler, round.snapshot),
+            add_explanations(in_pairs  ? pairs.explain()
+                             : in_time ? promised.explain()
+                                       : explain_plan(scheduler, round.snapshot),
                              round.snapshot.cluster, answer["plan"]);
             for (std::size_t l = 0; l < plan.limits.size(); ++l)
                 answer["limits"][l]["why"] = plan.limits[l].report();
         }
+        if (in_time) promised.add_promises(round, command.explain, answer["plan"]);
         memory.keep(round.snapshot, plan);
         known.gpu_types = round.snapshot.cluster.gpu_types;
         known.nodes.clear();
@@ -267,7 +276,8 @@ int run_plan(const PlanCommand& command, std::istream& in, std::ostream& out) {
     return with_policy(command.policy, command.policy_options, [&]<class P>(const P& policy) {
         const auto any = any_policy(policy);
         return serve_rounds(any_policy<!goodput::RoundPolicy<P>>(policy),
-                            PairedRounds({any.values, any.limit, any.forecast}, models), models, command, in,
+                            PairedRounds({any.values, any.limit, any.forecast}, models),
+                            PromisedLines({any.values, any.limit, any.forecast}, models), models, command, in,
                             out);
     });
 }

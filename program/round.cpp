@@ -28,7 +28,7 @@ public:
     RoundReader(const Field& line, const KnownNames& known) : known_(known) {
         const std::vector<std::string>& gpu_types = known.gpu_types;
         line.knows({"time_s", "nodes", "jobs", "teams", "budget_h", "spot_gpus", "offers", "hour_worth",
-                    "cancelled", "deadline_ms"});
+                    "cancelled", "deadline_ms", "interval_s"});
         cluster().gpu_types = gpu_types;
         for (std::size_t t = 0; t < gpu_types.size(); ++t) types_.emplace(gpu_types[t], t);
         round_.snapshot.time_seconds = line["time_s"].number();
@@ -44,6 +44,8 @@ public:
             for (const auto& [name, team] : teams.fields()) read_team(name, team);
         if (const Field deadline = line["deadline_ms"]; deadline.given())
             round_.deadline_ms = deadline.number_at_least(0);
+        if (const Field interval = line["interval_s"]; interval.given())
+            round_.interval_s = interval.number_at_least(1e-9);
         if (const Field worth = line["hour_worth"]; worth.given())
             round_.hour_worth = worth.number_at_least(1e-9);
         line["jobs"].for_each([&](const Field& job) { read_job_or_set_it_aside(job); });
@@ -93,6 +95,7 @@ private:
         set_aside_.insert(name);
         cluster().nodes.push_back(std::move(node));
         sites_.emplace_back();
+        round_.node_times.emplace_back();
     }
 
     /// A job that makes no sense keeps what it holds; one without a name of its own is left out.
@@ -180,7 +183,7 @@ private:
         const std::string subject = "node '" + name + "'";
         const Field about = field.about(subject);
         about.knows({"name", "gpu_type", "gpus", "drained", "cores", "memory_gib", "price_h",
-                     "interruptions_h", "spot", "zone", "rack"});
+                     "interruptions_h", "spot", "zone", "rack", "from_s", "until_s"});
         if (nodes_.contains(name)) about["name"].refuse("given only once");
         const std::string type = about["gpu_type"].text();
         const int gpus = about["gpus"].count(1, most_gpus);
@@ -196,8 +199,14 @@ private:
         validate(node, cluster(), left_);
         left_ -= gpus;
         nodes_.emplace(name, cluster().nodes.size());
+        goodput::NodeTimes times;
+        if (const Field from = about["from_s"]; from.given()) times.from_seconds = from.number();
+        if (const Field until = about["until_s"]; until.given()) times.until_seconds = until.number();
+        const double now = round_.snapshot.time_seconds;
+        node.drained |= times.from_seconds > now || times.until_seconds <= now;
         cluster().nodes.push_back(std::move(node));
         sites_.push_back({zone, rack});
+        round_.node_times.push_back(times);
     }
 
     void read_offer(const Field& field) {
@@ -248,7 +257,10 @@ private:
                      "placement",
                      "samples",
                      "shares_with",
-                     "with"});
+                     "with",
+                     "deadline_s",
+                     "deadline",
+                     "promise"});
         if (jobs_.contains(job.name)) about["name"].refuse("given only once");
 
         job.submitted_seconds = about["submitted_s"].number();
@@ -304,9 +316,25 @@ private:
                 news.samples.push_back(
                     {type, read_sample(sample, subject, limits_of(job, type).gpus_per_replica)});
             });
+        read_deadline(about, job.name);
         jobs_.insert(job.name);
         round_.news.push_back(std::move(news));
         round_.snapshot.jobs.push_back(std::move(job));
+    }
+
+    void read_deadline(const Field& about, const std::string& name) {
+        const Field deadline = about["deadline_s"], refused = about["deadline"], promise = about["promise"];
+        const bool or_never = refused.given() && refused.is("or_never");
+        if (refused.given() && !or_never) refused.refuse("\"or_never\"");
+        const bool kept = promise.given() && promise.is("kept");
+        if (promise.given() && !kept && !promise.is("refused") && !promise.is("broken"))
+            promise.refuse("\"kept\", \"refused\" or \"broken\"");
+        if (!deadline.given()) {
+            if (refused.given() || promise.given()) deadline.refuse("given beside deadline and promise");
+            return;
+        }
+        round_.deadlines.push_back({round_.snapshot.jobs.size(), deadline.number(), or_never, {}});
+        if (kept) round_.promised.push_back(name);
     }
 
     /// With whom a job may share GPUs, or does so; whoever makes no sense there is left out.

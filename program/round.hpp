@@ -13,6 +13,7 @@
 
 #include "goodput/availability/renting.hpp"
 #include "goodput/core/sample.hpp"
+#include "goodput/deadlines/promised_jobs.hpp"
 #include "goodput/place/topology.hpp"
 #include "goodput/schedule/snapshot.hpp"
 #include "goodput/schedule/team_quotas.hpp"
@@ -30,19 +31,23 @@ struct RoundPair {
 };
 
 struct Round {
-    goodput::Snapshot snapshot{};              ///< without models
-    std::vector<goodput::JobNews> news{};      ///< by job
-    std::vector<std::string> warnings{};       ///< nodes and jobs that are set aside or left out, but for
-                                               ///< those that the plan names
-    std::optional<double> deadline_ms{};       ///< of the allotment
-    std::vector<std::string> cancelled{};      ///< jobs that are gone without having ended
-    goodput::Topology topology{};              ///< racks and zones, where nodes name several
-    std::vector<goodput::TeamQuota> teams{};   ///< by name
-    std::optional<double> budget_h{};          ///< dollars an hour of everybody together
-    std::optional<double> spot_gpus{};         ///< most GPUs on spot nodes of everybody together
-    std::vector<goodput::RentOffer> offers{};  ///< nodes that may be rented
-    std::vector<RoundPair> pairs{};            ///< each two jobs once
-    double hour_worth = 10;                    ///< dollars, of an hour in which a job is not complete
+    goodput::Snapshot snapshot{};                ///< without models
+    std::vector<goodput::JobNews> news{};        ///< by job
+    std::vector<std::string> warnings{};         ///< nodes and jobs that are set aside or left out, but for
+                                                 ///< those that the plan names
+    std::optional<double> deadline_ms{};         ///< of the allotment
+    std::vector<std::string> cancelled{};        ///< jobs that are gone without having ended
+    goodput::Topology topology{};                ///< racks and zones, where nodes name several
+    std::vector<goodput::TeamQuota> teams{};     ///< by name
+    std::optional<double> budget_h{};            ///< dollars an hour of everybody together
+    std::optional<double> spot_gpus{};           ///< most GPUs on spot nodes of everybody together
+    std::vector<goodput::RentOffer> offers{};    ///< nodes that may be rented
+    std::vector<RoundPair> pairs{};              ///< each two jobs once
+    std::vector<goodput::Deadline> deadlines{};  ///< of jobs that have one
+    std::vector<std::string> promised{};  ///< jobs with a deadline that say of a promise that it is kept
+    std::vector<goodput::NodeTimes> node_times{};  ///< by node, if any says when it comes or goes
+    double interval_s = 60;                        ///< from one round to the next
+    double hour_worth = 10;                        ///< dollars, of an hour in which a job is not complete
 };
 
 /// What earlier rounds have named.

@@ -71,7 +71,8 @@ private:
 
 void print(const slurm::Round& round) {
     for (const auto& [id, goal] : round.goals)
-        std::cout << "job " << id << ": " << text_of(goal.share) << "\n    " << goal.why << "\n";
+        std::cout << "job " << id << ": " << text_of(goal.share) << "\n    " << goal.why << "\n"
+                  << (goal.promise.empty() ? "" : "    promise of its end in time: " + goal.promise + "\n");
     for (const auto& [id, why] : round.refused) std::cout << "job " << id << ": refused\n    " << why << "\n";
     std::cout << round.report << "\n";
 }
@@ -80,7 +81,7 @@ int run(const Settings& settings) {
     using Clock = std::chrono::steady_clock;
     using Seconds = std::chrono::duration<double>;
     slurm::Log log(settings.log);
-    slurm::Planner planner(settings.restart_seconds);
+    slurm::Planner planner(settings.restart_seconds, settings.interval_seconds);
     slurm::Hands hands(Scontrol{}, log);
     slurm::Round round;
     int rounds = 0;

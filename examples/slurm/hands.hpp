@@ -61,6 +61,7 @@ inline LogEntry json_of(const Round& round) {
         entry["local_batch"] = goal.batch.atomic_batch;
         entry["accumulation"] = goal.batch.accumulation_steps;
         entry["why"] = goal.why;
+        if (!goal.promise.empty()) entry["promise"] = goal.promise;
     }
     LogEntry entry{{"round", round.report}, {"goals", std::move(goals)}};
     if (!round.refused.empty()) entry["refused"] = round.refused;

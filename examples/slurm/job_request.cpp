@@ -30,9 +30,10 @@ public:
             std::string_view value = next_part(rest, ' ');
             if (value.empty()) continue;
             const std::string_view key = next_part(value, '=');
-            static constexpr std::string_view known[]{"gpus", "batch", "local", "rate", "restart", "pause"};
+            static constexpr std::string_view known[]{"gpus",    "batch", "local", "rate",
+                                                      "restart", "work",  "pause"};
             if (std::find(std::begin(known), std::end(known), key) == std::end(known))
-                goodput::bad_input(subject_, "key", key, "gpus, batch, local, rate, restart or pause");
+                goodput::bad_input(subject_, "key", key, "gpus, batch, local, rate, restart, work or pause");
             if (!values_.emplace(key, value).second)
                 goodput::bad_input(subject_, key, std::string_view("given twice"), "given once");
         }
@@ -104,6 +105,11 @@ JobRequest read_request(const Job& job, const std::vector<std::string>& gpu_type
     if (comment.has("restart"))
         wanted.restart_cost_seconds =
             comment.number<double>("restart", comment.value("restart", ""), "seconds");
+    if (comment.has("work"))
+        request.work = comment.number<double>("work", comment.value("work", ""), "useful examples");
+    if (request.work && !(*request.work >= 0 && *request.work <= 1e15))
+        goodput::bad_input("job " + job.id + ", comment", "work", *request.work,
+                           "useful examples, 0 to 1e15");
 
     wanted.types.resize(gpu_types.size());
     const auto of_type = [&](std::string_view type, auto set) {

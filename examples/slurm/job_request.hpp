@@ -10,10 +10,12 @@
 //     local     least and most examples that one GPU takes at once, by GPU type; a type not named is not used
 //     rate      examples a second of one GPU at its largest local batch, where known
 //     restart   seconds that a restart costs, where known
+//     work      useful examples from the beginning to the end, for a promise of its sbatch --deadline
 //     pause     (alone) leave the job as it is: neither start it nor take its GPUs
 //
 // and what its training reports while it runs (training_files.hpp).
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -28,6 +30,7 @@ namespace slurm {
 struct JobRequest {
     goodput::Job job{};  ///< limits; the rest is the controller's to fill in
     bool pause = false;
+    std::optional<double> work{};  ///< useful examples, from the beginning to the end
 };
 
 /// Reads the comment. Throws std::invalid_argument that names the key, its value and what it should be.

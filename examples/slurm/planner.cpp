@@ -81,6 +81,7 @@ goodput::JobNews Planner::hear(const Job& job) {
         if (type != gpu_types_.end())
             news.samples.push_back({static_cast<std::size_t>(type - gpu_types_.begin()), report.sample});
         if (report.gradient) training.gradient = report.gradient;
+        if (report.done_examples) training.done = report.done_examples;
     }
     return news;
 }
@@ -102,6 +103,7 @@ void Planner::add_elastic(const State& state, const Job& job, goodput::Job reque
     occupy(request.placement);
     news_.push_back(hear(job));
     request.gradient = training_[job.id].gradient;
+    if (job.deadline_seconds > 0) deadline_of_[job.id] = job.deadline_seconds;
     snapshot_.jobs.push_back(std::move(request));
 }
 
@@ -144,6 +146,21 @@ void Planner::add_fixed(const Job& job) {
     }
 }
 
+std::vector<goodput::Deadline> Planner::deadlines() const {
+    std::vector<goodput::Deadline> all;
+    for (std::size_t j = 0; j < snapshot_.jobs.size(); ++j) {
+        const goodput::Job& job = snapshot_.jobs[j];
+        const auto deadline = deadline_of_.find(job.name);
+        if (deadline == deadline_of_.end()) continue;
+        goodput::Deadline& its =
+            all.emplace_back(goodput::Deadline{.job = j, .deadline_seconds = deadline->second});
+        const Training& training = training_.at(job.name);
+        const double done = training.done.value_or(job.done_examples.value_or(0));
+        if (training.work) its.work = std::max(0.0, *training.work - done);
+    }
+    return all;
+}
+
 Share Planner::share_of(const goodput::Placement& placement) const {
     Share share;
     for (const goodput::NodeShare& each : placement) {
@@ -157,6 +174,7 @@ Round Planner::plan(const State& state) {
     Round round;
     snapshot_ = {};
     news_.clear();
+    deadline_of_.clear();
     snapshot_.time_seconds = state.time_seconds;
     name_gpu_types(state);
 
@@ -171,6 +189,7 @@ Round Planner::plan(const State& state) {
                                        std::string_view("not cleared by Slurm after a node was lost"),
                                        "submitted again; it goes on from its checkpoint");
                 if (!request.pause) {
+                    training_[job.id].work = request.work;
                     elastic.emplace_back(&job, std::move(request.job));
                     continue;
                 }
@@ -209,16 +228,24 @@ Round Planner::plan(const State& state) {
                                                [&](const Job& job) { return job.id == id; });
     });
     memory_.take_in(snapshot_, news_, planned_);
-    const goodput::Plan& plan = scheduler_.plan(snapshot_);
+    const std::vector<goodput::Deadline> asked = deadlines();
+    const goodput::Plan& plan = scheduler_.plan(snapshot_, asked);
     memory_.keep(snapshot_, plan);
     planned_.clear();
     for (const auto& each : elastic) planned_.push_back(each.first->id);
-    const auto explanations = explain_plan(scheduler_, snapshot_);
+    const auto explanations = scheduler_.explain();
     for (std::size_t j = 0; j < snapshot_.jobs.size(); ++j) {
         if (!snapshot_.jobs[j].preemptible) continue;
         const goodput::Decision& decision = plan.decisions[j];
         round.goals[snapshot_.jobs[j].name] = {share_of(decision.placement), decision.option.plan,
                                                explanations[j].report(snapshot_.cluster)};
+    }
+    for (std::size_t k = 0; k < asked.size(); ++k) {
+        const goodput::PromiseAnswer& answer = scheduler_.answers()[k];
+        const auto goal = round.goals.find(snapshot_.jobs[asked[k].job].name);
+        if (goal == round.goals.end()) continue;
+        constexpr const char* words[] = {"kept", "refused: ", "broken: "};
+        goal->second.promise = words[static_cast<int>(answer.promise)] + answer.why;
     }
     round.report = plan.report();
     return round;

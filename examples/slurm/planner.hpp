@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "goodput/deadlines/promised_scheduler.hpp"
 #include "goodput/policy/goodput_policy.hpp"
 #include "goodput/schedule/job_memory.hpp"
 #include "goodput/schedule/scheduler.hpp"
@@ -23,6 +24,7 @@ struct Goal {
     Share share{};  ///< empty: nothing
     goodput::BatchPlan batch{};
     std::string why{};
+    std::string promise{};  ///< of a job with a deadline: "kept", "refused: ...", "broken: ..."
 };
 
 struct Round {
@@ -34,7 +36,13 @@ struct Round {
 
 class Planner {
 public:
-    explicit Planner(double usual_restart_seconds) : usual_restart_seconds_(usual_restart_seconds) {}
+    /// `round_seconds`: from one round to the next.
+    explicit Planner(double usual_restart_seconds, double round_seconds = 60)
+        : usual_restart_seconds_(usual_restart_seconds) {
+        set_round_seconds(round_seconds);
+    }
+    /// How long it is to the round after the next, above 0.
+    void set_round_seconds(double seconds) { scheduler_.set_round_seconds(seconds); }
 
     /// One round. What it remembers of the jobs (their reports and models) it reads again from their folders
     /// after a restart.
@@ -49,6 +57,7 @@ private:
     struct Training {
         ReportReader reader{};
         std::optional<goodput::GradientStatistics> gradient{};
+        std::optional<double> work{}, done{};  // useful examples, as the comment and its reports say
     };
 
     void name_gpu_types(const State& state);
@@ -74,7 +83,12 @@ private:
     std::vector<goodput::JobNews> news_{};  // by job of the snapshot
     std::vector<std::string> planned_{};    // the jobs of the last plan
     goodput::JobMemory memory_{};
-    goodput::Scheduler<goodput::GoodputPolicy> scheduler_{{}, {.deadline = std::chrono::seconds(1)}};
+    /// The deadlines of jobs in the snapshot, whose memory has been taken in.
+    [[nodiscard]] std::vector<goodput::Deadline> deadlines() const;
+
+    goodput::PromisedScheduler<goodput::Scheduler<goodput::GoodputPolicy>> scheduler_{
+        goodput::Scheduler<goodput::GoodputPolicy>({}, {.deadline = std::chrono::seconds(1)})};
+    std::map<std::string, double> deadline_of_{};  // by job of the snapshot that has one
 };
 
 }  // namespace slurm

@@ -245,6 +245,7 @@ std::optional<JobWords> read_job(const Field& job, const std::map<std::string, s
     words.tres_per_node = text(about["tres_per_node"]);
     words.submitted_seconds = seconds(about["submit_time"]);
     words.started_seconds = seconds(about["start_time"]);
+    words.deadline_seconds = seconds(about["deadline"]);
     words.restarts = restarts_of(about);
     if (words.state == "RUNNING") read_held(about, words);
     const auto full = in_full.find(std::to_string(words.id));
@@ -304,6 +305,7 @@ Job job_of(const JobWords& words) {
     job.not_cleared = queued && !words.nodes.empty();
     job.submitted_seconds = words.submitted_seconds;
     job.started_seconds = words.started_seconds;
+    job.deadline_seconds = words.deadline_seconds;
     job.restarts = words.restarts;
     // With another resource beside the GPUs it could not be changed without losing that.
     const bool alone = words.tres_per_node.find(',') == std::string::npos;

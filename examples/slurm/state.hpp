@@ -57,6 +57,7 @@ struct Job {
     Share holds{};               ///< running
     std::vector<int> held_gpus{};  ///< by node of `holds`; they differ only for jobs that others started
     double submitted_seconds = 0;  ///< the last time that it was (re)queued
+    double deadline_seconds = 0;   ///< by when it has to end, as sbatch --deadline says; 0: whenever
     double started_seconds = 0;
     int restarts = 0;
     std::string gres_word = "gres:";  ///< how its request for GPUs begins; "gres/" since Slurm 23.11
@@ -84,6 +85,7 @@ struct JobWords {
     std::string nodes{};           ///< that it has, or had when it was last seen there
     double priority = 0;           ///< 0: held
     double submitted_seconds = 0, started_seconds = 0;
+    double deadline_seconds = 0;  ///< 0: none
     int restarts = 0;
     std::vector<std::pair<std::string, std::string>>
         held{};             ///< running: nodes, and of each "gpu:t4:2(IDX:0-1)"

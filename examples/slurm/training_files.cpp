@@ -28,6 +28,8 @@ Report read_report(const std::string& line) {
         report.gradient = {gradient["sqr"].number(), gradient["var"].number()};
         validate(*report.gradient, "report");
     }
+    if (const cli::Field done = field["done_examples"]; done.given())
+        report.done_examples = done.number_at_least(0);
     return report;
 }
 

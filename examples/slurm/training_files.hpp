@@ -5,11 +5,11 @@
 //
 //     goodput-ID.reports   the training appends a line every now and then:
 //         {"gpu_type": "t4", "nodes": 1, "gpus": 4, "local_batch": 64, "accumulation": 0,
-//          "step_s": 0.21, "sync_s": 0.05, "gradient": {"sqr": 1.2, "var": 40.1}}
+//          "step_s": 0.21, "sync_s": 0.05, "gradient": {"sqr": 1.2, "var": 40.1}, "done_examples": 81000}
 //     goodput-ID.plan      the controller writes it anew when the job's batch size should be another:
 //         {"local_batch": 128, "accumulation": 1}
 //
-// Fields as in `goodput plan`; "gradient" (at the initial batch size) may be missing.
+// Fields as in `goodput plan`; "gradient" (at the initial batch size) and "done_examples" may be missing.
 
 #include <cstddef>
 #include <optional>
@@ -26,6 +26,7 @@ struct Report {
     std::string gpu_type{};
     goodput::ThroughputSample sample{};
     std::optional<goodput::GradientStatistics> gradient{};
+    std::optional<double> done_examples{};
 };
 
 /// Reads what a job's training has reported since the last call. Lines that make no sense are counted and

@@ -9,6 +9,8 @@
 #include "goodput/deadlines/cluster_over_time.hpp"
 #include "goodput/deadlines/deadline_job.hpp"
 #include "goodput/deadlines/deadline_plan.hpp"
+#include "goodput/deadlines/promised_jobs.hpp"
+#include "goodput/deadlines/promised_scheduler.hpp"
 #include "goodput/deadlines/promises.hpp"
 
 #endif

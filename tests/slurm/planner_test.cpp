@@ -116,6 +116,26 @@ TEST_CASE("a running job of which Slurm does not tell what it holds is left alon
     }
 }
 
+TEST_CASE("a job with a deadline is promised its end in time, and gets what that takes") {
+    // Eight GPUs for a hundred minutes do three times the work that one could do.
+    slurm::Job paper = elastic("12");
+    paper.comment += " work=9e6";
+    paper.deadline_seconds = 10000 + 6000;
+    std::vector<slurm::Job> jobs{paper};
+    for (const char* other : {"13", "14", "15", "16", "17", "18", "19", "20"}) jobs.push_back(elastic(other));
+    const slurm::Round round = slurm::Planner(30).plan(state_of({n0}, jobs));
+    CHECK(round.goals.at("12").promise == "kept");
+    CHECK(round.goals.at("12").share.gpus_per_node >= 2);
+    CHECK(round.goals.at("13").promise.empty());
+
+    jobs[0].comment = elastic("12").comment + " work=9e9";
+    const slurm::Round late = slurm::Planner(30).plan(state_of({n0}, jobs));
+    CHECK(late.goals.at("12").promise.starts_with("refused: it could not end"));
+    jobs[0].comment = elastic("12").comment;
+    const slurm::Round unknown = slurm::Planner(30).plan(state_of({n0}, jobs));
+    CHECK(unknown.goals.at("12").promise.starts_with("refused: how much work"));
+}
+
 TEST_CASE("what a job is released for is asked for in the words of its own request") {
     slurm::Job job = elastic("12");
     CHECK(slurm::gres_of(job, {{"n0"}, 4}) == "gres:gpu:4");

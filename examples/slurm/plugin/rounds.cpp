@@ -69,6 +69,7 @@ slurm::State read_slurm() {
                 words.priority = job->priority;
                 words.submitted_seconds = static_cast<double>(job->submitted);
                 words.started_seconds = static_cast<double>(job->started);
+                words.deadline_seconds = static_cast<double>(job->deadline);
                 words.restarts = static_cast<int>(job->restarts);
                 for (std::uint32_t i = 0; i < job->held_count; ++i)
                     words.held.emplace_back(job->held_nodes[i], job->held_gres[i] ? job->held_gres[i] : "");
@@ -178,8 +179,9 @@ private:
         try {
             const slurm::State state = read_slurm();
             if (const auto now = std::chrono::steady_clock::now(); now >= next_round) {
-                next_round = now + std::chrono::milliseconds(
-                                       static_cast<long long>(1000 * seconds_of("goodput_interval", 60)));
+                const double interval = std::max(0.001, seconds_of("goodput_interval", 60));
+                next_round = now + std::chrono::milliseconds(static_cast<long long>(1000 * interval));
+                planner.set_round_seconds(interval);
                 round = planner.plan(state);
                 log(slurm::json_of(round));
             }

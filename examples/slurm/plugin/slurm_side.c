@@ -85,6 +85,7 @@ static void tell_job(void* context, void (*job)(void*, const struct slurm_side_j
         .priority = record->priority,
         .submitted = record->details->submit_time,
         .started = record->start_time,
+        .deadline = record->deadline,
         .restarts = record->restart_cnt,
     };
     const char** names = NULL;

@@ -33,6 +33,7 @@ struct slurm_side_job {
     const char* nodes;          /* that it holds, or held while it ended there */
     uint32_t priority;
     int64_t submitted, started;
+    int64_t deadline; /* 0: none */
     uint32_t restarts;
     uint32_t held_count;
     const char* const* held_nodes; /* by node that it holds: its name, */

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "goodput/core/error.hpp"
@@ -135,6 +136,45 @@ inline std::optional<MoreNodes> more_nodes(const ClusterOverTime& cluster, std::
     answer.nodes.nodes = many;
     answer.nodes.until_seconds = late;
     return answer;
+}
+
+/// What would have to change so that one job and all others can end in time, in words, each way by itself:
+/// more nodes of a type that the cluster has (of the type of which fewest GPUs are enough), a later deadline,
+/// or no promise to one other job, the last of `jobs` first. Empty where nothing of that was found. Refuses
+/// what admit() refuses, and an unknown job (std::invalid_argument).
+inline std::string what_would_help(const ClusterOverTime& cluster, std::span<const DeadlineJob> jobs,
+                                   std::size_t job, const AdmissionOptions& options = {}) {
+    constexpr double resolution_seconds = 60;
+    std::vector<std::string> ways;
+    const auto minutes = [](double seconds) { return text_of(std::ceil(seconds / 60)) + " min"; };
+    std::optional<MoreNodes> least;
+    const auto gpus_of = [](const MoreNodes& more) { return more.nodes.nodes * more.nodes.gpus_per_node; };
+    for (std::size_t type = 0; type < cluster.gpu_types.size(); ++type) {
+        NodesOverTime kind{.gpu_type = type, .gpus_per_node = 0};
+        for (const NodesOverTime& nodes : cluster.nodes)
+            if (nodes.gpu_type == type)
+                kind.gpus_per_node = std::max(kind.gpus_per_node, nodes.gpus_per_node);
+        if (kind.gpus_per_node == 0) continue;
+        const std::optional<MoreNodes> more = more_nodes(cluster, jobs, kind, options, resolution_seconds);
+        if (more && (!least || gpus_of(*more) < gpus_of(*least))) least = more;
+    }
+    if (least && least->nodes.nodes > 0)
+        ways.push_back(text_of(gpus_of(*least)) + " more " + cluster.gpu_types[least->nodes.gpu_type] +
+                       " for the next " + minutes(least->nodes.until_seconds));
+    if (const auto later = later_deadline(cluster, jobs, job, options, resolution_seconds))
+        ways.push_back("a deadline " + minutes(later->deadline_seconds - jobs[job].deadline_seconds) +
+                       " later");
+    for (std::size_t j = jobs.size(); j-- > 0;) {
+        if (j == job) continue;
+        std::vector<DeadlineJob> without(jobs.begin(), jobs.end());
+        without.erase(without.begin() + static_cast<std::ptrdiff_t>(j));
+        if (admit(cluster, without, options).status != AdmissionStatus::possible) continue;
+        ways.push_back("no promise to job '" + jobs[j].name + "'");
+        break;
+    }
+    std::string text;
+    for (const std::string& way : ways) text += (text.empty() ? "" : ", or ") + way;
+    return text;
 }
 
 }  // namespace goodput

@@ -20,6 +20,7 @@ struct NodesOverTime {
     int gpus_per_node = 1;
     double from_seconds = 0;  ///< from now; 0 or less: they are there
     double until_seconds = std::numeric_limits<double>::infinity();
+    bool operator==(const NodesOverTime&) const = default;
 };
 
 /// A cluster over time. A job has GPUs of one type, and a power of two of them: within one node as far as the

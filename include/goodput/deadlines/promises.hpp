@@ -85,6 +85,10 @@ public:
     /// When a plan changes somebody's GPUs next; infinity: it does not.
     [[nodiscard]] double next_change(double now_seconds) const;
 
+    /// How the next promises are given.
+    [[nodiscard]] PromiseOptions& options() { return options_; }
+    /// See options().
+    [[nodiscard]] const PromiseOptions& options() const { return options_; }
     /// The names of those to whom promises are kept, oldest promise first.
     [[nodiscard]] std::vector<std::string> kept() const;
 

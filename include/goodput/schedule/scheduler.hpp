@@ -264,16 +264,10 @@ private:
                 std::vector<PlanFault> known;  // the policy is asked again, and says the same
                 value(snapshot, known);
             }
-        if constexpr (PricedOptionMaker<Maker>) {
-            const Round round = round_of(snapshot);
-            allotted_ = asked_.allot(
-                detail::RoundParts<P, Predictor, Factor, Maker, Pack>{
-                    snapshot, round, open_, parts_.policy, parts_.predictor, parts_.factor, parts_.maker,
-                    parts_.limits, offers_, rows_, plan_.faults},
-                parts_.solver, options, again);
-        } else {
-            allotted_ = parts_.solver(problem(), options);
-        }
+        solve(snapshot, options, again);
+        // Who must run, but need not stay where it is, may wait where there is no other way.
+        if (allotted_.status == AllotStatus::infeasible && rows_.let_all_wait(open_))
+            solve(snapshot, options, again);
         fills_up_ = false;
         check_allotted();
         const auto is_same = [&](std::size_t j, std::size_t k, std::size_t held) {
@@ -285,6 +279,19 @@ private:
         } else {
             plan_.bound = allotted_.bound;
             plan_.status = allotted_.status;
+        }
+    }
+
+    void solve(const Snapshot& snapshot, const AllotOptions& options, bool again) {
+        if constexpr (PricedOptionMaker<Maker>) {
+            const Round round = round_of(snapshot);
+            allotted_ = asked_.allot(
+                detail::RoundParts<P, Predictor, Factor, Maker, Pack>{
+                    snapshot, round, open_, parts_.policy, parts_.predictor, parts_.factor, parts_.maker,
+                    parts_.limits, offers_, rows_, plan_.faults},
+                parts_.solver, options, again);
+        } else {
+            allotted_ = parts_.solver(problem(), options);
         }
     }
 
@@ -420,16 +427,16 @@ private:
                 bad_input("solver", "choice of job " + text_of(j), allotted_.choice[j], "one of its options");
     }
 
-    /// Who must run has one option.
+    /// Who keeps what it holds has one option.
     void keep_only() {
         allotted_.status = AllotStatus::feasible;
         allotted_.objective = allotted_.bound = 0;
         for (std::size_t j = 0; j < problem().jobs(); ++j) {
-            const bool must = problem().must(j);
-            const double kept = must ? problem().value(j, 0) : 0;
+            const bool keeps = open_.keeps(j);
+            const double kept = keeps ? problem().value(j, 0) : 0;
             double best = kept;
             for (const double value : problem().values(j)) best = std::max(best, value);
-            allotted_.choice[j] = must ? 0 : no_option;
+            allotted_.choice[j] = keeps ? 0 : no_option;
             allotted_.objective += kept;
             allotted_.bound += best;
         }

@@ -64,6 +64,7 @@ public:
                              [&](const Unplaced& known) { return known.job == of.job; }))
                 first_.push_back(of);
             take_out(rows, offers, of.job, gpus);
+            rows.problem.set_must(of.job, false);
             for (std::size_t j = 0; j < decisions.size(); ++j)
                 if (snapshot.jobs[j].within == snapshot.jobs[of.job].within && !rows.problem.must(j) &&
                     !decisions[j].option.configuration.same_gpus(gpus) &&

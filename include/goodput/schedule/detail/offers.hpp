@@ -183,8 +183,8 @@ private:
             const std::size_t first = options.size();
             maker.list(round_for(job, round, open), job, std::span<const int>(most_gpus_), options);
             // A maker may have left out a shape that it knows, for its own reasons; not one that only a
-            // drained node has.
-            if (is_usual && !stays_on_drained) return;
+            // drained node has. Of what is enough for one that must run only the maker knows.
+            if ((is_usual && !stays_on_drained) || job.must_run) return;
             insert_held(job, held, open.used_pools(), first, options);
             if constexpr (KeptMaker<Maker>)
                 if (stays_on_drained) list_held_as_kept(round, job, maker, first, options);

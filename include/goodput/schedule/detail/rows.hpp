@@ -56,12 +56,13 @@ public:
             std::size_t* const like = holds.empty() && rows_.all().empty() && !options.empty()
                                           ? &posed_[offers.place_of(j)]
                                           : nullptr;
+            const bool must = open.keeps(j) || (job.must_run && !options.empty());
             if (like && *like != no_option) {
-                problem.add_job_like(*like);
+                problem.set_must(problem.add_job_like(*like), must);
                 continue;
             }
             if (like) *like = j;
-            problem.add_job(open.keeps(j));
+            problem.add_job(must);
             limits.start_job(round, job);
             for (std::size_t k = 0; k < options.size(); ++k) {
                 const bool keeps = !holds.empty() && options[k].configuration.same_gpus(holds);
@@ -74,7 +75,7 @@ public:
                 problem.add_option(0, uses_);
             }
         }
-        if (!rows_.all().empty()) make_room_for_what_is_kept();
+        if (!rows_.all().empty()) make_room_for_what_is_kept(open);
         for (const NodeBlocks::Row& row : blocks_.rows()) problem.capacity.push_back(row.capacity);
     }
 
@@ -99,6 +100,16 @@ public:
         const std::size_t of_nodes = uses_.size();
         if (!contained([&] { limits.uses(round, job, option, uses_); }, failed)) uses_.resize(of_nodes);
         return uses_;
+    }
+
+    /// Whoever need not keep what it holds need not run any more. Whether there was anybody.
+    bool let_all_wait(const OpenNodes& open) {
+        bool any = false;
+        for (std::size_t j = 0; j < problem.jobs(); ++j) {
+            any |= problem.must(j) && !open.keeps(j);
+            problem.set_must(j, open.keeps(j));
+        }
+        return any;
     }
 
     /// Number of rows that are GPU pools.
@@ -146,17 +157,17 @@ private:
         return last_pool_;
     }
 
-    void make_room_for_what_is_kept() {
+    void make_room_for_what_is_kept(const OpenNodes& open) {
         kept_.assign(problem.capacity.size(), 0);
         for (std::size_t j = 0; j < problem.jobs(); ++j)
-            if (problem.must(j))
+            if (open.keeps(j))
                 for (const ResourceUse& use : problem.uses(j, 0)) kept_[use.resource] += use.units;
         for (std::size_t r = pools_; r < problem.capacity.size(); ++r) {
             if (kept_[r] <= problem.capacity[r] * (1 + 1e-9)) continue;
             problem.capacity[r] = kept_[r];
             LimitConflict& conflict = conflicts.emplace_back(LimitConflict{r - pools_, kept_[r], {}});
             for (std::size_t j = 0; j < problem.jobs(); ++j) {
-                if (!problem.must(j)) continue;
+                if (!open.keeps(j)) continue;
                 for (const ResourceUse& use : problem.uses(j, 0))
                     if (use.resource == r && use.units > 0) conflict.jobs.push_back(j);
             }

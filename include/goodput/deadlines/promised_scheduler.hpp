@@ -1,0 +1,274 @@
+#ifndef GOODPUT_DEADLINES_PROMISED_SCHEDULER_HPP
+#define GOODPUT_DEADLINES_PROMISED_SCHEDULER_HPP
+
+// Rounds in which jobs may have deadlines. Before each round promises are kept and given (promises.hpp); in
+// the round a promised job must run, and is offered only what does as much as its plan says for now. All else
+// is the policy's: promised jobs get more where that is worth most, and the rest of the cluster goes to jobs
+// without deadlines, as ever.
+
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "goodput/core/error.hpp"
+#include "goodput/deadlines/admission_change.hpp"
+#include "goodput/deadlines/promised_jobs.hpp"
+#include "goodput/deadlines/promises.hpp"
+#include "goodput/schedule/explain_plan.hpp"
+#include "goodput/schedule/makers.hpp"
+#include "goodput/schedule/scheduler.hpp"
+
+namespace goodput {
+
+/// How promises are given and kept in rounds.
+struct PromisedRoundOptions {
+    double round_seconds = 60;  ///< until the next round, above 0: plans change GPUs at whole rounds
+    AskingOrder order = AskingOrder::first_come;
+    PromiseMargins margins{};
+};
+
+/// What promises ask of a round, by job's name.
+struct PromisedRound {
+    struct Of {
+        DeadlineJob job{};
+        PromiseAnswer answer{};
+        bool never = false;  ///< refused, and not to run without a promise
+    };
+    std::map<std::string, Of> jobs{};
+    double round_seconds = 60;
+};
+
+/// Offers a promised job what keeps its plan of what the inner maker offers, and nothing to one that is not
+/// to run without a promise.
+template <OptionMaker Inner>
+class PromiseMaker : public MakerAround<Inner> {
+public:
+    /// Around this maker; `round` is read at every call.
+    PromiseMaker(Inner inner, std::shared_ptr<const PromisedRound> round)
+        : MakerAround<Inner>(std::move(inner)), round_(std::move(round)) {}
+
+    /// Appends what a job may have. Of a promised job that what its plan says for now does not fit to any
+    /// shape: all that the inner maker lists.
+    void list(const Round& round, const Job& job, std::span<const int> most_gpus,
+              std::vector<Option>& options) {
+        const auto found = round_->jobs.find(job.name);
+        if (found == round_->jobs.end()) return MakerAround<Inner>::list(round, job, most_gpus, options);
+        const PromisedRound::Of& of = found->second;
+        if (of.never) return;
+        const std::size_t first = options.size();
+        // Its plan may need more than the policy lets it grow to.
+        if (of.answer.promise == Promise::kept && of.answer.now) {
+            std::vector<int> most(most_gpus.begin(), most_gpus.end());
+            int& its = most[of.answer.now->gpu_type];
+            its = std::max(its, of.answer.now->gpus);
+            MakerAround<Inner>::list(round, job, most, options);
+        } else {
+            MakerAround<Inner>::list(round, job, most_gpus, options);
+        }
+        const Configuration held = round.held_by(job);
+        const auto keeps = [&](const Option& option) { return keeps_its_plan(of, option, held); };
+        const auto begin = options.begin() + static_cast<std::ptrdiff_t>(first);
+        if (std::none_of(begin, options.end(), keeps)) return;
+        options.erase(std::remove_if(begin, options.end(), [&](const Option& each) { return !keeps(each); }),
+                      options.end());
+    }
+    /// Why a job is offered nothing.
+    [[nodiscard]] std::string why_none(const Round& round, const Job& job) {
+        const auto found = round_->jobs.find(job.name);
+        if (found != round_->jobs.end() && found->second.never)
+            return "it is not to run without a promise, and " + found->second.answer.why;
+        if constexpr (ReasonMaker<Inner>) return MakerAround<Inner>::why_none(round, job);
+        return {};
+    }
+
+private:
+    /// Sizes that are no power of two count as the next smaller one.
+    [[nodiscard]] bool keeps_its_plan(const PromisedRound::Of& of, const Option& option,
+                                      const Configuration& held) const {
+        if (!option.configuration.is_single()) return false;
+        const PoolShare& part = option.configuration.first();
+        const int gpus = static_cast<int>(std::bit_floor(static_cast<unsigned>(part.shape.gpus)));
+        if (of.answer.now == HeldGpus{part.gpu_type, part.shape.gpus}) return true;
+        return keeps_plan(of.job, of.answer, of.job.speed_on({part.gpu_type, gpus}),
+                          option.configuration.same_gpus(held), round_->round_seconds);
+    }
+
+    std::shared_ptr<const PromisedRound> round_;
+};
+
+/// A scheduler around which promises are given and kept. `S`: a Scheduler; `Predictor`: what promises count
+/// on.
+template <class S, OptionPredictor Predictor = GoodputPredictor>
+class PromisedScheduler {
+    using Maker = PromiseMaker<std::remove_cvref_t<decltype(std::declval<const S&>().maker())>>;
+    using Inner = decltype(std::declval<const S&>().offering(std::declval<Maker>()));
+
+public:
+    /// Around this scheduler. Refuses a round that is not above 0 seconds, and margins outside their ranges
+    /// (std::invalid_argument).
+    explicit PromisedScheduler(const S& scheduler, PromisedRoundOptions options = {},
+                               Predictor predictor = Predictor())
+        : options_(options),
+          predictor_(std::move(predictor)),
+          scheduler_(scheduler.offering(Maker(scheduler.maker(), round_))) {
+        validate(options.margins);
+        set_round_seconds(options.round_seconds);
+        promises_.options().order = options.order;
+    }
+
+    /// What it remembers of promises moves with it.
+    PromisedScheduler(PromisedScheduler&&) noexcept = default;
+    /// See the constructor.
+    PromisedScheduler& operator=(PromisedScheduler&&) noexcept = default;
+
+    /// How long it is from one round to the next, above 0 (std::invalid_argument).
+    void set_round_seconds(double seconds) {
+        require_positive("promised rounds", "round_seconds", seconds);
+        options_.round_seconds = round_->round_seconds = promises_.options().admission.slot_seconds = seconds;
+    }
+
+    /// When nodes are announced to be there, by node of the next snapshots; empty: all the time. A node that
+    /// is to come, or has gone, has to be drained in the snapshot.
+    void set_node_times(std::vector<NodeTimes> times) { times_ = std::move(times); }
+
+    /// The plan for a snapshot in which these jobs have deadlines; valid until the next call. What becomes of
+    /// the deadlines is in answers(). A deadline that is not finite, of an unknown job, or the second one of
+    /// a job is refused, as are node times of another number of nodes, and what Scheduler::plan() refuses
+    /// (std::invalid_argument). `step(PlanStep)` is called after each step.
+    template <class AfterStep>
+    const Plan& plan(const Snapshot& snapshot, std::span<const Deadline> deadlines, AfterStep step) {
+        if (!times_.empty() && times_.size() != snapshot.cluster.nodes.size())
+            bad_input("promised rounds", "number of node times", times_.size(),
+                      "that of nodes, " + text_of(snapshot.cluster.nodes.size()));
+        snapshot_ = snapshot;
+        answer(deadlines);
+        for (std::size_t k = 0; k < deadlines.size(); ++k) {
+            Job& job = snapshot_.jobs[deadlines[k].job];
+            job.must_run = answers_[k].promise == Promise::kept && answers_[k].now.has_value();
+            const auto of = round_->jobs.find(job.name);
+            if (of != round_->jobs.end() && of->second.never)
+                for (TypeLimits& type : job.types) type.max_atomic_batch = 0;
+        }
+        return scheduler_.plan(snapshot_, step);
+    }
+    /// The same without a call after each step.
+    const Plan& plan(const Snapshot& snapshot, std::span<const Deadline> deadlines) {
+        return plan(snapshot, deadlines, [](PlanStep) {});
+    }
+
+    /// Of the last plan, by deadline. Times are on the clock of the snapshot.
+    [[nodiscard]] const std::vector<PromiseAnswer>& answers() const { return answers_; }
+    /// What would have to change so that a deadline that was refused or is broken in the last plan could be
+    /// kept beside all promises, in words; empty where nothing was found. Takes some ten times as long as to
+    /// find out that it is refused.
+    [[nodiscard]] std::string what_would_help(std::size_t deadline) const {
+        std::vector<DeadlineJob> jobs;
+        for (const std::string& name : promises_.kept()) jobs.push_back(round_->jobs.at(name).job);
+        const auto asks = round_->jobs.find(snapshot_.jobs[deadlines_[deadline].job].name);
+        if (asks == round_->jobs.end()) return {};
+        jobs.push_back(asks->second.job);
+        return goodput::what_would_help(cluster_, jobs, jobs.size() - 1, promises_.options().admission);
+    }
+    /// Why every job of the last plan has what it has (schedule/explain_plan.hpp), and what it was promised.
+    [[nodiscard]] std::vector<DecisionExplanation> explain() const {
+        std::vector<DecisionExplanation> all = explain_plan(scheduler_, snapshot_);
+        for (std::size_t k = 0; k < answers_.size(); ++k) {
+            const PromiseAnswer& of = answers_[k];
+            if (of.promise != Promise::kept || !of.now) continue;
+            all[deadlines_[k].job].notes.push_back(
+                "promised: at least " + text_of(of.now->gpus) + " " +
+                snapshot_.cluster.gpu_types[of.now->gpu_type] + " for " +
+                rounded_text_of(of.until_seconds - snapshot_.time_seconds) + " s, and its end " +
+                rounded_text_of(deadlines_[k].deadline_seconds - of.done_by_seconds) +
+                " s before its deadline");
+        }
+        return all;
+    }
+
+    /// The scheduler inside.
+    [[nodiscard]] Inner& scheduler() { return scheduler_; }
+    /// The promises that are kept.
+    [[nodiscard]] Promises& promises() { return promises_; }
+
+private:
+    void answer(std::span<const Deadline> deadlines) {
+        const std::vector<Job>& jobs = snapshot_.jobs;
+        deadlines_.assign(deadlines.begin(), deadlines.end());
+        answers_.assign(deadlines.size(), {});
+        round_->jobs.clear();
+        std::vector<char> has_promise(jobs.size(), 0);
+        std::vector<DeadlineJob> asking;
+        std::vector<std::size_t> of;  // by asking job: its deadline
+        std::vector<char> seen(jobs.size(), 0);
+        for (std::size_t k = 0; k < deadlines.size(); ++k) {
+            const Deadline& deadline = deadlines[k];
+            if (deadline.job >= jobs.size())
+                bad_input("deadline", "job", deadline.job,
+                          "below the number of jobs, " + text_of(jobs.size()));
+            const Job& job = jobs[deadline.job];
+            if (!std::isfinite(deadline.deadline_seconds))
+                bad_input("job '" + job.name + "'", "deadline_seconds", deadline.deadline_seconds, "finite");
+            if (std::exchange(seen[deadline.job], 1))
+                bad_input("job '" + job.name + "'", "deadline_seconds", std::string_view("given twice"),
+                          "given once");
+            if (!job.set_aside.empty()) {
+                answers_[k].why = "it is set aside";
+                continue;
+            }
+            const std::optional<double> work = promised_work(job, deadline, options_.margins);
+            if (!work) {
+                answers_[k].why = "how much work it has left is neither declared nor known from other jobs";
+                continue;
+            }
+            DeadlineJob promised = promised_job(snapshot_, deadline, *work, predictor_, options_.margins);
+            if (job.keeps_what_it_holds() && !job.preemptible) {
+                answer_pinned(job, promised, answers_[k]);
+                continue;
+            }
+            has_promise[deadline.job] = 1;
+            asking.push_back(std::move(promised));
+            of.push_back(k);
+        }
+        cluster_ = promised_cluster(snapshot_, has_promise, options_.round_seconds, times_);
+        const std::vector<PromiseAnswer> answers = promises_.plan(snapshot_.time_seconds, cluster_, asking);
+        for (std::size_t i = 0; i < asking.size(); ++i) {
+            const PromiseAnswer& found = answers_[of[i]] = answers[i];
+            round_->jobs[asking[i].name] = {asking[i], found,
+                                            found.promise != Promise::kept && deadlines[of[i]].or_never};
+        }
+    }
+    /// Nobody can give or take anything: it ends when it ends.
+    void answer_pinned(const Job& job, const DeadlineJob& promised, PromiseAnswer& answer) {
+        const double speed = promised.holds ? promised.speed_on(*promised.holds) : 0;
+        const double seconds =
+            speed > 0 ? promised.work_left / speed : std::numeric_limits<double>::infinity();
+        if (seconds <= promised.deadline_seconds) {
+            answer.promise = Promise::kept;
+            answer.done_by_seconds = snapshot_.time_seconds + seconds;
+        } else {
+            answer.why = "job '" + job.name + "' keeps what it holds, and is not known to end there in time";
+        }
+    }
+
+    PromisedRoundOptions options_;
+    Predictor predictor_;
+    Promises promises_{};
+    std::shared_ptr<PromisedRound> round_ = std::make_shared<PromisedRound>();
+    Inner scheduler_;
+    Snapshot snapshot_{};
+    ClusterOverTime cluster_{};
+    std::vector<NodeTimes> times_{};
+    std::vector<Deadline> deadlines_{};
+    std::vector<PromiseAnswer> answers_{};
+};
+
+}  // namespace goodput
+
+#endif

@@ -3,74 +3,32 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
-#include <nlohmann/json.hpp>
 
 #include "goodput/deadlines.hpp"
 #include "support/deadline_oracle.hpp"
+#include "support/recorded_admissions.hpp"
 
 using namespace goodput;
+using support::AdmissionState, support::AdmissionTrace;
+using support::evp, support::t195;
 using support::wrong_with;
 
 namespace {
 
-const std::string folder = std::string(GOODPUT_DATA_DIR) + "/elasticflow/";
+const std::string folder = std::string(GOODPUT_DATA_DIR) + "/elasticflow";
 
-struct Trace {
-    std::string name, gpu_type;
-    int gpus_per_node;
-    double slot_seconds;
-};
-const Trace evp{"evp", "T4", 4, 60}, t195{"t195", "A100", 8, 240};
-
-/// A recorded state: running jobs first, then the newcomers, both as they are listed.
-struct State {
-    ClusterOverTime cluster{};
-    std::vector<DeadlineJob> jobs{};
-    std::size_t running = 0;
-    bool greedy_admits_all = false;
-    std::size_t exact_admits = 0;
-};
-
-nlohmann::json read(const std::string& file) { return nlohmann::json::parse(std::ifstream(folder + file)); }
-
-std::vector<State> read_states(const Trace& trace, const std::string& kind) {
-    const nlohmann::json speeds = read("throughputs.json").at(trace.gpu_type);
-    std::vector<State> states;
-    for (const auto& row : read(trace.name + "_" + kind + ".json")) {
-        State& state = states.emplace_back();
-        state.cluster = {{trace.gpu_type},
-                         {{0, row.at("gpus").get<int>() / trace.gpus_per_node, trace.gpus_per_node}}};
-        state.greedy_admits_all = row.value("greedy_admits_all", false);
-        if (row.contains("exact_admits") && !row.at("exact_admits").is_null())
-            state.exact_admits = row.at("exact_admits").size();
-        for (const int is_new : {0, 1})
-            for (const auto& its : row.at("jobs")) {
-                if (its.at(6) != is_new) continue;
-                DeadlineJob job{.name = its.at(0).dump(),
-                                .work_left = its.at(3),
-                                .deadline_seconds = its.at(4).get<double>() - row.at("time").get<double>()};
-                const auto& table = speeds.at(its.at(1).get<std::string>()).at(its.at(2).dump());
-                job.speed.emplace_back();
-                for (std::size_t k = 0; k < table.at("gpus").size(); ++k)
-                    if (table.at("gpus").at(k) <= its.at(5)) {
-                        const auto& speed = table.at("iterations_per_s").at(k);
-                        job.speed[0].push_back(speed.is_null() ? 0.0 : speed.get<double>());
-                    }
-                state.jobs.push_back(std::move(job));
-                if (is_new == 0) ++state.running;
-            }
-    }
-    return states;
+std::vector<AdmissionState> read_states(const AdmissionTrace& trace, const std::string& kind) {
+    return support::read_admission_states(folder, trace, kind);
 }
 
 /// Newcomers whom the program admits one after the other, none of the running jobs being dropped that can be
 /// kept.
-std::size_t newcomers_admitted(const State& state, const Trace& trace, double slot_seconds) {
+std::size_t newcomers_admitted(const AdmissionState& state, const AdmissionTrace& trace,
+                               double slot_seconds) {
     const OrderedAdmission answer = admit_in_order(state.cluster, state.jobs, {.slot_seconds = slot_seconds});
     std::vector<DeadlineJob> kept;
     std::size_t newcomers = 0;
@@ -91,11 +49,11 @@ std::size_t newcomers_admitted(const State& state, const Trace& trace, double sl
 
 TEST_SUITE("data") {
     TEST_CASE("Whatever the greedy admits is admitted, in whole slots too, within 5 ms in the median") {
-        for (const Trace& trace : {evp, t195}) {
+        for (const AdmissionTrace& trace : {evp, t195}) {
             std::size_t greedy = 0;
             for (const double slot : {0.0, trace.slot_seconds}) {
                 std::vector<double> milliseconds;
-                for (const State& state : read_states(trace, "admissions")) {
+                for (const AdmissionState& state : read_states(trace, "admissions")) {
                     const auto start = std::chrono::steady_clock::now();
                     const Admission answer = admit(state.cluster, state.jobs, {.slot_seconds = slot});
                     milliseconds.push_back(
@@ -117,10 +75,10 @@ TEST_SUITE("data") {
     }
 
     TEST_CASE("Of the newcomers that were refused all are admitted that the published exact program admits") {
-        for (const Trace& trace : {evp, t195})
+        for (const AdmissionTrace& trace : {evp, t195})
             for (const double slot : {0.0, trace.slot_seconds}) {
                 std::size_t ours = 0;
-                for (const State& state : read_states(trace, "admissions")) {
+                for (const AdmissionState& state : read_states(trace, "admissions")) {
                     if (state.greedy_admits_all) continue;
                     const std::size_t newcomers = newcomers_admitted(state, trace, slot);
                     CHECK(newcomers >= state.exact_admits);
@@ -131,9 +89,9 @@ TEST_SUITE("data") {
     }
 
     TEST_CASE("Refusals of the corrected greedy: a plan in whole slots, or a job that is impossible alone") {
-        for (const Trace& trace : {evp, t195}) {
+        for (const AdmissionTrace& trace : {evp, t195}) {
             std::size_t possible = 0;
-            for (const State& state : read_states(trace, "refusals")) {
+            for (const AdmissionState& state : read_states(trace, "refusals")) {
                 const Admission answer =
                     admit(state.cluster, state.jobs, {.slot_seconds = trace.slot_seconds});
                 if (answer.status == AdmissionStatus::possible) {
@@ -146,5 +104,36 @@ TEST_SUITE("data") {
             }
             CHECK(possible == (trace.name == "evp" ? 2 : 6));
         }
+    }
+
+    TEST_CASE(
+        "With restarts of 30 s whatever is possible alone stays possible, and the GPUs of a job change "
+        "seldom") {
+        for (const AdmissionTrace& trace : {evp, t195})
+            for (const double slot : {0.0, trace.slot_seconds}) {
+                std::size_t greedy = 0, refusals = 0, alone = 0, pieces = 0, jobs = 0;
+                for (const std::string kind : {"admissions", "refusals"})
+                    for (AdmissionState& state : read_states(trace, kind)) {
+                        for (DeadlineJob& job : state.jobs) job.restart_seconds = 30;
+                        const Admission answer = admit(state.cluster, state.jobs, {.slot_seconds = slot});
+                        CHECK(answer.status != AdmissionStatus::unknown);
+                        if (answer.status == AdmissionStatus::impossible) {
+                            CHECK(answer.impossible_alone.has_value());
+                            if (state.greedy_admits_all) ++alone;
+                            continue;
+                        }
+                        (kind == "refusals" ? refusals : greedy) += 1;
+                        CHECK(wrong_with(state.cluster, state.jobs, answer.plan, slot) == "");
+                        pieces += answer.plan.size();
+                        jobs += state.jobs.size();
+                    }
+                // In four states of evp a job has no time for a restart.
+                CHECK(greedy + alone == (trace.name == "evp" ? 57 : 47));
+                CHECK(alone == (trace.name == "evp" ? 4 : 0));
+                CHECK(refusals == (trace.name == "evp" ? 2 : 6));
+                MESSAGE(trace.name << ", slots of " << slot << " s: " << pieces << " pieces for " << jobs
+                                   << " jobs");
+                CHECK(pieces < 3 * jobs);
+            }
     }
 }

@@ -13,6 +13,7 @@
 #include "support/random.hpp"
 
 using namespace goodput;
+using support::planted_deadline_case;
 using support::random_deadline_case;
 using support::wrong_with;
 
@@ -93,7 +94,7 @@ TEST_CASE("In whole slots nothing is said that trying all plans contradicts") {
     }
     MESSAGE("of " << exists << " with a plan found " << found << ", of " << none << " without proven "
                   << proven);
-    CHECK(found >= 0.95 * exists);
+    CHECK(found >= 0.98 * exists);
     CHECK(proven >= 0.8 * none);
 }
 
@@ -119,8 +120,47 @@ TEST_CASE(
     }
     MESSAGE("of " << exists << " with a plan found " << found << ", of " << none << " without proven "
                   << proven);
-    CHECK(found >= 0.75 * exists);
+    CHECK(found >= 0.9 * exists);
     CHECK(proven >= 0.5 * none);
+}
+
+TEST_CASE("Where there is a plan, none is said not to be, and without restarts and slots one is found") {
+    support::Random random(4);
+    int alone = 0, by_program = 0;
+    for (int k = 0; k < 1000; ++k) {
+        const auto [its, plan] = planted_deadline_case(random, 10, 0);
+        CAPTURE(k);
+        REQUIRE(wrong_with(its.cluster, its.jobs, plan, 1) == "");
+        const Admission answer = admit(its.cluster, its.jobs);
+        REQUIRE(answer.status == AdmissionStatus::possible);
+        CHECK(wrong_with(its.cluster, its.jobs, answer.plan) == "");
+        (answer.programs > 0 ? by_program : alone) += 1;
+    }
+    MESSAGE("job by job " << alone << ", by the program " << by_program);
+    CHECK(alone > 300);
+    CHECK(by_program > 50);
+}
+
+TEST_CASE("Where there is a plan with restarts, in whole slots, none is said not to be") {
+    support::Random random(5);
+    int found = 0, with_room = 0;
+    for (int k = 0; k < 300; ++k) {
+        auto [its, plan] = planted_deadline_case(random, 10, 0.25 * random.integer(0, 2));
+        const double slot = random.integer(0, 1);
+        CAPTURE(k);
+        REQUIRE(wrong_with(its.cluster, its.jobs, plan, 1) == "");
+        for (const double part : {1.0, 0.8}) {
+            for (DeadlineJob& job : its.jobs) job.work_left *= part;
+            const Admission answer = admit(its.cluster, its.jobs, {.slot_seconds = slot});
+            CHECK(answer.status != AdmissionStatus::impossible);
+            if (answer.status != AdmissionStatus::possible) continue;
+            (part < 1 ? with_room : found) += 1;
+            CHECK(wrong_with(its.cluster, its.jobs, answer.plan, slot) == "");
+        }
+    }
+    MESSAGE("of 300 found " << found << ", with a fifth less work " << with_room);
+    CHECK(found > 250);
+    CHECK(with_room > 290);
 }
 
 TEST_CASE("Nodes that are announced count from when they come, and those that go until then") {
@@ -163,10 +203,12 @@ TEST_CASE("Nothing to do is possible, and a deadline that has passed is not") {
 }
 
 TEST_CASE("Out of time and out of rounds the answer is not known") {
-    const std::vector<DeadlineJob> jobs{job_of(15, 10, {1, 2, 3}), job_of(15, 10, {1, 2, 3})};
-    CHECK(admit(four_gpus, jobs).status == AdmissionStatus::possible);
-    CHECK(admit(four_gpus, jobs, {.most_rounds = 0}).status == AdmissionStatus::unknown);
-    CHECK(admit(four_gpus, jobs, {.deadline = std::chrono::nanoseconds(0)}).status ==
+    // Both need both GPUs, although the first could do with one.
+    const ClusterOverTime two_gpus{{"a100"}, {{0, 1, 2}}};
+    const std::vector<DeadlineJob> jobs{job_of(7, 9, {1, 1.5}), job_of(10, 10, {0, 2})};
+    CHECK(admit(two_gpus, jobs).status == AdmissionStatus::possible);
+    CHECK(admit(two_gpus, jobs, {.most_rounds = 0}).status == AdmissionStatus::unknown);
+    CHECK(admit(two_gpus, jobs, {.deadline = std::chrono::nanoseconds(0)}).status ==
           AdmissionStatus::unknown);
 }
 

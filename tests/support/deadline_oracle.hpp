@@ -232,7 +232,7 @@ inline bool has_slot_plan(const ClusterOverTime& cluster, std::span<const Deadli
     return std::any_of(states.begin(), states.end(), done);
 }
 
-/// A small question: whole numbers, so that many are just possible or just not.
+/// A question: whole numbers, so that many are just possible or just not.
 struct DeadlineCase {
     ClusterOverTime cluster{};
     std::vector<DeadlineJob> jobs{};
@@ -275,6 +275,93 @@ inline DeadlineCase random_deadline_case(Random& random, int most_jobs, int most
         its.jobs.push_back(std::move(job));
     }
     return its;
+}
+
+/// A question with a plan that just answers it: at whole seconds jobs get GPUs by chance that find nodes, and
+/// what they do with them is their work. Up to three GPU types, nodes of odd sizes, some that come or go, and
+/// jobs that hold GPUs. In half of the cases all GPUs of a type are worth the same, so that none can be
+/// spared.
+struct PlantedDeadlineCase {
+    DeadlineCase its{};
+    DeadlinePlan plan{};
+};
+
+inline PlantedDeadlineCase planted_deadline_case(Random& random, int most_jobs, double restart) {
+    PlantedDeadlineCase planted;
+    auto& [cluster, jobs] = planted.its;
+    const int types = random.integer(1, 3), seconds = random.integer(4, 16);
+    for (int type = 0; type < types; ++type) {
+        cluster.gpu_types.push_back("type" + std::to_string(type));
+        for (int groups = random.integer(1, 2); groups > 0; --groups) {
+            NodesOverTime group{static_cast<std::size_t>(type), random.integer(1, 2), random.integer(1, 9)};
+            if (random.chance(0.2)) group.from_seconds = random.integer(1, seconds - 1);
+            if (random.chance(0.2)) group.until_seconds = random.integer(1, seconds);
+            cluster.nodes.push_back(group);
+        }
+    }
+    const bool linear = random.chance(0.5);
+    std::vector<std::vector<HeldGpus>> sizes;  // by job: those at which it runs
+    std::vector<std::optional<HeldGpus>> held;
+    for (int count = random.integer(2, most_jobs); count > 0; --count) {
+        DeadlineJob job{.name = std::to_string(count), .restart_seconds = restart};
+        auto& its = sizes.emplace_back();
+        for (int type = 0; type < types; ++type) {
+            auto& speeds = job.speed.emplace_back();
+            int speed = random.integer(1, 3);
+            for (int power = 0; power <= 3; ++power) {
+                if (linear) speed = (type + 1) << power;
+                speeds.push_back(random.chance(linear ? 0.4 : 0.1) ? 0 : speed);
+                if (speeds.back() > 0) its.push_back({static_cast<std::size_t>(type), 1 << power});
+                speed = std::max(0, speed + random.integer(-1, 4));
+            }
+        }
+        held.emplace_back();
+        if (!its.empty() && random.chance(0.3))
+            held.back() = job.holds = its[static_cast<std::size_t>(random.integer(0, 99)) % its.size()];
+        jobs.push_back(std::move(job));
+    }
+    std::vector<DeadlinePlan> pieces(jobs.size());
+    for (double now = 0; now < seconds; ++now) {
+        std::vector<HeldGpus> taken;
+        const auto gets = [&](const HeldGpus& wish) {
+            taken.push_back(wish);
+            if (fits(cluster, taken, now, now + 1)) return true;
+            taken.pop_back();
+            return false;
+        };
+        const std::size_t first = static_cast<std::size_t>(random.integer(0, 99));
+        for (std::size_t k = 0; k < jobs.size(); ++k) {
+            const std::size_t j = (first + k) % jobs.size();
+            // Most keep what they have from one second to the next.
+            const bool keeps = held[j] && random.chance(0.8) && gets(*held[j]);
+            if (!keeps) {
+                held[j].reset();
+                const std::size_t start = static_cast<std::size_t>(random.integer(0, 99));
+                for (std::size_t s = 0; s < sizes[j].size() && !held[j]; ++s)
+                    if (gets(sizes[j][(start + s) % sizes[j].size()])) held[j] = taken.back();
+            }
+            if (!held[j]) continue;
+            DeadlinePlan& its = pieces[j];
+            if (!its.empty() && its.back().held == *held[j] && its.back().until_seconds == now)
+                its.back().until_seconds = now + 1;
+            else
+                its.push_back({j, *held[j], now, now + 1});
+        }
+    }
+    for (std::size_t j = 0; j < jobs.size(); ++j) {
+        std::optional<HeldGpus> before = jobs[j].holds;
+        double end = 0;
+        for (const PlannedPiece& piece : pieces[j]) {
+            const bool goes_on = before == piece.held && piece.from_seconds == end;
+            end = piece.until_seconds;
+            before = piece.held;
+            jobs[j].work_left += jobs[j].speed_on(piece.held) *
+                                 std::max(0.0, end - piece.from_seconds - (goes_on ? 0 : restart));
+            planted.plan.push_back(piece);
+        }
+        jobs[j].deadline_seconds = end;
+    }
+    return planted;
 }
 
 }  // namespace support

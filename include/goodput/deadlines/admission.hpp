@@ -9,6 +9,9 @@
 // (detail/deadline_program.hpp). It ends with a plan, or with prices of work at which all GPUs together
 // cannot do what all jobs need.
 //
+// First of all plans are made job by job (detail/progressive_filling.hpp), which is enough where there is
+// room.
+//
 // Without restarts and slots one of the two is found, but for limits on the work of the search. With them the
 // program is a relaxation: what restarts and rounding to whole slots take from a job is added to its work,
 // and the program is solved again. Where that finds no plan within a few rounds, the answer is that it is not
@@ -31,6 +34,7 @@
 #include "goodput/deadlines/deadline_plan.hpp"
 #include "goodput/deadlines/detail/deadline_program.hpp"
 #include "goodput/deadlines/detail/plan_layout.hpp"
+#include "goodput/deadlines/detail/progressive_filling.hpp"
 #include "goodput/deadlines/detail/time_grid.hpp"
 
 namespace goodput {
@@ -69,7 +73,7 @@ struct Admission {
     /// A job that could not end in time even if it had the cluster for itself.
     std::optional<std::size_t> impossible_alone{};
     std::size_t rounds = 0;    ///< of new configurations
-    std::size_t programs = 0;  ///< solved: more than one where restarts or slots were reserved for
+    std::size_t programs = 0;  ///< solved: none where a plan made job by job did, several for restarts, slots
 
     /// One line for a log.
     [[nodiscard]] std::string report() const {
@@ -149,6 +153,17 @@ inline Admission admit(const ClusterOverTime& cluster, std::span<const DeadlineJ
         return answer;
     }
 
+    // Few tries while there may be a proof; many where the program's plan does not survive the restarts.
+    detail::ProgressiveFilling filling(grid, jobs, options.slot_seconds);
+    const auto is_filled = [&](std::size_t most_tries) {
+        std::optional<DeadlinePlan> plan = filling(most_tries, stop);
+        if (!plan) return false;
+        answer.status = AdmissionStatus::possible;
+        answer.plan = std::move(*plan);
+        return true;
+    };
+    if (is_filled(16)) return answer;
+
     detail::DeadlineProgram program(grid);
     detail::PlanLayout lay_out(grid, jobs, options.slot_seconds);
     std::vector<double> work = least_work;
@@ -184,6 +199,7 @@ inline Admission admit(const ClusterOverTime& cluster, std::span<const DeadlineJ
             answer.plan = std::move(plan);
             return answer;
         }
+        if (repair == 0 && is_filled(128)) return answer;
     }
     return answer;
 }

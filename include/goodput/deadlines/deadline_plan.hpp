@@ -4,10 +4,12 @@
 // Who has how many GPUs when, and how much work that does.
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "goodput/deadlines/deadline_job.hpp"
@@ -43,6 +45,40 @@ void for_each_planned_run(const DeadlineJob& job, std::span<const PlannedPiece> 
     }
 }
 
+/// Seconds from now until pieces of one job have done its work but for this part of it; infinity where they
+/// do not do it before its deadline.
+inline double end_of_work(const DeadlineJob& job, std::span<const PlannedPiece> pieces, double rounding) {
+    double left = job.work_left * (1 - rounding), end = std::numeric_limits<double>::infinity();
+    if (left <= 0) return 0;
+    for_each_planned_run(job, pieces,
+                         [&](const PlannedPiece& piece, double speed, double seconds, double restart) {
+                             const double work = speed * (seconds - restart);
+                             if (left > 0 && work >= left) end = piece.from_seconds + restart + left / speed;
+                             left -= work;
+                         });
+    return end;
+}
+
+/// Takes off pieces that are over before the restart is, and what comes after a job's work is done, or after
+/// the slot in which it is done; returns whether it is done.
+inline bool end_with_work(const DeadlineJob& job, DeadlinePlan& pieces, double slot_seconds) {
+    if (job.restart_seconds > 0) {
+        DeadlinePlan useful;
+        for_each_planned_run(job, pieces,
+                             [&](const PlannedPiece& piece, double, double seconds, double restart) {
+                                 if (seconds > restart) useful.push_back(piece);
+                             });
+        pieces = std::move(useful);
+    }
+    double end = end_of_work(job, pieces, 1e-12);
+    if (std::isinf(end)) return false;
+    if (slot_seconds > 0) end = std::ceil(end / slot_seconds - 1e-9) * slot_seconds;
+    std::erase_if(pieces, [&](const PlannedPiece& piece) { return piece.from_seconds >= end; });
+    // A rest as short as a rounding error would be of no use to others.
+    if (!pieces.empty() && pieces.back().until_seconds > end * (1 + 1e-9)) pieces.back().until_seconds = end;
+    return true;
+}
+
 }  // namespace detail
 
 /// The work that pieces of one job do before its deadline, in the job's unit. A piece loses the job's
@@ -62,16 +98,7 @@ inline double work_of(const DeadlineJob& job, std::span<const PlannedPiece> piec
 /// Seconds from now until pieces of one job have done its work; infinity where they do not do it before its
 /// deadline, but for a rounding error of it.
 inline double done_after(const DeadlineJob& job, std::span<const PlannedPiece> pieces) {
-    constexpr double rounding = 1e-7;
-    double left = job.work_left * (1 - rounding), done = std::numeric_limits<double>::infinity();
-    if (left <= 0) return 0;
-    detail::for_each_planned_run(
-        job, pieces, [&](const PlannedPiece& piece, double speed, double seconds, double restart) {
-            const double work = speed * (seconds - restart);
-            if (left > 0 && work >= left) done = piece.from_seconds + restart + left / speed;
-            left -= work;
-        });
-    return done;
+    return detail::end_of_work(job, pieces, 1e-7);
 }
 
 }  // namespace goodput

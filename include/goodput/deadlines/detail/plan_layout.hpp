@@ -227,26 +227,11 @@ inline DeadlinePlan PlanLayout::operator()(const std::vector<Configured>& config
     for (const std::size_t job : grid_.order) held_[job] = jobs_[job].holds;
     for (std::size_t i = 0; i < items_.size(); ++i) follow(grid_.intervals[i], items_[i]);
 
-    // Nobody holds GPUs after the work is done; with slots, after the slot in which it is done.
     DeadlinePlan plan;
     for (std::size_t job = 0; job < jobs_.size(); ++job) {
         DeadlinePlan& pieces = pieces_[job];
-        std::size_t kept = 0;
-        double done = 0;
-        while (kept < pieces.size() && done < jobs_[job].work_left * (1 - 1e-12)) {
-            const double before = done;
-            ++kept;
-            done = work_of(jobs_[job], std::span(pieces).first(kept));
-            PlannedPiece& last = pieces[kept - 1];
-            if (done <= jobs_[job].work_left || done <= before) continue;
-            const double speed = jobs_[job].speed_on(last.held);
-            const double end = std::min(last.until_seconds, jobs_[job].deadline_seconds) -
-                               (done - jobs_[job].work_left) / speed;
-            last.until_seconds =
-                std::min(last.until_seconds, slot_ > 0 ? std::ceil(end / slot_ - 1e-9) * slot_ : end);
-            if (last.until_seconds <= last.from_seconds) --kept;
-        }
-        plan.insert(plan.end(), pieces.begin(), pieces.begin() + static_cast<std::ptrdiff_t>(kept));
+        end_with_work(jobs_[job], pieces, slot_);
+        plan.insert(plan.end(), pieces.begin(), pieces.end());
     }
     return plan;
 }

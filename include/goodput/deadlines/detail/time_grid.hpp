@@ -61,12 +61,16 @@ struct TimeGrid {
 
     TimeGrid(const ClusterOverTime& cluster, std::span<const DeadlineJob> jobs, double slot_seconds);
 
-    /// What an option takes of the rows.
+    /// How much of a row GPUs take.
+    [[nodiscard]] double blocks_of(const HeldGpus& held, std::size_t row) const {
+        const BlockRow& its = rows[row];
+        return its.gpu_type == held.gpu_type ? static_cast<double>(held.gpus / its.size) : 0;
+    }
+    /// What GPUs take of all rows.
     void append_uses(const HeldGpus& held, std::vector<ResourceUse>& uses) const {
         for (std::size_t row = 0; row < rows.size(); ++row)
-            if (rows[row].gpu_type == held.gpu_type && rows[row].size <= held.gpus)
-                uses.push_back(
-                    {static_cast<std::uint32_t>(row), static_cast<double>(held.gpus / rows[row].size)});
+            if (const double blocks = blocks_of(held, row); blocks > 0)
+                uses.push_back({static_cast<std::uint32_t>(row), blocks});
     }
 
 private:

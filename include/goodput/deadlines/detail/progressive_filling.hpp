@@ -1,0 +1,188 @@
+#ifndef GOODPUT_DEADLINES_DETAIL_PROGRESSIVE_FILLING_HPP
+#define GOODPUT_DEADLINES_DETAIL_PROGRESSIVE_FILLING_HPP
+
+// A plan made job by job: quick, with few changes of GPUs, and enough where there is room.
+//
+// Each job gets the least level at which it is done in time, where a level is a number of GPUs, or as many
+// as are still free where these are fewer (the minimum satisfactory share of ElasticFlow, Gu et al. 2023).
+// One level less is tried for as long as possible at first. Of several GPU types the job takes the one of
+// whose GPU time it needs the least part.
+//
+// The first order is that of the deadlines. A job that is late in one order is the first in the next (as in
+// "squeaky wheel" optimization, Joslin and Clements 1999): it may be one that can use few GPUs at a time,
+// and that others with an earlier deadline and more freedom have left too few.
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "goodput/deadlines/deadline_job.hpp"
+#include "goodput/deadlines/deadline_plan.hpp"
+#include "goodput/deadlines/detail/time_grid.hpp"
+
+namespace goodput::detail {
+
+/// Makes such plans, in one order after the other.
+class ProgressiveFilling {
+public:
+    ProgressiveFilling(const TimeGrid& grid, std::span<const DeadlineJob> jobs, double slot_seconds)
+        : grid_(grid),
+          jobs_(jobs),
+          slot_(slot_seconds),
+          order_(grid.order.rbegin(), grid.order.rend()),
+          plans_(jobs.size()) {
+        for (std::size_t row = 0; row < grid_.rows.size(); ++row) {
+            if (grid_.rows[row].size > 1) continue;
+            gpu_seconds_.resize(grid_.rows[row].gpu_type + 1, 0);
+            for (const GridInterval& interval : grid_.intervals)
+                gpu_seconds_[grid_.rows[row].gpu_type] += interval.capacity[row] * interval.seconds();
+        }
+    }
+
+    /// A plan in which all jobs end in time; none where so many orders, other ones in each call, have none,
+    /// or `stop` has come.
+    std::optional<DeadlinePlan> operator()(std::size_t most_tries,
+                                           std::optional<std::chrono::steady_clock::time_point> stop);
+
+private:
+    /// GPUs that nobody has from one moment to another.
+    struct Segment {
+        double from = 0, until = 0;
+        std::vector<double> free{};  ///< by row
+    };
+
+    [[nodiscard]] bool is_free(const Segment& segment, const HeldGpus& held) const {
+        for (std::size_t row = 0; row < grid_.rows.size(); ++row)
+            if (grid_.blocks_of(held, row) > segment.free[row]) return false;
+        return true;
+    }
+    std::optional<DeadlinePlan> at_levels(std::size_t job, std::span<const DeadlineOption> levels,
+                                          std::size_t before, std::size_t change, std::size_t after) const;
+    std::optional<DeadlinePlan> of_type(std::size_t job, std::span<const DeadlineOption> levels) const;
+    std::optional<DeadlinePlan> best_of(std::size_t job) const;
+    void take(const PlannedPiece& piece);
+    std::size_t fill();
+
+    const TimeGrid& grid_;
+    std::span<const DeadlineJob> jobs_;
+    double slot_;
+    std::vector<std::size_t> order_;  // in which jobs are planned next
+    std::vector<Segment> segments_;
+    std::vector<DeadlinePlan> plans_;  // by job
+    std::vector<double> gpu_seconds_;  // by GPU type, until the last deadline
+};
+
+/// The pieces of a job that has `before` levels (0: none) in segments before `change` and `after` from there
+/// on; none if it is late.
+inline std::optional<DeadlinePlan> ProgressiveFilling::at_levels(std::size_t job,
+                                                                 std::span<const DeadlineOption> levels,
+                                                                 std::size_t before, std::size_t change,
+                                                                 std::size_t after) const {
+    DeadlinePlan pieces;
+    for (std::size_t k = 0; k < segments_.size() && segments_[k].from < jobs_[job].deadline_seconds; ++k) {
+        const Segment& segment = segments_[k];
+        std::size_t level = k < change ? before : after;
+        while (level > 0 && !is_free(segment, levels[level - 1].held)) --level;
+        if (level == 0) continue;
+        const HeldGpus& held = levels[level - 1].held;
+        if (!pieces.empty() && pieces.back().held == held && pieces.back().until_seconds == segment.from)
+            pieces.back().until_seconds = segment.until;
+        else
+            pieces.push_back({job, held, segment.from, segment.until});
+    }
+    if (!end_with_work(jobs_[job], pieces, slot_)) return std::nullopt;
+    return pieces;
+}
+
+inline std::optional<DeadlinePlan> ProgressiveFilling::of_type(std::size_t job,
+                                                               std::span<const DeadlineOption> levels) const {
+    for (std::size_t level = 1; level <= levels.size(); ++level) {
+        std::optional<DeadlinePlan> pieces = at_levels(job, levels, level, 0, level);
+        if (!pieces) continue;
+        if (level == 1) return pieces;
+        std::size_t enough = 0, late = segments_.size();
+        while (late - enough > 1) {
+            const std::size_t middle = enough + (late - enough) / 2;
+            if (std::optional<DeadlinePlan> less = at_levels(job, levels, level - 1, middle, level)) {
+                pieces = std::move(less);
+                enough = middle;
+            } else {
+                late = middle;
+            }
+        }
+        return pieces;
+    }
+    return std::nullopt;
+}
+
+inline std::optional<DeadlinePlan> ProgressiveFilling::best_of(std::size_t job) const {
+    const std::vector<DeadlineOption>& options = grid_.options[job];
+    std::optional<DeadlinePlan> best;
+    double least = 0;
+    for (std::size_t begin = 0, end = 0; begin < options.size(); begin = end) {
+        const std::size_t type = options[begin].held.gpu_type;
+        while (end < options.size() && options[end].held.gpu_type == type) ++end;
+        std::optional<DeadlinePlan> pieces = of_type(job, std::span(options).subspan(begin, end - begin));
+        if (!pieces) continue;
+        double part = 0;
+        for (const PlannedPiece& piece : *pieces)
+            part += piece.held.gpus * (piece.until_seconds - piece.from_seconds) / gpu_seconds_[type];
+        if (best && part >= least) continue;
+        best = std::move(pieces);
+        least = part;
+    }
+    return best;
+}
+
+/// Takes a piece out of what is free.
+inline void ProgressiveFilling::take(const PlannedPiece& piece) {
+    for (std::size_t k = 0; k < segments_.size(); ++k) {
+        if (segments_[k].until <= piece.from_seconds) continue;
+        if (segments_[k].from >= piece.until_seconds) break;
+        if (segments_[k].until > piece.until_seconds) {
+            Segment rest = segments_[k];
+            rest.from = segments_[k].until = piece.until_seconds;
+            segments_.insert(segments_.begin() + static_cast<std::ptrdiff_t>(k) + 1, std::move(rest));
+        }
+        for (std::size_t row = 0; row < grid_.rows.size(); ++row)
+            segments_[k].free[row] -= grid_.blocks_of(piece.held, row);
+    }
+}
+
+/// Plans all jobs in this order; returns which is late, or their number if none is.
+inline std::size_t ProgressiveFilling::fill() {
+    segments_.clear();
+    for (const GridInterval& interval : grid_.intervals)
+        segments_.push_back({interval.from, interval.until, interval.capacity});
+    for (std::size_t k = 0; k < order_.size(); ++k) {
+        std::optional<DeadlinePlan> pieces = best_of(order_[k]);
+        if (!pieces) return k;
+        for (const PlannedPiece& piece : *pieces) take(piece);
+        plans_[order_[k]] = std::move(*pieces);
+    }
+    return order_.size();
+}
+
+inline std::optional<DeadlinePlan> ProgressiveFilling::operator()(
+    std::size_t most_tries, std::optional<std::chrono::steady_clock::time_point> stop) {
+    for (std::size_t tries = 0; tries < most_tries; ++tries) {
+        if (tries > 0 && stop && std::chrono::steady_clock::now() >= *stop) break;
+        const std::size_t late = fill();
+        if (late == order_.size()) {
+            DeadlinePlan plan;
+            for (const DeadlinePlan& pieces : plans_) plan.insert(plan.end(), pieces.begin(), pieces.end());
+            return plan;
+        }
+        const auto its = order_.begin() + static_cast<std::ptrdiff_t>(late);
+        std::rotate(order_.begin(), its, its + 1);
+    }
+    return std::nullopt;
+}
+
+}  // namespace goodput::detail
+
+#endif

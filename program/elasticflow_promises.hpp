@@ -33,7 +33,7 @@ public:
         : world_(&world),
           queue_(world),
           promises_({.admission = {.slot_seconds = world.slot_seconds()},
-                     .reserve_seconds = world.slot_seconds()}) {
+                     .reserve_seconds = (getenv("RES")?atof(getenv("RES")):1.0)*world.slot_seconds()}) {
         const auto block = static_cast<int>(std::bit_floor(static_cast<unsigned>(world.gpus_of_node())));
         cluster_ = {{"GPU"}, {{0, world.gpus_of_cluster() / world.gpus_of_node(), block}}};
         rest_.capacity = {static_cast<double>(cluster_.nodes.front().nodes * block)};
@@ -124,6 +124,25 @@ private:
                 rest_.add_option(speeds[power] / jobs_[k].work_left, {{0, static_cast<double>(1 << power)}});
             }
         }
+        static const int mode = getenv("VALUE") ? atoi(getenv("VALUE")) : 0;
+        if (mode) {
+            // GPU seconds left, at best
+            std::vector<double> eff(jobs_.size()), gs(jobs_.size());
+            for (std::size_t k = 0; k < jobs_.size(); ++k) {
+                double e = 0;
+                for (std::size_t p = 0; p < jobs_[k].speed.front().size(); ++p) e = std::max(e, jobs_[k].speed.front()[p] / (1 << p));
+                eff[k] = e; gs[k] = jobs_[k].work_left / e;
+            }
+            for (std::size_t k = 0; k < jobs_.size(); ++k) {
+                double w = 1;
+                if (mode == 1) { w = 0; for (std::size_t o = 0; o < jobs_.size(); ++o) w += gs[o] >= gs[k]; }
+                if (mode == 2) w = std::pow(gs[k], -0.5);
+                if (mode == 3) w = std::pow(gs[k], -0.25);
+                if (mode == 4) { w = 0; for (std::size_t o = 0; o < jobs_.size(); ++o) w += std::min(1.0, gs[o] / gs[k]); }
+                if (mode == 5) w = 1;
+                for (std::size_t o = 0; o < sizes[k].size(); ++o) rest_.set_value(k, o, w / eff[k] * jobs_[k].speed_on({0, sizes[k][o]}));
+            }
+        }
         const goodput::AllotResult& result = allotter_(rest_, {.most_states = std::size_t{1} << 14});
         std::vector<int> shares(jobs_.size());
         for (std::size_t k = 0; k < jobs_.size(); ++k)
@@ -153,7 +172,7 @@ private:
     }
     std::vector<goodput::peers::ElasticflowRun> allot() {
         std::vector<int> given = shares(false);
-        if (!may_have(given)) given = shares(true);
+        if (getenv("EAGER") || !may_have(given)) given = shares(true);
         if (const double next = promises_.next_change(now_); std::isfinite(next)) world_->decide_at(next);
         std::vector<goodput::peers::ElasticflowRun> runs;
         for (std::size_t k = 0; k < jobs_.size(); ++k)

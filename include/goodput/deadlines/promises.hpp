@@ -455,10 +455,11 @@ inline std::vector<PromiseAnswer> Promises::plan(double now_seconds, const Clust
         if (const Given* given = find(jobs[j].name); given && given->broken) {
             if (answers[j].promise != Promise::broken) break_promise(now_seconds, cluster, jobs, j, answers);
         } else {
-            answers[j].why = alone ? "it could not end before its deadline even with all GPUs for itself"
-                             : status == AdmissionStatus::impossible
-                                 ? "proven: with it, not all who are promised an end in time could have one"
-                                 : "no plan was found that ends it in time with all who are promised that";
+            answers[j].why =
+                alone ? "it could not end before its deadline even with all GPUs for itself"
+                : status == AdmissionStatus::impossible
+                    ? "with it, not all who are promised an end in time could have one, which is proven"
+                    : "no plan was found that ends it in time with all who are promised that";
         }
     }
     for (const std::size_t j : kept) {

@@ -101,7 +101,7 @@ public:
                                                       OptionUses(problem_.uses(j), problem_.use_offsets(j)),
                                                       problem_.capacity, taken_, prices_, pools(), row});
         }
-        if (problem_.must(j)) {
+        if (problem_.must(j) && (!job.must_run || job.keeps_what_it_holds() || scheduler_.has_failed(j))) {
             answer.reason = DecisionReason::keeps;
             answer.restarting = job.restarting;
             answer.has_failed = scheduler_.has_failed(j);

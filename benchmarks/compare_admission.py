@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""compare_admission.py DEADLINE_ADMISSION DATA/elasticflow [--restarts 0,30]
+
+Admission of jobs with deadlines in recorded states of ElasticFlow's simulator, but for jobs that could not even end in
+time alone, beside HiGHS (scipy's, one thread) on the program over time with sums of GPU seconds: how long each job has
+each size in each interval between deadlines, so that least is lacking of what the jobs need. HiGHS says yes wherever ours
+does, since that program admits more where GPUs cannot be divided, and has neither slots nor restarts; ours gives a plan
+in whole sizes. Prints by trace, and by what the recorded greedy did, how many states have a plan or a proof of none, how
+many jobs could not end in time alone, how many newcomers are admitted (and by the recorded program), how often a plan
+changes the GPUs of a job, and CPU times of both (HiGHS: the solver's call alone; `times`: of all states together). Exits 1
+if an answer contradicts HiGHS, a checker that knows nothing of the search refuses a plan, an answer is unknown, or fewer
+newcomers are admitted than were recorded.
+"""
+import argparse, json, pathlib, statistics, subprocess, sys, time
+
+import numpy
+import scipy.optimize._linprog_highs as inner
+from scipy.optimize import linprog
+from scipy.sparse import coo_matrix
+
+TRACES = {"evp": "T4", "t195": "A100"}
+
+
+def possible_with_highs(state, speeds, left_out):
+    """Whether all work can be done, by sums of GPU seconds; and CPU seconds of the solver."""
+    jobs = []
+    for name, model, batch, left, deadline, most, *_ in state["jobs"]:
+        table = speeds[model][str(batch)]
+        sizes = [(n, r) for n, r in zip(table["gpus"], table["iterations_per_s"]) if n <= most and r]
+        if left > 0 and str(name) not in left_out:
+            jobs.append((left, deadline - state["time"], sizes))
+    moments = sorted({0.0} | {d for _, d, _ in jobs if d > 0})
+    lengths = [b - a for a, b in zip(moments, moments[1:])]
+    rows, columns, values, right, cost, size = [], [], [], [], [], 0
+
+    def row(entries, limit):
+        for column, value in entries:
+            rows.append(len(right)), columns.append(column), values.append(value)
+        right.append(limit)
+    gpus = [[] for _ in lengths]
+    for left, deadline, sizes in jobs:
+        done = []
+        for i, length in enumerate(lengths):
+            if moments[i + 1] > deadline:
+                break
+            its = []
+            for n, r in sizes:  # variables: parts of the interval
+                done.append((size, -r * length / left)), gpus[i].append((size, n)), its.append((size, 1))
+                size += 1
+            row(its, 1)
+        done.append((size, -1))  # what is lacking
+        size += 1
+        cost.append(size - 1)
+        row(done, -1)
+    for entries in gpus:
+        row(entries, state["gpus"])
+    if not jobs:
+        return True, 0
+    objective = numpy.zeros(size)
+    objective[cost] = 1
+    matrix = coo_matrix((values, (rows, columns)), shape=(len(right), size)).tocsc()
+    original, seconds = inner._highs_wrapper, []
+
+    def timed(*args, **kwargs):
+        start = time.process_time()
+        result = original(*args, **kwargs)
+        seconds.append(time.process_time() - start)
+        return result
+    inner._highs_wrapper = timed
+    try:
+        found = min((linprog(objective, A_ub=matrix, b_ub=right, bounds=(0, None), method="highs") for _ in range(3)),
+                    key=lambda one: one.fun)
+    finally:
+        inner._highs_wrapper = original
+    return found.fun < 1e-6, min(seconds)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("program")
+    parser.add_argument("data", type=pathlib.Path)
+    parser.add_argument("--restarts", default="0,30")
+    arguments = parser.parse_args()
+    speeds = json.load(open(arguments.data / "throughputs.json"))
+    states = {(trace, kind): json.load(open(arguments.data / f"{trace}_{kind}.json"))
+              for trace in TRACES for kind in ("admissions", "refusals")}
+    groups, highs = {}, {}
+    for restart in arguments.restarts.split(","):
+        run = subprocess.run([arguments.program, arguments.data, restart], stdout=subprocess.PIPE, text=True, check=True)
+        for text in run.stdout.splitlines():
+            line = json.loads(text)
+            of, k, left_out = (line["trace"], line["kind"]), line["state"], tuple(line["left_out"])
+            if (of, k, left_out) not in highs:
+                highs[of, k, left_out] = possible_with_highs(states[of][k], speeds[TRACES[of[0]]], left_out)
+            line["highs"], line["highs_s"] = highs[of, k, left_out]
+            greedy = "one left" if line["kind"] == "refusals" else "admitted" if line["greedy"] else "refused"
+            groups.setdefault((line["trace"], greedy, line["slot_s"], restart), []).append(line)
+    bad = 0
+    print(f"{'trace':5} {'greedy':8} {'slot':>4} {'restart':>7} {'states':>6} {'plan':>5} {'proof':>5} {'not alone':>9} "
+          f"{'newcomers':>9} {'recorded':>8} {'changes':>7} {'median ms':>9} {'longest':>7} {'HiGHS':>6} {'longest':>7} {'times':>5}")
+    for (trace, greedy, slot, restart), lines in groups.items():
+        count = {status: sum(line["status"] == status for line in lines) for status in ("possible", "impossible", "unknown")}
+        newcomers, recorded = (sum(line.get(key, 0) for line in lines) for key in ("newcomers", "recorded"))
+        changes = statistics.mean(line["changes"] for line in lines if "changes" in line)
+        ours, theirs = [line["milliseconds"] for line in lines], [1e3 * line["highs_s"] for line in lines]
+        print(f"{trace:5} {greedy:8} {slot:4g} {restart:>7} {len(lines):6} {count['possible']:5} {count['impossible']:5} "
+              f"{sum(len(line['left_out']) for line in lines):9} {newcomers:9} {recorded:8} {changes:7.2f} "
+              f"{statistics.median(ours):9.3f} {max(ours):7.2f} {statistics.median(theirs):6.2f} {max(theirs):7.1f} "
+              f"{sum(theirs) / sum(ours):5.0f}")
+        for line in lines:
+            wrong = line.get("wrong") or ("unknown" if line["status"] == "unknown" else
+                                          "a plan where HiGHS finds none" if line["status"] == "possible" and not line["highs"] else
+                                          "" if float(restart) or line.get("newcomers", 0) >= line["recorded"] else
+                                          "fewer newcomers than recorded")
+            bad += bool(wrong)
+            if wrong:
+                print("  state", line["state"], wrong)
+    print("all plans are accepted, and nothing is missed" if bad == 0 else f"{bad} answers are wrong or missed")
+    sys.exit(bad > 0)
+
+
+if __name__ == "__main__":
+    main()

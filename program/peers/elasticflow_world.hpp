@@ -152,13 +152,17 @@ public:
     [[nodiscard]] double end(std::size_t job) const { return standings_[job].end; }
     /// The same without the time of starts.
     [[nodiscard]] double planned_end(std::size_t job) const { return standings_[job].planned_end; }
-    /// Seconds that a job of so many GPUs loses at most in so many rounds from now on, if all jobs have powers
-    /// of two of them, and so have nodes: ranks are new once until all is forgotten.
+    /// The most seconds that a job of so many GPUs, a power of two, loses in so many rounds from now on if
+    /// all have powers of two: in every round, and once for ranks that are new, until all is forgotten.
     [[nodiscard]] double longest_starts(int gpus, double rounds) const {
-        const double forgets = std::floor((rounds_ + rounds - 1) / slot_) - std::floor((rounds_ - 1) / slot_) - (rounds_ == 0);
-        const double all = std::floor(gpus_ / gpus), fresh = all - ranks_.count(gpus) + forgets * all;
-        const auto [least, first, longest] = starts(gpus);
-        return rounds * least + std::min(rounds, fresh) * first + forgets * longest;
+        const auto [any, on_new_ranks, forgotten] = starts(gpus);
+        const auto times_before = [&](double round) { return std::floor(std::max(round - 1, 0.0) / slot_); };
+        const double forgets = times_before(rounds_ + rounds) - times_before(rounds_);
+        const double ranks = std::has_single_bit(static_cast<unsigned>(gpus_per_node_))
+                                 ? static_cast<double>(gpus_ / gpus)
+                                 : std::numeric_limits<double>::infinity();
+        const double fresh = std::min(rounds, ranks * (1 + forgets) - ranks_.count(gpus));
+        return rounds * any + fresh * on_new_ranks + forgets * forgotten;
     }
     /// It has a deadline, and its work was really done by then, whatever the policy planned.
     [[nodiscard]] bool work_is_done_by_deadline(std::size_t job) const {
@@ -234,12 +238,12 @@ private:
                           "as many as those of the first node");
         return cluster;
     }
-    /// Seconds of a start: on ranks that somebody had; the more of it on others; and the more of that where all
-    /// is forgotten.
-    struct Starts { double least = 0, first = 0, longest = 0; };
+    /// Seconds of a start: on any ranks, and what new ranks and those after all was forgotten add to it.
+    struct Starts {
+        double any = 0, on_new_ranks = 0, forgotten = 0;
+    };
     [[nodiscard]] Starts starts(int gpus) const {
-        const int doublings = std::bit_width(static_cast<unsigned>(gpus)) - 1;
-        const double first = 2 * (doublings + 1);
+        const double first = 2.0 * std::bit_width(static_cast<unsigned>(gpus));
         return gpus_ >= 256 ? Starts{7, first, 47} : Starts{2, first, 27};
     }
     /// What other planners leave open: where jobs run, and when they end.
@@ -276,7 +280,7 @@ inline double ElasticflowWorld::round_until(double begin) {
         Standing& of = standings_[j];
         if (of.gpus == 0 || of.ended || !rules_.starts_take_time) continue;
         const Starts its = starts(of.gpus);
-        of.start_seconds = its.least + (of.quick ? 0 : its.first + (forgets ? its.longest : 0));
+        of.start_seconds = its.any + (of.quick ? 0 : its.on_new_ranks + (forgets ? its.forgotten : 0));
         events_.move_end(j, of.end, of.end + of.start_seconds);
         of.end += of.start_seconds;
     }

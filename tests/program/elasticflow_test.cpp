@@ -77,7 +77,7 @@ TEST_CASE("the folder of the speeds will do, and others play where they are name
         answers_of({"--workload", files.trace, "--profiles", files.path(), "--policy",
                     "goodput,ef-accessctrl-fixed,ef-accessctrl-margin,ef-accessctrl-fixed-margin"});
     CHECK(answers.size() == 4);
-    CHECK(answers.at("goodput")["completed"] == 3);
+    CHECK(answers.at("goodput")["completed"] == 2);
     CHECK(replay(files.options()).output.find("deadlines met") != std::string::npos);
 }
 

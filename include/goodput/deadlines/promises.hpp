@@ -71,19 +71,12 @@ public:
 
     /// How it stands with each job at `now_seconds` (any clock, the same in all calls). `cluster` and the
     /// jobs' deadlines are as seen from now. A promise ends with the job: whoever is not among `jobs` is
-    /// forgotten. Who was refused asks again in each call. Refuses what admit() refuses, a time that is not
-    /// finite and names that occur twice (std::invalid_argument).
+    /// forgotten. Who was refused asks again in each call. Where the next start of the plan would be within
+    /// the slot that begins now, there is a new plan, or all that follows is moved to this slot's end or
+    /// begin. Refuses what admit() refuses, a time that is not finite, a reserve that is negative or not
+    /// finite, and names that occur twice (std::invalid_argument).
     std::vector<PromiseAnswer> plan(double now_seconds, const ClusterOverTime& cluster,
                                     std::span<const DeadlineJob> jobs);
-
-    /// Whether all promises can be kept if jobs have `wanted` GPUs for so many seconds from now on (by job; none:
-    /// nothing), whole slots where there are such. If so, this is their plan. For the jobs and the cluster of
-    /// the last plan(), without the refused.
-    bool may_have(double now_seconds, const ClusterOverTime& cluster, std::span<const DeadlineJob> jobs,
-                  std::span<const std::optional<HeldGpus>> wanted, double seconds);
-
-    /// When a plan changes somebody's GPUs next; infinity: it does not.
-    [[nodiscard]] double next_change(double now_seconds) const;
 
     /// How the next promises are given.
     [[nodiscard]] PromiseOptions& options() { return options_; }
@@ -111,14 +104,22 @@ private:
     [[nodiscard]] static DeadlinePlan from_now(const Given& given, double now);
     [[nodiscard]] static bool ends_in_time(const Given& given, const DeadlineJob& job, double now);
     [[nodiscard]] static double behind(const Given& given, const DeadlineJob& job, double now);
-    enum class Reserve { all, as_planned, none_of_last, none };  // who keeps the distance
-    [[nodiscard]] bool begins_and_ends(double now, const ClusterOverTime& cluster, std::span<const DeadlineJob> jobs, const std::vector<std::size_t>& who);
+    enum class Reserve {
+        of_all,      ///< every plan keeps the distance from the deadline
+        as_planned,  ///< those of newcomers, and those that did so far
+        of_others,   ///< the latter
+        none
+    };
     [[nodiscard]] AdmissionStatus try_all(double now, const ClusterOverTime& cluster,
                                           std::span<const DeadlineJob> jobs,
                                           const std::vector<std::size_t>& who, Reserve reserve);
-    void remember(double begin, std::span<const DeadlineJob> jobs, const DeadlinePlan& plan);
-    [[nodiscard]] bool changes_within_slot(double now) const;
-    void shift(double now, bool later);
+    bool try_at_once(double now, const ClusterOverTime& cluster, std::span<const DeadlineJob> jobs,
+                     const std::vector<std::size_t>& who);
+    [[nodiscard]] double next_start(double now) const;
+    [[nodiscard]] bool shift(double now, const ClusterOverTime& cluster, std::span<const DeadlineJob> jobs,
+                             const std::vector<std::size_t>& who, double most_seconds);
+    [[nodiscard]] bool all_end_in_time(double now, std::span<const DeadlineJob> jobs,
+                                       const std::vector<std::size_t>& who);
     void keep_promises(double now, const ClusterOverTime& cluster, std::span<const DeadlineJob> jobs,
                        std::vector<std::size_t>& kept, std::vector<PromiseAnswer>& answers);
     void break_promise(double now, const ClusterOverTime& cluster, std::span<const DeadlineJob> jobs,
@@ -208,8 +209,8 @@ inline AdmissionStatus Promises::try_all(double now, const ClusterOverTime& clus
     for (const std::size_t j : who) {
         const Given* given = find(jobs[j].name);
         all.push_back(jobs[j]);
-        reserved.push_back(reserve != Reserve::none && (given ? given->reserved || reserve == Reserve::all
-                                                              : reserve != Reserve::none_of_last));
+        reserved.push_back(reserve != Reserve::none && (given ? given->reserved || reserve == Reserve::of_all
+                                                              : reserve != Reserve::of_others));
         if (reserved.back() && all.back().deadline_seconds > options_.admission.slot_seconds)
             all.back().deadline_seconds -= options_.reserve_seconds;
     }
@@ -225,7 +226,12 @@ inline AdmissionStatus Promises::try_all(double now, const ClusterOverTime& clus
         given->reserved = reserved[k];
         given->broken = false;
     }
-    remember(now, all, admission.plan);
+    for (PlannedPiece piece : admission.plan) {
+        Given& given = *find(all[piece.job].name);
+        piece.from_seconds += now;
+        piece.until_seconds += now;
+        given.pieces.push_back(piece);
+    }
     planned_for_ = cluster;
     for (NodesOverTime& nodes : planned_for_.nodes) {
         nodes.from_seconds += now;
@@ -234,91 +240,53 @@ inline AdmissionStatus Promises::try_all(double now, const ClusterOverTime& clus
     return admission.status;
 }
 
-/// Adds pieces, in seconds from `begin` on, to the plans of jobs.
-inline void Promises::remember(double begin, std::span<const DeadlineJob> jobs, const DeadlinePlan& plan) {
-    for (PlannedPiece piece : plan) {
-        std::vector<PlannedPiece>& pieces = find(jobs[piece.job].name)->pieces;
-        piece.from_seconds += begin;
-        piece.until_seconds += begin;
-        if (!pieces.empty() && pieces.back().held == piece.held && pieces.back().until_seconds >= piece.from_seconds)
-            pieces.back().until_seconds = piece.until_seconds;
-        else
-            pieces.push_back(piece);
-    }
+/// Looks for a plan in which the last of `who`, a newcomer, has the same GPUs from now to its end. Such a
+/// plan needs no reserve.
+inline bool Promises::try_at_once(double now, const ClusterOverTime& cluster,
+                                  std::span<const DeadlineJob> jobs, const std::vector<std::size_t>& who) {
+    const std::vector<Given> before = given_;
+    if (try_all(now, cluster, jobs, who, Reserve::of_others) == AdmissionStatus::possible)
+        if (const Given& last = *find(jobs[who.back()].name);
+            last.pieces.size() == 1 && last.pieces.front().from_seconds <= now)
+            return true;
+    given_ = before;
+    return false;
 }
 
-inline bool Promises::may_have(double now_seconds, const ClusterOverTime& cluster,
-                               std::span<const DeadlineJob> jobs,
-                               std::span<const std::optional<HeldGpus>> wanted, double seconds) {
-    ClusterOverTime later = cluster;
-    for (NodesOverTime& nodes : later.nodes) {
-        nodes.from_seconds -= seconds;
-        nodes.until_seconds -= seconds;
-    }
-    std::vector<DeadlineJob> after, before;
-    DeadlinePlan first;
-    for (std::size_t j = 0; j < jobs.size(); ++j) {
-        const Given* given = find(jobs[j].name);
-        if (!given || given->broken) continue;
-        DeadlineJob& job = after.emplace_back(jobs[j]);
-        if (given->reserved && job.deadline_seconds > options_.admission.slot_seconds)
-            job.deadline_seconds -= options_.reserve_seconds;
-        before.push_back(job);
-        if (wanted[j]) {
-            const PlannedPiece piece{before.size() - 1, *wanted[j], 0, seconds};
-            first.push_back(piece);
-            job.work_left = std::max(0.0, job.work_left - work_of(job, {&piece, 1}));
-            if (job.work_left <= 1e-7 * jobs[j].work_left) job.work_left = 0;
-        }
-        job.holds = wanted[j];
-        job.deadline_seconds -= seconds;
-        if (job.work_left > 0 && job.deadline_seconds <= 0) return false;
-    }
-    const Admission admission = admit(later, after, options_.admission);
-    if (admission.status != AdmissionStatus::possible) return false;
-    for (const DeadlineJob& job : before) {
-        Given& given = *find(job.name);
-        given.pieces.clear();
-        given.work_left = job.work_left;
-        given.planned_seconds = now_seconds;
-    }
-    remember(now_seconds, before, first);
-    remember(now_seconds + seconds, before, admission.plan);
-    return true;
-}
-
-inline double Promises::next_change(double now_seconds) const {
+/// Seconds until somebody begins with GPUs under the plan; infinity: nobody does.
+inline double Promises::next_start(double now) const {
     double next = std::numeric_limits<double>::infinity();
     for (const Given& given : given_)
         for (const PlannedPiece& piece : given.pieces)
-            if (piece.from_seconds > now_seconds) next = std::min(next, piece.from_seconds);
+            if (piece.from_seconds > now) next = std::min(next, piece.from_seconds - now);
     return next;
 }
 
-/// Whether somebody begins with GPUs between now and the end of the slot that begins now.
-inline bool Promises::changes_within_slot(double now) const {
-    const double rounding = 1e-9 * options_.admission.slot_seconds;
-    return std::any_of(given_.begin(), given_.end(), [&](const Given& given) {
-        return std::any_of(given.pieces.begin(), given.pieces.end(), [&](const PlannedPiece& piece) {
-            return piece.from_seconds > now + rounding &&
-                   piece.from_seconds < now + options_.admission.slot_seconds - rounding;
-        });
-    });
+inline bool Promises::all_end_in_time(double now, std::span<const DeadlineJob> jobs,
+                                      const std::vector<std::size_t>& who) {
+    return std::all_of(who.begin(), who.end(),
+                       [&](std::size_t j) { return ends_in_time(*find(jobs[j].name), jobs[j], now); });
 }
 
-/// Moves what the plan says from now on, so that its next change is when the slot that begins now ends, or
-/// now.
-inline void Promises::shift(double now, bool later) {
-    double next = std::numeric_limits<double>::infinity();
-    for (const Given& given : given_)
-        for (const PlannedPiece& piece : given.pieces)
-            if (piece.from_seconds > now) next = std::min(next, piece.from_seconds);
-    const double by = later ? now + options_.admission.slot_seconds - next : now - next;
-    for (Given& given : given_)
-        for (PlannedPiece& piece : given.pieces) {
-            if (piece.from_seconds > now) piece.from_seconds += by;
-            if (piece.until_seconds > now) piece.until_seconds = std::max(now, piece.until_seconds + by);
-        }
+/// Moves all that follows in the plan, so that its next start is at the end of the slot that begins now, or
+/// now, by so many seconds at most and if everybody still ends in time. Whether that could be done.
+inline bool Promises::shift(double now, const ClusterOverTime& cluster, std::span<const DeadlineJob> jobs,
+                            const std::vector<std::size_t>& who, double most_seconds) {
+    for (const NodesOverTime& nodes : cluster.nodes)
+        if (nodes.from_seconds > 0 || std::isfinite(nodes.until_seconds)) return false;
+    const double next = next_start(now);
+    const std::vector<Given> before = given_;
+    for (const double by : {options_.admission.slot_seconds - next, -next}) {
+        if (std::abs(by) > most_seconds) continue;
+        for (Given& given : given_)
+            for (PlannedPiece& piece : given.pieces) {
+                if (piece.from_seconds > now) piece.from_seconds += by;
+                if (piece.until_seconds > now) piece.until_seconds = std::max(now, piece.until_seconds + by);
+            }
+        if (all_end_in_time(now, jobs, who)) return true;
+        given_ = before;
+    }
+    return false;
 }
 
 /// Marks a promise as broken, and says by whom.
@@ -353,55 +321,35 @@ inline void Promises::keep_promises(double now, const ClusterOverTime& cluster,
                                     std::span<const DeadlineJob> jobs, std::vector<std::size_t>& kept,
                                     std::vector<PromiseAnswer>& answers) {
     std::vector<std::size_t> promised;
-    for (const Given& given : given_)
+    for (Given& given : given_) {
+        if (given.broken) given.pieces.clear();
         for (std::size_t j = 0; j < jobs.size() && !given.broken; ++j)
             if (jobs[j].name == given.name) promised.push_back(j);
-    const auto on_time = [&](std::size_t j) { return ends_in_time(*find(jobs[j].name), jobs[j], now); };
-    const bool plan_stands = same_cluster(now, cluster), changes = plan_stands && changes_within_slot(now);
-    const auto all_on_time = [&] {
-        return plan_stands && std::all_of(promised.begin(), promised.end(), on_time);
+    }
+    const double slot = options_.admission.slot_seconds, next = next_start(now);
+    const bool stands = same_cluster(now, cluster), starts_within_slot = next < slot * (1 - 1e-9);
+    const auto follow = [&](double most_seconds) {
+        return stands && (starts_within_slot ? shift(now, cluster, jobs, promised, most_seconds)
+                                             : all_end_in_time(now, jobs, promised));
     };
-    if ((!changes && all_on_time()) ||
-        try_all(now, cluster, jobs, promised, Reserve::all) == AdmissionStatus::possible) {
-        kept = promised;
-        return;
-    }
-    if (changes) {
-        const std::vector<Given> before = given_;
-        for (const bool later : {true, false}) {
-            given_ = before;
-            shift(now, later);
-            if (!all_on_time()) continue;
-            kept = promised;
-            return;
-        }
-    }
-    if (try_all(now, cluster, jobs, promised, Reserve::none) == AdmissionStatus::possible) {
+    constexpr double unpunctual = 0.01;  // of a slot
+    if (follow(unpunctual * slot) ||
+        try_all(now, cluster, jobs, promised, Reserve::of_all) == AdmissionStatus::possible || follow(slot) ||
+        (options_.reserve_seconds > 0 &&
+         try_all(now, cluster, jobs, promised, Reserve::none) == AdmissionStatus::possible)) {
         kept = promised;
         return;
     }
     // Those who are on time keep their plan; the others are tried beside them, oldest promise first.
     std::vector<std::size_t> late;
-    for (const std::size_t j : promised) (plan_stands && on_time(j) ? kept : late).push_back(j);
+    for (const std::size_t j : promised)
+        (stands && ends_in_time(*find(jobs[j].name), jobs[j], now) ? kept : late).push_back(j);
     for (const std::size_t j : late) {
         kept.push_back(j);
         if (try_all(now, cluster, jobs, kept, Reserve::none) == AdmissionStatus::possible) continue;
         kept.pop_back();
         break_promise(now, cluster, jobs, j, answers);
     }
-}
-
-/// Whether there is a plan in which the last of `who` has the same GPUs from now to its end: it needs no
-/// reserve.
-inline bool Promises::begins_and_ends(double now, const ClusterOverTime& cluster,
-                                      std::span<const DeadlineJob> jobs, const std::vector<std::size_t>& who) {
-    const std::vector<Given> before = given_;
-    if (try_all(now, cluster, jobs, who, Reserve::none_of_last) == AdmissionStatus::possible) {
-        const Given& last = *find(jobs[who.back()].name);
-        if (last.pieces.size() == 1 && last.pieces.front().from_seconds <= now) return true;
-    }
-    given_ = before;
-    return false;
 }
 
 /// Who has no promise that is kept, in the order in which they ask.
@@ -429,6 +377,8 @@ inline std::vector<std::size_t> Promises::newcomers(std::span<const DeadlineJob>
 inline std::vector<PromiseAnswer> Promises::plan(double now_seconds, const ClusterOverTime& cluster,
                                                  std::span<const DeadlineJob> jobs) {
     if (!std::isfinite(now_seconds)) bad_input("promises", "now_seconds", now_seconds, "finite");
+    if (!(std::isfinite(options_.reserve_seconds) && options_.reserve_seconds >= 0))
+        bad_input("promises", "reserve_seconds", options_.reserve_seconds, "a finite number of at least 0");
     validate(cluster);
     std::vector<std::string> names;
     for (const DeadlineJob& job : jobs) {
@@ -449,7 +399,7 @@ inline std::vector<PromiseAnswer> Promises::plan(double now_seconds, const Clust
         kept.push_back(j);
         const AdmissionStatus status = try_all(now_seconds, cluster, jobs, kept, Reserve::as_planned);
         if (status == AdmissionStatus::possible) continue;
-        if (options_.reserve_seconds > 0 && begins_and_ends(now_seconds, cluster, jobs, kept)) continue;
+        if (options_.reserve_seconds > 0 && try_at_once(now_seconds, cluster, jobs, kept)) continue;
         kept.pop_back();
         const bool alone = impossible_alone_ == kept.size();
         if (const Given* given = find(jobs[j].name); given && given->broken) {
@@ -460,6 +410,7 @@ inline std::vector<PromiseAnswer> Promises::plan(double now_seconds, const Clust
                 : status == AdmissionStatus::impossible
                     ? "with it, not all who are promised an end in time could have one, which is proven"
                     : "no plan was found that ends it in time with all who are promised that";
+            if (!alone && options_.reserve_seconds > 0) answers[j].why += ", with what is reserved";
         }
     }
     for (const std::size_t j : kept) {

@@ -51,9 +51,9 @@ struct DeadlineWorld {
             }
         return all;
     }
-    /// Everybody runs as planned until the next round. Who ends is gone; `ended(name, when)`.
+    /// Everybody runs as planned for so long. Who ends is gone; `ended(name, when)`.
     template <class Ended>
-    void run(const Plan& plan, Ended ended) {
+    void run(const Plan& plan, double round_seconds, Ended ended) {
         std::vector<Job> jobs;
         std::vector<JobModel> models;
         for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
@@ -85,8 +85,9 @@ struct Counts {
     int promised = 0, refused = 0, must = 0, others = 0;
 };
 
+/// Rounds begin up to so many seconds late.
 template <class P>
-Counts play(Random& random, P policy) {
+Counts play(Random& random, P policy, double late = 0) {
     Counts counts;
     DeadlineWorld world(random);
     const Scheduler<P> plain(std::move(policy));
@@ -118,7 +119,7 @@ Counts play(Random& random, P policy) {
         for (std::size_t j = 0; j < world.snapshot.jobs.size(); ++j)
             counts.others += !world.deadlines.contains(world.snapshot.jobs[j].name) &&
                              !plan.decisions[j].placement.empty();
-        world.run(plan, [&](const std::string& name, double when) {
+        world.run(plan, round_seconds + random.between(0, late), [&](const std::string& name, double when) {
             const auto its = world.deadlines.find(name);
             if (its == world.deadlines.end()) return;
             if (done_by.contains(name)) {
@@ -157,4 +158,14 @@ TEST_CASE(
     CHECK(all.refused > 20);
     CHECK(all.must > 1000);
     CHECK(all.others > 500);
+}
+
+TEST_CASE("promises are kept though rounds begin late") {
+    Counts all;
+    for (std::uint64_t seed = 101; seed <= 140; ++seed) {
+        INFO("seed ", seed);
+        Random random(seed);
+        all.promised += play(random, GoodputPolicy(), 10).promised;
+    }
+    CHECK(all.promised > 50);
 }

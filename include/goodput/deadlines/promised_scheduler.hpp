@@ -30,6 +30,8 @@ namespace goodput {
 /// How promises are given and kept in rounds.
 struct PromisedRoundOptions {
     double round_seconds = 60;  ///< until the next round, above 0: plans change GPUs at whole rounds
+    /// Rounds before its deadline at which a job is planned to end, at least 0: rounds may be late.
+    double reserve_rounds = 1;
     AskingOrder order = AskingOrder::first_come;
     PromiseMargins margins{};
 };
@@ -111,14 +113,15 @@ class PromisedScheduler {
     using Inner = decltype(std::declval<const S&>().offering(std::declval<Maker>()));
 
 public:
-    /// Around this scheduler. Refuses a round that is not above 0 seconds, and margins outside their ranges
-    /// (std::invalid_argument).
+    /// Around this scheduler. Refuses a round that is not above 0 seconds, a reserve below 0, and margins
+    /// outside their ranges (std::invalid_argument).
     explicit PromisedScheduler(const S& scheduler, PromisedRoundOptions options = {},
                                Predictor predictor = Predictor())
         : options_(options),
           predictor_(std::move(predictor)),
           scheduler_(scheduler.offering(Maker(scheduler.maker(), round_))) {
         validate(options.margins);
+        require_at_least("promised rounds", "reserve_rounds", options.reserve_rounds, 0);
         set_round_seconds(options.round_seconds);
         promises_.options().order = options.order;
     }
@@ -131,7 +134,9 @@ public:
     /// How long it is from one round to the next, above 0 (std::invalid_argument).
     void set_round_seconds(double seconds) {
         require_positive("promised rounds", "round_seconds", seconds);
-        options_.round_seconds = round_->round_seconds = promises_.options().admission.slot_seconds = seconds;
+        options_.round_seconds = round_->round_seconds = seconds;
+        promises_.options().admission.slot_seconds = seconds;
+        promises_.options().reserve_seconds = options_.reserve_rounds * seconds;
     }
 
     /// When nodes are announced to be there, by node of the next snapshots; empty: all the time. A node that

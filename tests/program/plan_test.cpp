@@ -969,4 +969,86 @@ TEST_CASE("plan: an explanation says who shares with whom") {
           std::string::npos);
 }
 
+/// Two jobs that want all of one node, and that can both end in time only by turns.
+Json two_with_deadlines(double first_s, double second_s) {
+    Json line = two_that_share();
+    line["nodes"] = Json::array({{{"name", "aws-0"}, {"gpu_type", "aws"}, {"gpus", 1}}});
+    for (Json& each : line["jobs"]) {
+        each["gpus"] = {1, 1};
+        each["batch"]["local"] = {{"aws", {32, 128}}};
+        each["batch"]["rate"] = {{"aws", 100}};
+        each["remaining_examples"] = 1e5;
+        each.erase("shares_with");
+    }
+    line["jobs"][0]["deadline_s"] = line["time_s"].get<double>() + first_s;
+    line["jobs"][1]["deadline_s"] = line["time_s"].get<double>() + second_s;
+    return line;
+}
+
+TEST_CASE("plan: an end in time is promised where there is a plan for it, whatever the policy thinks") {
+    // 1e5 examples at 80 a second, as a promise counts them, are 1250 s, and a round more is kept in reserve.
+    for (const char* policy : {"goodput", "sia", "fifo", "srtf"}) {
+        INFO(policy);
+        Program program = plan({"--policy", policy});
+        const Json answer = ask(program, two_with_deadlines(2700, 1400));
+        for (const Json& each : answer["plan"]) CHECK(each["promise"] == "kept");
+        CHECK(answer["plan"][0]["nodes"].empty());
+        CHECK(!answer["plan"][1]["nodes"].empty());
+        CHECK(answer["plan"][0]["done_by_s"].get<double>() > answer["plan"][1]["done_by_s"].get<double>());
+    }
+}
+
+TEST_CASE("plan: a refusal says what would have to change, and a job may run or not without a promise") {
+    Json line = two_with_deadlines(1400, 1400);
+    Program program = plan({"--policy", "goodput"});
+    const Json refused = ask(program, line);
+    CHECK(refused["plan"][0]["promise"] == "kept");
+    CHECK(!refused["plan"][0]["nodes"].empty());
+    CHECK(refused["plan"][1]["promise"] == "refused");
+    const std::string why = refused["plan"][1]["why"];
+    CHECK(why.find("1 more aws for the next") != std::string::npos);
+    CHECK(why.find("a deadline") != std::string::npos);
+    CHECK(why.find("no promise to job") != std::string::npos);
+    // A node more: it runs, and is promised its end.
+    line["nodes"].push_back({{"name", "aws-1"}, {"gpu_type", "aws"}, {"gpus", 1}});
+    line["time_s"] = line["time_s"].get<double>() + 1;
+    CHECK(ask(program, line)["plan"][1]["promise"] == "kept");
+    // One whose work no node can do in time runs, unless it is not to.
+    line["jobs"][1]["remaining_examples"] = 1e9;
+    Program other = plan({"--policy", "goodput"});
+    CHECK(!ask(other, line)["plan"][1]["nodes"].empty());
+    line["jobs"][1]["deadline"] = "or_never";
+    const Json never = ask(other, line);
+    CHECK(never["plan"][1]["promise"] == "refused");
+    CHECK(never["plan"][1]["nodes"].empty());
+}
+
+TEST_CASE("plan: promises outlive rounds, restarts of the program, and announced nodes are counted on") {
+    Json line = two_with_deadlines(1400, 1400);
+    std::swap(line["jobs"][0], line["jobs"][1]);
+    line["jobs"][1]["promise"] = "kept";  // as the program said before it was restarted
+    Program program = plan({"--policy", "goodput"});
+    const Json answer = ask(program, line);
+    CHECK(answer["plan"][0]["promise"] == "refused");
+    CHECK(answer["plan"][1]["promise"] == "kept");
+    // A second node that is announced in time is enough for both; one that goes too early is not.
+    const double now = line["time_s"];
+    line["jobs"][0]["deadline_s"] = now + 2000;
+    line["nodes"].push_back(
+        {{"name", "aws-1"}, {"gpu_type", "aws"}, {"gpus", 1}, {"from_s", now + 300}, {"until_s", now + 600}});
+    CHECK(ask(program, line)["plan"][0]["promise"] == "refused");
+    line["nodes"][1]["until_s"] = now + 1900;
+    const Json both = ask(program, line);
+    CHECK(both["plan"][0]["promise"] == "kept");
+    CHECK(both["plan"][0]["nodes"].empty());
+    // Nodes that go break promises, and it is said why.
+    line["nodes"].erase(1);
+    line["nodes"][0]["drained"] = true;
+    line["time_s"] = now + 60;
+    for (const Json& each : ask(program, line)["plan"]) {
+        CHECK(each["promise"] == "broken");
+        CHECK(each["why"].get<std::string>().find("nodes are not those") != std::string::npos);
+    }
+}
+
 }  // namespace cli_plan

@@ -79,6 +79,14 @@ const std::vector<Trap>& traps_of_lines() {
          [](Json& line) {
              line["jobs"][0]["shares_with"] = {{{"job", "two"}, {"part", {{"aws", {0.7, 0.6}}}}}};
          }},
+        {"round: no promises are given where jobs may share GPUs",
+         [](Json& line) {
+             line["jobs"][0]["shares_with"] = {{{"job", "two"}, {"part", {{"aws", {0.7, 0.6}}}}}};
+             line["jobs"][0]["deadline_s"] = 1e6;
+         },
+         [](Json& line) {
+             line["jobs"][0]["shares_with"] = {{{"job", "two"}, {"part", {{"aws", {0.7, 0.6}}}}}};
+         }},
         {"pair of jobs 'one' and 'two' on aws: part is 2e+06, but must be between 0 and 1e+06; the pair is "
          "left out",
          [](Json& line) {

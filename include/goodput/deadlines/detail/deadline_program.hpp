@@ -40,9 +40,6 @@ namespace goodput::detail {
 /// Everything is right to this part of a job's work.
 inline constexpr double deadline_tolerance = 1e-8;
 
-/// What gains less does not gain.
-inline constexpr double least_gain = 1e-10;
-
 /// A configuration of an interval.
 struct Configured {
     std::size_t interval = 0;
@@ -73,6 +70,7 @@ public:
     [[nodiscard]] std::size_t pivots() const { return pivots_; }
 
 private:
+    static constexpr double least_gain = 1e-10;  // what gains less does not gain
     enum class Kind { shortfall, surplus, idle, configuration };
     struct Variable {
         Kind kind = Kind::shortfall;
@@ -289,15 +287,14 @@ inline bool DeadlineProgram::find_configurations(double smoothing) {
 inline DeadlineOutcome DeadlineProgram::solve(std::span<const double> work, std::size_t most_rounds,
                                               std::optional<std::chrono::steady_clock::time_point> stop) {
     begin(work);
+    const std::size_t most_pivots = 50 * rows() + 1000;
     for (std::size_t round = 0; round < most_rounds; ++round, ++rounds_) {
         if (stop && std::chrono::steady_clock::now() >= *stop) break;
         find_prices();
         least_offered_ = std::numeric_limits<double>::infinity();
         offered_.clear();
-        // New configurations do more for the mixture than the last steps with those that are there.
-        bool is_best = false;
-        for (std::size_t k = 0; k < rows() / 2 + 10 && shortfall() > deadline_tolerance && !is_best; ++k)
-            is_best = !pivot();
+        for (std::size_t k = 0; k < most_pivots && shortfall() > deadline_tolerance && pivot(); ++k) {
+        }
         if (shortfall() <= deadline_tolerance) {
             refresh();
             if (shortfall() <= deadline_tolerance) return DeadlineOutcome::possible;
@@ -306,7 +303,7 @@ inline DeadlineOutcome DeadlineProgram::solve(std::span<const double> work, std:
         bool found = std::isfinite(bound_) && find_configurations(0.5);
         if (!found && bound_ <= deadline_tolerance) found = find_configurations(0);
         if (bound_ > deadline_tolerance) return DeadlineOutcome::impossible;
-        if (!found && is_best) return DeadlineOutcome::unknown;
+        if (!found) return DeadlineOutcome::unknown;
     }
     return DeadlineOutcome::unknown;
 }

@@ -15,8 +15,10 @@
 //     sum s_j  >=  sum p_j - sum over intervals of L times the most that a second is worth at these prices
 //
 // which is above 0 where no plan exists. Configurations come in by column generation (Dantzig and Wolfe
-// 1960): those that are worth most at the prices of the present mixture (best_configurations.hpp). A basic
-// solution has at most as many configurations as there are jobs and intervals together.
+// 1960): those that are worth most half way between the prices of the present mixture and those of the best
+// bound so far, which takes fewer of them (smoothing, Wentges 1997), and at the prices of the present mixture
+// where these are no gain (best_configurations.hpp). A basic solution has at most as many configurations as
+// there are jobs and intervals together.
 
 #include <algorithm>
 #include <chrono>
@@ -68,6 +70,7 @@ public:
     [[nodiscard]] std::size_t pivots() const { return pivots_; }
 
 private:
+    static constexpr double least_gain = 1e-10;  // what gains less does not gain
     enum class Kind { shortfall, surplus, idle, configuration };
     struct Variable {
         Kind kind = Kind::shortfall;
@@ -80,6 +83,7 @@ private:
     void fill(const Variable& variable, Eigen::VectorXd& column) const;
     void find_prices();
     bool pivot();
+    bool find_configurations(double smoothing);
     void enter(const Variable& variable, double gained);
     void refresh();
     [[nodiscard]] double shortfall() const;
@@ -94,9 +98,11 @@ private:
         double weight = 0;
     };
     std::vector<Configured> columns_;
-    std::vector<Entry> entries_;     // of one column after the other
+    std::vector<Entry> entries_;        // of one column after the other
+    std::vector<std::size_t> offered_;  // columns that gained much when all were looked at last
+    double least_offered_ = 0;          // gain of those, at least
     std::vector<std::size_t> ends_;  // where the entries of each column begin, and those of the last one end
-    std::vector<double> work_, price_, best_price_;
+    std::vector<double> work_, price_, best_price_, gains_;
     std::vector<std::size_t> row_of_;  // by job
     double bound_ = 0;
     std::size_t rounds_ = 0, pivots_ = 0, since_refresh_ = 0;
@@ -114,7 +120,7 @@ inline void DeadlineProgram::begin(std::span<const double> work) {
     entries_.clear();
     ends_.assign(1, 0);
     for (const Configured& column : columns_) append_entries(column);
-    bound_ = 0;
+    bound_ = -std::numeric_limits<double>::infinity();
     basis_.clear();
     for (std::size_t k = 0; k < jobs(); ++k) basis_.push_back({Kind::shortfall, k});
     for (std::size_t i = 0; i < grid_.intervals.size(); ++i) basis_.push_back({Kind::idle, i});
@@ -173,7 +179,6 @@ inline double DeadlineProgram::shortfall() const {
 
 /// Takes in the variable that gains most; false where none gains.
 inline bool DeadlineProgram::pivot() {
-    constexpr double least_gain = 1e-10;
     Variable entering;
     double most = least_gain;
     const auto offer = [&](Kind kind, std::size_t index, double gained) {
@@ -187,7 +192,16 @@ inline bool DeadlineProgram::pivot() {
         offer(Kind::shortfall, k, dual_[at(k)] - 1);
     }
     for (std::size_t i = 0; i < grid_.intervals.size(); ++i) offer(Kind::idle, i, dual_[at(jobs() + i)]);
-    for (std::size_t c = 0; c < columns_.size(); ++c) offer(Kind::configuration, c, gain(c));
+    // Columns that gained much are enough for some steps: to look at all takes as long as a step.
+    for (const std::size_t c : offered_) offer(Kind::configuration, c, gain(c));
+    if (most <= least_offered_) {
+        gains_.resize(columns_.size());
+        for (std::size_t c = 0; c < columns_.size(); ++c) offer(Kind::configuration, c, gains_[c] = gain(c));
+        least_offered_ = 0.3 * most;
+        offered_.clear();
+        for (std::size_t c = 0; c < columns_.size(); ++c)
+            if (gains_[c] > least_offered_) offered_.push_back(c);
+    }
     if (most <= least_gain) return false;
     enter(entering, most);
     return true;
@@ -241,6 +255,35 @@ inline void DeadlineProgram::refresh() {
     since_refresh_ = 0;
 }
 
+/// Adds what gains among the best configurations at the prices of the present mixture, or at those between
+/// them and the best ones so far; returns whether there are any. Takes the bound at these prices into
+/// account.
+inline bool DeadlineProgram::find_configurations(double smoothing) {
+    double bound = 0;
+    for (const std::size_t job : grid_.order) {
+        const double present = std::clamp(dual_[at(row_of_[job])], 0.0, 1.0);
+        const double price = (1 - smoothing) * present + smoothing * best_price_[job] * work_[job];
+        bound += price;
+        price_[job] = price / work_[job];
+    }
+    const std::vector<BestConfiguration>& best = best_of_(price_);
+    const std::size_t before = columns_.size();
+    for (std::size_t i = 0; i < best.size(); ++i) {
+        bound -= grid_.intervals[i].seconds() * best[i].bound;
+        columns_.push_back({i, best[i].jobs});
+        append_entries(columns_.back());
+        if (gain(columns_.size() - 1) > least_gain) continue;
+        columns_.pop_back();
+        entries_.resize(ends_[columns_.size()]);
+        ends_.pop_back();
+    }
+    if (bound > bound_) {
+        bound_ = bound;
+        best_price_ = price_;
+    }
+    return columns_.size() > before;
+}
+
 inline DeadlineOutcome DeadlineProgram::solve(std::span<const double> work, std::size_t most_rounds,
                                               std::optional<std::chrono::steady_clock::time_point> stop) {
     begin(work);
@@ -248,6 +291,8 @@ inline DeadlineOutcome DeadlineProgram::solve(std::span<const double> work, std:
     for (std::size_t round = 0; round < most_rounds; ++round, ++rounds_) {
         if (stop && std::chrono::steady_clock::now() >= *stop) break;
         find_prices();
+        least_offered_ = std::numeric_limits<double>::infinity();
+        offered_.clear();
         for (std::size_t k = 0; k < most_pivots && shortfall() > deadline_tolerance && pivot(); ++k) {
         }
         if (shortfall() <= deadline_tolerance) {
@@ -255,26 +300,8 @@ inline DeadlineOutcome DeadlineProgram::solve(std::span<const double> work, std:
             if (shortfall() <= deadline_tolerance) return DeadlineOutcome::possible;
         }
         find_prices();
-        double bound = 0;
-        for (const std::size_t job : grid_.order) {
-            const double price = std::clamp(dual_[at(row_of_[job])], 0.0, 1.0);
-            bound += price;
-            price_[job] = price / work_[job];
-        }
-        const std::vector<BestConfiguration>& best = best_of_(price_);
-        bool found = false;
-        for (std::size_t i = 0; i < best.size(); ++i) {
-            const double seconds = grid_.intervals[i].seconds();
-            bound -= seconds * best[i].bound;
-            if (seconds * best[i].value + dual_[at(jobs() + i)] <= 1e-10) continue;
-            columns_.push_back({i, best[i].jobs});
-            append_entries(columns_.back());
-            found = true;
-        }
-        if (bound > bound_) {
-            bound_ = bound;
-            best_price_ = price_;
-        }
+        bool found = std::isfinite(bound_) && find_configurations(0.5);
+        if (!found && bound_ <= deadline_tolerance) found = find_configurations(0);
         if (bound_ > deadline_tolerance) return DeadlineOutcome::impossible;
         if (!found) return DeadlineOutcome::unknown;
     }

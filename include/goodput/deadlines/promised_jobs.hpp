@@ -110,9 +110,9 @@ inline void validate(const PromiseMargins& margins) {
 
 /// A job of the snapshot as a plan over time counts on it: its speed on 1, 2, 4, ... GPUs of each type that
 /// it may have, slowest first where nodes differ; 0 on all where nothing of it has been measured.
-template <OptionPredictor Predictor>
+template <OptionPredictor Predict>
 [[nodiscard]] DeadlineJob promised_job(const Snapshot& snapshot, const Deadline& deadline, double work,
-                                       Predictor& predict, const PromiseMargins& margins) {
+                                       Predict& predict, const PromiseMargins& margins) {
     const Job& job = snapshot.jobs[deadline.job];
     DeadlineJob promised{.name = job.name,
                          .work_left = work,

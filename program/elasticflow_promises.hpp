@@ -35,9 +35,10 @@ public:
     explicit ElasticflowPromises(goodput::peers::ElasticflowWorld& world)
         : world_(&world),
           queue_(world),
-          promises_({.admission = {.slot_seconds = world.slot_seconds(), .most_repairs = 1},
-                     .order = goodput::AskingOrder::weight_by_gpu_time,
-                     .reserve_seconds = world.slot_seconds()}) {
+          promises_(
+              {.admission = {.slot_seconds = world.slot_seconds(), .most_rounds = 20, .most_repairs = 1},
+               .order = goodput::AskingOrder::weight_by_gpu_time,
+               .reserve_seconds = world.slot_seconds()}) {
         const auto gpus = static_cast<int>(std::bit_floor(static_cast<unsigned>(world.gpus_of_node())));
         const int nodes = world.gpus_of_cluster() / world.gpus_of_node();
         cluster_ = {{"GPU"}, {{0, nodes, gpus}}};

@@ -35,9 +35,10 @@ public:
     explicit ElasticflowPromises(goodput::peers::ElasticflowWorld& world)
         : world_(&world),
           queue_(world),
-          promises_({.admission = {.slot_seconds = world.slot_seconds(), .most_repairs = 1},
-                     .order = goodput::AskingOrder::weight_by_gpu_time,
-                     .reserve_seconds = world.slot_seconds()}) {
+          promises_(
+              {.admission = {.slot_seconds = world.slot_seconds(), .most_rounds = 20, .most_repairs = 1},
+               .order = goodput::AskingOrder::weight_by_gpu_time,
+               .reserve_seconds = world.slot_seconds()}) {
         const auto gpus = static_cast<int>(std::bit_floor(static_cast<unsigned>(world.gpus_of_node())));
         const int nodes = world.gpus_of_cluster() / world.gpus_of_node();
         cluster_ = {{"GPU"}, {{0, nodes, gpus}}};
@@ -61,15 +62,15 @@ private:
         double least_gpu_seconds = 0;  // left, with that
     };
 
-    /// Seconds until the work is done at that rate, from now on and with the longest starts; infinity: it
+    /// Seconds that the work takes at that rate and before a deadline with the longest starts; infinity: it
     /// takes too long, or for ever.
-    [[nodiscard]] double seconds_of(double work, double rate, int gpus) const {
+    [[nodiscard]] double seconds_of(double work, double rate, int gpus, double deadline_seconds) const {
         const double slot = world_->slot_seconds(), most = 8 * (work / rate + slot);
         double seconds = work / rate, rounds = 0;
         while (rounds * slot < seconds) {
             if (!(seconds < most)) return std::numeric_limits<double>::infinity();
             rounds = std::ceil(seconds / slot);
-            seconds = work / rate + world_->longest_starts(gpus, rounds);
+            seconds = work / rate + world_->longest_starts(gpus, rounds, std::ceil(deadline_seconds / slot));
         }
         return seconds;
     }
@@ -82,7 +83,8 @@ private:
         const int most = std::min(its.speeds.most_gpus_elastic, static_cast<int>(rest_.capacity.front()));
         for (int gpus = 1; gpus <= most; gpus *= 2) {
             const double rate = its.speeds.rate(gpus), work = known.job.work_left;
-            const double speed = rate > 0 ? work / seconds_of(work, rate, gpus) : 0;
+            const double speed =
+                rate > 0 ? work / seconds_of(work, rate, gpus, known.job.deadline_seconds) : 0;
             known.job.speed.front().push_back(speed);
             known.best = std::max(known.best, speed / gpus);
         }

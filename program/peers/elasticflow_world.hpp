@@ -152,12 +152,15 @@ public:
     [[nodiscard]] double end(std::size_t job) const { return standings_[job].end; }
     /// The same without the time of starts.
     [[nodiscard]] double planned_end(std::size_t job) const { return standings_[job].planned_end; }
-    /// The most seconds that a job of so many GPUs, a power of two, loses in so many rounds from now on if
-    /// all have powers of two: in every round, and once for ranks that are new, until all is forgotten.
-    [[nodiscard]] double longest_starts(int gpus, double rounds) const {
+    /// The most seconds that a job of so many GPUs, a power of two, loses in so many rounds one after the
+    /// other of those `within` from now on, if all have powers of two: in every round, and once for ranks
+    /// that are new, until all is forgotten.
+    [[nodiscard]] double longest_starts(int gpus, double rounds, double within) const {
         const auto [any, on_new_ranks, forgotten] = starts(gpus);
         const auto times_before = [&](double round) { return std::floor(std::max(round - 1, 0.0) / slot_); };
-        const double forgets = times_before(rounds_ + rounds) - times_before(rounds_);
+        const double forgets =
+            std::min(times_before(rounds_ + std::max(rounds, within)) - times_before(rounds_),
+                     1 + std::floor((rounds - 1) / slot_));
         const double ranks = std::has_single_bit(static_cast<unsigned>(gpus_per_node_))
                                  ? static_cast<double>(gpus_ / gpus)
                                  : std::numeric_limits<double>::infinity();

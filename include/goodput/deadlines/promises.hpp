@@ -333,10 +333,15 @@ inline void Promises::keep_promises(double now, const ClusterOverTime& cluster,
                                              : all_end_in_time(now, jobs, promised));
     };
     constexpr double unpunctual = 0.01;  // of a slot
-    if (follow(unpunctual * slot) ||
-        try_all(now, cluster, jobs, promised, Reserve::of_all) == AdmissionStatus::possible || follow(slot) ||
-        (options_.reserve_seconds > 0 &&
-         try_all(now, cluster, jobs, promised, Reserve::none) == AdmissionStatus::possible)) {
+    AdmissionStatus status = AdmissionStatus::possible;
+    const auto plan_anew = [&](Reserve reserve) {
+        status = try_all(now, cluster, jobs, promised, reserve);
+        return status == AdmissionStatus::possible;
+    };
+    // Where no plan is found, but none is proven not to be, the one that stands is better than nothing.
+    if (follow(unpunctual * slot) || plan_anew(Reserve::of_all) || follow(slot) ||
+        (options_.reserve_seconds > 0 && plan_anew(Reserve::none)) ||
+        (status == AdmissionStatus::unknown && stands)) {
         kept = promised;
         return;
     }

@@ -53,8 +53,8 @@ ElasticflowSpeeds speeds_of(const Field& table) {
         const int size = gpus[i].count(last + 1, most_gpus);
         last = size;
         if (!rates[i].given()) continue;
-        const double rate = rates[i].number();
-        if (!(rate > 0)) rates[i].refuse("above 0, or null");
+        const double rate = rates[i].number_at_least(0);
+        if (rate == 0) continue;
         speeds.sizes.push_back(size);
         speeds.rates.push_back(rate);
     }

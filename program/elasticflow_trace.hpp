@@ -9,7 +9,7 @@
 // gpu_type and slot_s (seconds).
 //
 // A document of speeds: {GPU type: {model: {batch: {gpus, iterations_per_s, max_gpu_ef, max_gpu_other}}}},
-// where the first two are arrays of one length; null: it cannot train on so many.
+// where the first two are arrays of one length; null or 0: it cannot train on so many.
 
 #include <optional>
 #include <string>

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "any_policy.hpp"
+#include "elasticflow_promises.hpp"
 #include "elasticflow_trace.hpp"
 #include "goodput/core/error.hpp"
-#include "goodput/policy/balanced_slowdown.hpp"
 #include "peers/elasticflow_edf_rounds.hpp"
 #include "peers/elasticflow_rounds.hpp"
 #include "peers/elasticflow_world.hpp"
@@ -20,7 +20,6 @@
 #include "replay_options.hpp"
 #include "replay_rows.hpp"
 #include "sizes.hpp"
-#include "time_shared_policies.hpp"
 #include "workload.hpp"
 
 namespace cli {
@@ -55,9 +54,7 @@ constexpr std::array elasticflow_policies{
     ElasticflowPolicy{"ef-accessctrl-fixed", corrected<true, false>, true},
     ElasticflowPolicy{"ef-accessctrl-margin", corrected<false, true>, true},
     ElasticflowPolicy{"ef-accessctrl-fixed-margin", corrected<true, true>, true},
-    ElasticflowPolicy{
-        "goodput",
-        [](auto& world) { return scheduled<ElasticflowWorld>(world, goodput::BalancedSlowdown()); }, true},
+    ElasticflowPolicy{"goodput", [](auto& world) { return any_planner(ElasticflowPromises(world)); }, true},
 };
 
 /// The cluster that the trace was made for, where none is given.

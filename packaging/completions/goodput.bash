@@ -40,7 +40,7 @@ _goodput() {
             ;;
         replay)
             case "$before" in
-                --world) words="sia gavel synergy shockwave tasks" ;;
+                --world) words="sia gavel synergy shockwave elasticflow tasks" ;;
                 --workload) COMPREPLY=($(compgen -f -- "$word")); return ;;
                 --profiles) COMPREPLY=($(compgen -f -- "$word")); return ;;
                 --cluster) COMPREPLY=($(compgen -f -- "$word")); return ;;

@@ -34,7 +34,16 @@ public:
         const auto at = events_.find(seconds);
         if (at == events_.end()) return;
         at->second.ends.erase(job);
-        if (at->second.ends.empty() && !at->second.submits) events_.erase(at);
+        if (at->second.ends.empty() && !at->second.submits && !at->second.decides) events_.erase(at);
+    }
+    /// Somebody decides then, and not when that was to be so far.
+    void decide(double seconds) {
+        for (auto at = events_.begin(); at != events_.end(); ++at) {
+            if (!std::exchange(at->second.decides, false)) continue;
+            if (at->second.ends.empty() && !at->second.submits) events_.erase(at);
+            break;
+        }
+        events_[seconds].decides = true;
     }
     [[nodiscard]] bool ends(std::size_t job, double seconds) const {
         const auto at = events_.find(seconds);
@@ -50,6 +59,7 @@ public:
             Event merged;
             do {
                 merged.submits |= events_.begin()->second.submits;
+                merged.decides |= events_.begin()->second.decides;
                 merged.ends.merge(events_.begin()->second.ends);
                 events_.erase(events_.begin());
             } while (!events_.empty() && first() - now <= slot);
@@ -60,7 +70,7 @@ public:
 
 private:
     struct Event {
-        bool submits = false;
+        bool submits = false, decides = false;
         std::set<std::size_t> ends{};
     };
 

@@ -129,6 +129,11 @@ class ElasticflowRanks {
 public:
     /// Whether anybody had them; from now on somebody has.
     bool had(int first, int gpus) { return !ranks_.insert({first, gpus}).second; }
+    /// How many sets of so many GPUs somebody has had.
+    [[nodiscard]] double count(int gpus) const {
+        return static_cast<double>(std::count_if(ranks_.begin(), ranks_.end(),
+                                                 [&](const auto& ranks) { return ranks.second == gpus; }));
+    }
     void forget() { ranks_.clear(); }
 
 private:

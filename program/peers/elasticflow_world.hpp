@@ -96,7 +96,6 @@ public:
     /// It holds that from now on.
     double start(std::size_t job, const Configuration& held) {
         standings_[job].gpus = held.gpus();
-        if (!standings_[job].started) standings_[job].started = now_;
         return 0;
     }
     /// It holds nothing any more.
@@ -148,13 +147,23 @@ public:
     [[nodiscard]] double slot_seconds() const { return slot_; }
     [[nodiscard]] int gpus_of_cluster() const { return gpus_; }
     [[nodiscard]] int gpus_of_node() const { return gpus_per_node_; }
-    /// When it got GPUs for the first time.
-    [[nodiscard]] std::optional<double> started(std::size_t job) const { return standings_[job].started; }
     [[nodiscard]] bool has_ended(std::size_t job) const { return standings_[job].ended; }
     /// When it ends, as an event, or has ended.
     [[nodiscard]] double end(std::size_t job) const { return standings_[job].end; }
     /// The same without the time of starts.
     [[nodiscard]] double planned_end(std::size_t job) const { return standings_[job].planned_end; }
+    /// The most seconds that a job of so many GPUs, a power of two, loses in so many rounds from now on if
+    /// all have powers of two: in every round, and once for ranks that are new, until all is forgotten.
+    [[nodiscard]] double longest_starts(int gpus, double rounds) const {
+        const auto [any, on_new_ranks, forgotten] = starts(gpus);
+        const auto times_before = [&](double round) { return std::floor(std::max(round - 1, 0.0) / slot_); };
+        const double forgets = times_before(rounds_ + rounds) - times_before(rounds_);
+        const double ranks = std::has_single_bit(static_cast<unsigned>(gpus_per_node_))
+                                 ? static_cast<double>(gpus_ / gpus)
+                                 : std::numeric_limits<double>::infinity();
+        const double fresh = std::min(rounds, ranks * (1 + forgets) - ranks_.count(gpus));
+        return rounds * any + fresh * on_new_ranks + forgets * forgotten;
+    }
     /// It has a deadline, and its work was really done by then, whatever the policy planned.
     [[nodiscard]] bool work_is_done_by_deadline(std::size_t job) const {
         const double deadline = truth_[job].deadline_seconds;
@@ -181,7 +190,6 @@ public:
     /// A decision at that time: what was to happen until then has happened.
     void decide(double now) {
         now_ = now;
-        decided_ = true;
         is_planned_ = false;
         events_.pass(now);
     }
@@ -199,6 +207,8 @@ public:
     }
     /// Somebody's GPUs are to change then.
     void change_at(double seconds) { events_.change(seconds); }
+    /// Whoever decides wants to do so again then, and no more when it wanted to so far.
+    void decide_at(double seconds) { events_.decide(seconds); }
     /// When something happens next.
     [[nodiscard]] double first_event() const {
         return events_.empty() ? std::numeric_limits<double>::infinity() : events_.first();
@@ -212,7 +222,6 @@ private:
         int gpus = 0;
         double end = 0, planned_end = 0;
         double start_seconds = 0;  // of a start, in this round
-        std::optional<double> started{};
         std::optional<double> work_done{};
         bool quick = false;  // somebody had exactly its GPUs before
         bool ended = false, refused = false;
@@ -229,12 +238,13 @@ private:
                           "as many as those of the first node");
         return cluster;
     }
-    [[nodiscard]] double start_seconds(const Standing& of, bool forgets) const {
-        const bool large = gpus_ >= 256;
-        const double least = large ? 7 : 2;
-        if (of.quick) return least;
-        const int doublings = std::bit_width(static_cast<unsigned>(of.gpus)) - 1;
-        return least + (forgets ? (large ? 47 : 27) : 0) + 2 * (doublings + 1);
+    /// Seconds of a start: on any ranks, and what new ranks and those after all was forgotten add to it.
+    struct Starts {
+        double any = 0, on_new_ranks = 0, forgotten = 0;
+    };
+    [[nodiscard]] Starts starts(int gpus) const {
+        const double first = 2.0 * std::bit_width(static_cast<unsigned>(gpus));
+        return gpus_ >= 256 ? Starts{7, first, 47} : Starts{2, first, 27};
     }
     /// What other planners leave open: where jobs run, and when they end.
     void plan_ends();
@@ -250,8 +260,8 @@ private:
     std::vector<Placement> placements_;
     std::vector<Job> jobs_;
     JobNames names_;
-    double now_ = 0;
-    bool decided_ = false;     // anything yet
+    double now_ = -1;          // of the last decision
+    bool begun_ = false;       // the first submission has been waited for
     bool is_planned_ = false;  // in this round, by who decides
     double rounds_ = 0;        // so far
 };
@@ -259,8 +269,8 @@ private:
 // ---------------------------------------------------------------------------------------------------------
 
 inline double ElasticflowWorld::round_until(double begin) {
-    if (!decided_) return first_event();  // the first submission
-    if (now_ != begin) decide(begin);     // nobody is there to decide for
+    if (!std::exchange(begun_, true)) return first_event();
+    if (now_ != begin) decide(begin);  // a planner that knows nothing of this world, or nobody to plan for
     if (!is_planned_) plan_ends();
     if (events_.empty()) return std::numeric_limits<double>::infinity();
     const bool forgets = rounds_ > 0 && std::fmod(rounds_, slot_) == 0;
@@ -269,7 +279,8 @@ inline double ElasticflowWorld::round_until(double begin) {
     for (std::size_t j = 0; j < standings_.size(); ++j) {
         Standing& of = standings_[j];
         if (of.gpus == 0 || of.ended || !rules_.starts_take_time) continue;
-        of.start_seconds = start_seconds(of, forgets);
+        const Starts its = starts(of.gpus);
+        of.start_seconds = its.any + (of.quick ? 0 : its.on_new_ranks + (forgets ? its.forgotten : 0));
         events_.move_end(j, of.end, of.end + of.start_seconds);
         of.end += of.start_seconds;
     }

@@ -77,7 +77,7 @@ TEST_CASE("the folder of the speeds will do, and others play where they are name
         answers_of({"--workload", files.trace, "--profiles", files.path(), "--policy",
                     "goodput,ef-accessctrl-fixed,ef-accessctrl-margin,ef-accessctrl-fixed-margin"});
     CHECK(answers.size() == 4);
-    CHECK(answers.at("goodput")["completed"] == 3);
+    CHECK(answers.at("goodput")["completed"] == 2);
     CHECK(replay(files.options()).output.find("deadlines met") != std::string::npos);
 }
 
@@ -111,8 +111,9 @@ TEST_CASE("the program counts as the published simulator does") {
     const std::string folder = std::string(GOODPUT_DATA_DIR) + "/elasticflow/";
     const auto answers = answers_of({"--workload", folder + "t195.json", "--profiles", folder});
     std::ifstream file(folder + "t195.json");
+    const Json published = Json::parse(file);
     int compared = 0;
-    for (const Json& result : Json::parse(file)["results"]) {
+    for (const Json& result : published["results"]) {
         const auto answer = answers.find(result["policy"]);
         if (answer == answers.end()) continue;
         const Json& totals = result["totals"];

@@ -288,7 +288,8 @@ struct PlantedDeadlineCase {
 
 inline PlantedDeadlineCase planted_deadline_case(Random& random, int most_jobs, double restart) {
     PlantedDeadlineCase planted;
-    auto& [cluster, jobs] = planted.its;
+    ClusterOverTime& cluster = planted.its.cluster;
+    std::vector<DeadlineJob>& jobs = planted.its.jobs;
     const int types = random.integer(1, 3), seconds = random.integer(4, 16);
     for (int type = 0; type < types; ++type) {
         cluster.gpu_types.push_back("type" + std::to_string(type));

@@ -52,6 +52,10 @@ enum class AskingOrder {
 struct PromiseOptions {
     AdmissionOptions admission{};
     AskingOrder order = AskingOrder::first_come;
+    /// A promise is given where a plan ends the job so many seconds before its deadline, and later plans keep
+    /// this distance as long as there are such. For jobs that get less than planned, and for rounds that do
+    /// not begin where slots of the plan do. A deadline within the slot that begins now needs none.
+    double reserve_seconds = 0;
 };
 
 /// Whether a round of `seconds` may give a promised job other GPUs than its plan does: at this `speed` it
@@ -67,8 +71,10 @@ public:
 
     /// How it stands with each job at `now_seconds` (any clock, the same in all calls). `cluster` and the
     /// jobs' deadlines are as seen from now. A promise ends with the job: whoever is not among `jobs` is
-    /// forgotten. Who was refused asks again in each call. Refuses what admit() refuses, a time that is not
-    /// finite and names that occur twice (std::invalid_argument).
+    /// forgotten. Who was refused asks again in each call. Where the next start of the plan would be within
+    /// the slot that begins now, there is a new plan, or all that follows is moved to this slot's end or
+    /// begin. Refuses what admit() refuses, a time that is not finite, a reserve that is negative or not
+    /// finite, and names that occur twice (std::invalid_argument).
     std::vector<PromiseAnswer> plan(double now_seconds, const ClusterOverTime& cluster,
                                     std::span<const DeadlineJob> jobs);
 
@@ -89,6 +95,7 @@ private:
         std::vector<PlannedPiece> pieces{};  ///< on the clock of the call
         double work_left = 0;                ///< when it was planned
         double planned_seconds = 0;
+        bool reserved = false;  ///< the plan keeps the distance from the deadline
         bool broken = false;
     };
 
@@ -97,9 +104,22 @@ private:
     [[nodiscard]] static DeadlinePlan from_now(const Given& given, double now);
     [[nodiscard]] static bool ends_in_time(const Given& given, const DeadlineJob& job, double now);
     [[nodiscard]] static double behind(const Given& given, const DeadlineJob& job, double now);
+    enum class Reserve {
+        of_all,      ///< every plan keeps the distance from the deadline
+        as_planned,  ///< those of newcomers, and those that did so far
+        of_others,   ///< the latter
+        none
+    };
     [[nodiscard]] AdmissionStatus try_all(double now, const ClusterOverTime& cluster,
                                           std::span<const DeadlineJob> jobs,
-                                          const std::vector<std::size_t>& who);
+                                          const std::vector<std::size_t>& who, Reserve reserve);
+    bool try_at_once(double now, const ClusterOverTime& cluster, std::span<const DeadlineJob> jobs,
+                     const std::vector<std::size_t>& who);
+    [[nodiscard]] double next_start(double now) const;
+    [[nodiscard]] bool shift(double now, const ClusterOverTime& cluster, std::span<const DeadlineJob> jobs,
+                             const std::vector<std::size_t>& who, double most_seconds);
+    [[nodiscard]] bool all_end_in_time(double now, std::span<const DeadlineJob> jobs,
+                                       const std::vector<std::size_t>& who);
     void keep_promises(double now, const ClusterOverTime& cluster, std::span<const DeadlineJob> jobs,
                        std::vector<std::size_t>& kept, std::vector<PromiseAnswer>& answers);
     void break_promise(double now, const ClusterOverTime& cluster, std::span<const DeadlineJob> jobs,
@@ -183,9 +203,17 @@ inline double Promises::behind(const Given& given, const DeadlineJob& job, doubl
 /// Looks for one plan for all of `who`, and remembers it where there is one.
 inline AdmissionStatus Promises::try_all(double now, const ClusterOverTime& cluster,
                                          std::span<const DeadlineJob> jobs,
-                                         const std::vector<std::size_t>& who) {
+                                         const std::vector<std::size_t>& who, Reserve reserve) {
     std::vector<DeadlineJob> all;
-    for (const std::size_t j : who) all.push_back(jobs[j]);
+    std::vector<bool> reserved;
+    for (const std::size_t j : who) {
+        const Given* given = find(jobs[j].name);
+        all.push_back(jobs[j]);
+        reserved.push_back(reserve != Reserve::none && (given ? given->reserved || reserve == Reserve::of_all
+                                                              : reserve != Reserve::of_others));
+        if (reserved.back() && all.back().deadline_seconds > options_.admission.slot_seconds)
+            all.back().deadline_seconds -= options_.reserve_seconds;
+    }
     Admission admission = admit(cluster, all, options_.admission);
     impossible_alone_ = admission.impossible_alone;
     if (admission.status != AdmissionStatus::possible) return admission.status;
@@ -195,6 +223,7 @@ inline AdmissionStatus Promises::try_all(double now, const ClusterOverTime& clus
         given->pieces.clear();
         given->work_left = jobs[who[k]].work_left;
         given->planned_seconds = now;
+        given->reserved = reserved[k];
         given->broken = false;
     }
     for (PlannedPiece piece : admission.plan) {
@@ -209,6 +238,55 @@ inline AdmissionStatus Promises::try_all(double now, const ClusterOverTime& clus
         nodes.until_seconds += now;
     }
     return admission.status;
+}
+
+/// Looks for a plan in which the last of `who`, a newcomer, has the same GPUs from now to its end. Such a
+/// plan needs no reserve.
+inline bool Promises::try_at_once(double now, const ClusterOverTime& cluster,
+                                  std::span<const DeadlineJob> jobs, const std::vector<std::size_t>& who) {
+    const std::vector<Given> before = given_;
+    if (try_all(now, cluster, jobs, who, Reserve::of_others) == AdmissionStatus::possible)
+        if (const Given& last = *find(jobs[who.back()].name);
+            last.pieces.size() == 1 && last.pieces.front().from_seconds <= now)
+            return true;
+    given_ = before;
+    return false;
+}
+
+/// Seconds until somebody begins with GPUs under the plan; infinity: nobody does.
+inline double Promises::next_start(double now) const {
+    double next = std::numeric_limits<double>::infinity();
+    for (const Given& given : given_)
+        for (const PlannedPiece& piece : given.pieces)
+            if (piece.from_seconds > now) next = std::min(next, piece.from_seconds - now);
+    return next;
+}
+
+inline bool Promises::all_end_in_time(double now, std::span<const DeadlineJob> jobs,
+                                      const std::vector<std::size_t>& who) {
+    return std::all_of(who.begin(), who.end(),
+                       [&](std::size_t j) { return ends_in_time(*find(jobs[j].name), jobs[j], now); });
+}
+
+/// Moves all that follows in the plan, so that its next start is at the end of the slot that begins now, or
+/// now, by so many seconds at most and if everybody still ends in time. Whether that could be done.
+inline bool Promises::shift(double now, const ClusterOverTime& cluster, std::span<const DeadlineJob> jobs,
+                            const std::vector<std::size_t>& who, double most_seconds) {
+    for (const NodesOverTime& nodes : cluster.nodes)
+        if (nodes.from_seconds > 0 || std::isfinite(nodes.until_seconds)) return false;
+    const double next = next_start(now);
+    const std::vector<Given> before = given_;
+    for (const double by : {options_.admission.slot_seconds - next, -next}) {
+        if (std::abs(by) > most_seconds) continue;
+        for (Given& given : given_)
+            for (PlannedPiece& piece : given.pieces) {
+                if (piece.from_seconds > now) piece.from_seconds += by;
+                if (piece.until_seconds > now) piece.until_seconds = std::max(now, piece.until_seconds + by);
+            }
+        if (all_end_in_time(now, jobs, who)) return true;
+        given_ = before;
+    }
+    return false;
 }
 
 /// Marks a promise as broken, and says by whom.
@@ -243,22 +321,32 @@ inline void Promises::keep_promises(double now, const ClusterOverTime& cluster,
                                     std::span<const DeadlineJob> jobs, std::vector<std::size_t>& kept,
                                     std::vector<PromiseAnswer>& answers) {
     std::vector<std::size_t> promised;
-    for (const Given& given : given_)
+    for (Given& given : given_) {
+        if (given.broken) given.pieces.clear();
         for (std::size_t j = 0; j < jobs.size() && !given.broken; ++j)
             if (jobs[j].name == given.name) promised.push_back(j);
-    const bool plan_stands = same_cluster(now, cluster);
-    std::vector<std::size_t> late;
-    for (const std::size_t j : promised)
-        (plan_stands && ends_in_time(*find(jobs[j].name), jobs[j], now) ? kept : late).push_back(j);
-    if (late.empty()) return;
-    if (try_all(now, cluster, jobs, promised) == AdmissionStatus::possible) {
+    }
+    const double slot = options_.admission.slot_seconds, next = next_start(now);
+    const bool stands = same_cluster(now, cluster), starts_within_slot = next < slot * (1 - 1e-9);
+    const auto follow = [&](double most_seconds) {
+        return stands && (starts_within_slot ? shift(now, cluster, jobs, promised, most_seconds)
+                                             : all_end_in_time(now, jobs, promised));
+    };
+    constexpr double unpunctual = 0.01;  // of a slot
+    if (follow(unpunctual * slot) ||
+        try_all(now, cluster, jobs, promised, Reserve::of_all) == AdmissionStatus::possible || follow(slot) ||
+        (options_.reserve_seconds > 0 &&
+         try_all(now, cluster, jobs, promised, Reserve::none) == AdmissionStatus::possible)) {
         kept = promised;
         return;
     }
     // Those who are on time keep their plan; the others are tried beside them, oldest promise first.
+    std::vector<std::size_t> late;
+    for (const std::size_t j : promised)
+        (stands && ends_in_time(*find(jobs[j].name), jobs[j], now) ? kept : late).push_back(j);
     for (const std::size_t j : late) {
         kept.push_back(j);
-        if (try_all(now, cluster, jobs, kept) == AdmissionStatus::possible) continue;
+        if (try_all(now, cluster, jobs, kept, Reserve::none) == AdmissionStatus::possible) continue;
         kept.pop_back();
         break_promise(now, cluster, jobs, j, answers);
     }
@@ -289,6 +377,8 @@ inline std::vector<std::size_t> Promises::newcomers(std::span<const DeadlineJob>
 inline std::vector<PromiseAnswer> Promises::plan(double now_seconds, const ClusterOverTime& cluster,
                                                  std::span<const DeadlineJob> jobs) {
     if (!std::isfinite(now_seconds)) bad_input("promises", "now_seconds", now_seconds, "finite");
+    if (!(std::isfinite(options_.reserve_seconds) && options_.reserve_seconds >= 0))
+        bad_input("promises", "reserve_seconds", options_.reserve_seconds, "a finite number of at least 0");
     validate(cluster);
     std::vector<std::string> names;
     for (const DeadlineJob& job : jobs) {
@@ -307,8 +397,9 @@ inline std::vector<PromiseAnswer> Promises::plan(double now_seconds, const Clust
     keep_promises(now_seconds, cluster, jobs, kept, answers);
     for (const std::size_t j : newcomers(jobs)) {
         kept.push_back(j);
-        const AdmissionStatus status = try_all(now_seconds, cluster, jobs, kept);
+        const AdmissionStatus status = try_all(now_seconds, cluster, jobs, kept, Reserve::as_planned);
         if (status == AdmissionStatus::possible) continue;
+        if (options_.reserve_seconds > 0 && try_at_once(now_seconds, cluster, jobs, kept)) continue;
         kept.pop_back();
         const bool alone = impossible_alone_ == kept.size();
         if (const Given* given = find(jobs[j].name); given && given->broken) {
@@ -319,6 +410,7 @@ inline std::vector<PromiseAnswer> Promises::plan(double now_seconds, const Clust
                 : status == AdmissionStatus::impossible
                     ? "with it, not all who are promised an end in time could have one, which is proven"
                     : "no plan was found that ends it in time with all who are promised that";
+            if (!alone && options_.reserve_seconds > 0) answers[j].why += ", with what is reserved";
         }
     }
     for (const std::size_t j : kept) {

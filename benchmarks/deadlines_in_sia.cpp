@@ -1,0 +1,177 @@
+// Half of the jobs of a trace have deadlines, half have none: how many deadlines are met, and how long do the
+// others take, where promises are given and kept, and where they are not?
+//
+// usage: deadlines_in_sia WORKLOAD.csv PROFILES-FOLDER LOAD [MEASURED PROJECTED]
+//
+// for example deadlines_in_sia DATA/sia/workloads/philly/workload-1.csv DATA/sia/profiles 1, on the replay's
+// default cluster. LOAD divides the times of submission. MEASURED and PROJECTED are the parts of a predicted
+// goodput that promises count on (PromiseMargins); as left out there.
+//
+// Every second job in the order of submission has a deadline: its submission, and from there between 1.5 and
+// 4 times (drawn at random, the same on every machine) as long as it would take alone with a quarter of the
+// cluster (FairShares). Jobs declare their work, and learn their speed while they run. All run in the same
+// world, and all else is decided by the policy `goodput`:
+//
+//     goodput     no promises: deadlines are met by chance
+//     one by one  a promise is given where a plan was found job by job, each with its minimum satisfactory
+//                 share: ElasticFlow's rule (Gu et al. 2023) on several GPU types, and kinder to it: several
+//                 orders are tried, what was promised is planned with restarts, and who is refused runs
+//                 without a promise and asks again in each round
+//     promises    a promise is given where admit() finds any plan
+//
+// Prints a line for each: jobs with deadlines, promises given, deadlines met, those of them without a
+// promise, promises not kept at the end (each with the reason that was given, if any was), promises that were
+// called broken on the way, average completion time in hours of jobs without a deadline and of all jobs,
+// restarts a job, and seconds of CPU time that all decisions took.
+
+#include <cstddef>
+#include <cstdio>
+#include <exception>
+#include <iostream>
+#include <map>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cpu_time.hpp"
+#include "goodput/deadlines/promised_scheduler.hpp"
+#include "goodput/policy/goodput_policy.hpp"
+#include "goodput/schedule/goodput_factor.hpp"
+#include "goodput/sim/metrics.hpp"
+#include "goodput/sim/sia_world.hpp"
+#include "scene.hpp"
+
+namespace {
+
+using namespace goodput;
+
+/// What became of a job with a deadline.
+struct Fate {
+    std::size_t job = 0;  ///< of the trace
+    double deadline_seconds = 0;
+    bool promised = false, broken = false;
+    std::string why{};  ///< of the first time that its promise was called broken
+};
+using Fates = std::map<std::string, Fate>;  // by job's name
+
+Fates drawn_deadlines(const cli::Scene& scene) {
+    Fates fates;
+    std::mt19937_64 random(1);
+    for (std::size_t job = 1; job < scene.submissions.size(); job += 2) {
+        const double unit = (static_cast<double>(random() >> 11) + 0.5) * 0x1p-53;
+        const double alone = scene.shares.isolated_seconds(job, 4);
+        const Submission& submission = scene.submissions[job];
+        fates[submission.name] = {.job = job,
+                                  .deadline_seconds = submission.time_seconds + (1.5 + 2.5 * unit) * alone};
+    }
+    return fates;
+}
+
+/// Plans rounds, and notes what becomes of deadlines.
+template <class S>
+class DeadlinePlanner {
+public:
+    DeadlinePlanner(S scheduler, Fates& fates, bool promises)
+        : scheduler_(std::move(scheduler)), fates_(&fates), promises_(promises) {}
+
+    const Plan& plan(const Snapshot& snapshot) {
+        deadlines_.clear();
+        for (std::size_t j = 0; promises_ && j < snapshot.jobs.size(); ++j)
+            if (const auto fate = fates_->find(snapshot.jobs[j].name); fate != fates_->end())
+                deadlines_.push_back({.job = j, .deadline_seconds = fate->second.deadline_seconds});
+        const Plan& plan = scheduler_.plan(snapshot, deadlines_);
+        for (std::size_t k = 0; k < deadlines_.size(); ++k) {
+            Fate& fate = fates_->at(snapshot.jobs[deadlines_[k].job].name);
+            const PromiseAnswer& answer = scheduler_.answers()[k];
+            fate.promised |= answer.promise == Promise::kept;
+            if (answer.promise == Promise::broken && !std::exchange(fate.broken, true))
+                fate.why = text_of(snapshot.time_seconds) + " s: " + answer.why;
+        }
+        return plan;
+    }
+
+private:
+    S scheduler_;
+    Fates* fates_;
+    bool promises_;
+    std::vector<Deadline> deadlines_{};
+};
+
+void replay_and_print(const cli::Scene& scene, const char* name, bool promises, AdmissionOptions admission,
+                      PromiseMargins margins) {
+    const ReplayOptions options{.moves_restart = false};
+    SiaWorld<> world(scene.cluster, scene.applications, scene.submissions);
+    const auto scheduler = Scheduler(GoodputPolicy()).counting(LostTime());
+    PromisedScheduler promised(scheduler, {.round_seconds = options.interval_seconds, .margins = margins});
+    admission.slot_seconds = options.interval_seconds;
+    promised.promises().options().admission = admission;
+    Fates fates = drawn_deadlines(scene);
+    double milliseconds = 0;
+    const ReplayResult result =
+        replay(scene.cluster, world, DeadlinePlanner(std::move(promised), fates, promises), options,
+               [&](double, const Snapshot&, auto make_plan) {
+                   const double begin = benchmarks::cpu_milliseconds();
+                   make_plan();
+                   milliseconds += benchmarks::cpu_milliseconds() - begin;
+               });
+
+    std::size_t given = 0, met = 0, by_chance = 0, not_kept = 0, called_broken = 0;
+    std::vector<char> has_deadline(result.jobs.size(), 0);
+    std::string reasons;
+    for (const auto& [job_name, fate] : fates) {
+        has_deadline[fate.job] = 1;
+        const std::optional<double> end = result.jobs[fate.job].completed_seconds;
+        const bool in_time = end && *end <= fate.deadline_seconds;
+        given += fate.promised;
+        met += in_time;
+        by_chance += in_time && !fate.promised;
+        called_broken += fate.broken;
+        if (!fate.promised || in_time) continue;
+        ++not_kept;
+        reasons += "    " + job_name + " ended " +
+                   (end ? text_of(*end - fate.deadline_seconds) + " s late; " : "never; ") + fate.why + "\n";
+    }
+    double others_hours = 0, others = 0;
+    for (std::size_t job = 0; job < result.jobs.size(); ++job) {
+        const JobOutcome& of = result.jobs[job];
+        if (has_deadline[job]) continue;
+        if (!of.completed_seconds) throw std::logic_error("a job without a deadline did not end");
+        others_hours += (*of.completed_seconds - of.submitted_seconds) / 3600;
+        ++others;
+    }
+    const ReplayMetrics metrics = metrics_of(result);
+    std::printf("%-10s %9zu %8zu %4zu %9zu %8zu %6zu %9.3f %6.3f %8.2f %7.1f\n%s", name, fates.size(), given,
+                met, by_chance, not_kept, called_broken, others_hours / others, metrics.average_hours,
+                metrics.restarts_per_job, milliseconds / 1000, reasons.c_str());
+    std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+    if (argc != 4 && argc != 6) {
+        std::cerr << "usage: " << argv[0] << " WORKLOAD.csv PROFILES-FOLDER LOAD [MEASURED PROJECTED]\n";
+        return 2;
+    }
+    cli::ReplayCommand command;
+    command.workload = argv[1];
+    command.profiles = argv[2];
+    command.load = std::stod(argv[3]);
+    if (!(command.load > 0)) throw std::invalid_argument("LOAD must be above 0");
+    PromiseMargins margins;
+    if (argc == 6) {
+        margins.measured = std::stod(argv[4]);
+        margins.projected = std::stod(argv[5]);
+    }
+    const cli::Scene scene = make_scene(command);
+    std::printf(
+        "           deadlines promised  met by chance not kept broken  others h  all h restarts   CPU s\n");
+    replay_and_print(scene, "goodput", false, {}, margins);
+    replay_and_print(scene, "one by one", true, {.most_rounds = 0}, margins);
+    replay_and_print(scene, "promises", true, {}, margins);
+} catch (const std::exception& error) {
+    std::cerr << argv[0] << ": " << error.what() << "\n";
+    return 1;
+}

@@ -415,7 +415,8 @@ inline std::vector<PromiseAnswer> Promises::plan(double now_seconds, const Clust
                 : status == AdmissionStatus::impossible
                     ? "with it, not all who are promised an end in time could have one, which is proven"
                     : "no plan was found that ends it in time with all who are promised that";
-            if (!alone && options_.reserve_seconds > 0) answers[j].why += ", with what is reserved";
+            if (!alone && options_.reserve_seconds > 0)
+                answers[j].why += "; some seconds before each deadline are kept in reserve";
         }
     }
     for (const std::size_t j : kept) {

@@ -11,6 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "elasticflow_promises.hpp"
 #include "elasticflow_trace.hpp"
 #include "goodput/policy/balanced_slowdown.hpp"
 #include "goodput/sim/replay.hpp"
@@ -181,6 +182,41 @@ TEST_CASE("any planner plays in this world: jobs end when their work is done") {
         CHECK(*result.jobs[j].completed_seconds < *world.work_done(j) + 1);
         CHECK(world.has_met(j) == (*result.jobs[j].completed_seconds <= jobs[j].deadline_seconds));
     }
+}
+
+TEST_CASE("whoever is admitted with a promise has its work done by the deadline, however short rounds are") {
+    support::Random random(38);
+    int admitted = 0, refused = 0;
+    for (int trace = 0; trace < 12; ++trace) {
+        const Cluster cluster = cluster_of(1 << random.integer(0, 3), 4);
+        const double slot = random.chance(0.5) ? 60 : 240;
+        std::vector<ElasticflowJob> jobs;
+        double now = 0;
+        for (int j = 0; j < 60; ++j) {
+            now += std::floor(random.between(0, random.chance(0.5) ? slot : 20 * slot));
+            const double work = std::floor(random.between(1, random.chance(0.3) ? 300 * slot : 20 * slot));
+            const bool best_effort = random.chance(0.2);
+            jobs.push_back(job("job" + std::to_string(100 + j), now, work,
+                               best_effort ? std::numeric_limits<double>::infinity()
+                                           : now + std::floor(work * random.between(0.2, 3)),
+                               1 << random.integer(0, 4)));
+        }
+        ElasticflowWorld world(cluster, jobs, slot);
+        played(cluster, world, cli::ElasticflowPromises(world));
+        for (std::size_t j = 0; j < jobs.size(); ++j) {
+            CAPTURE(trace);
+            CAPTURE(jobs[j].name);
+            if (std::isinf(jobs[j].deadline_seconds)) {
+                CHECK(world.has_ended(j));
+                continue;
+            }
+            (world.is_admitted(j) ? admitted : refused) += 1;
+            CHECK(world.is_admitted(j) == world.work_is_done_by_deadline(j));
+            CHECK(world.is_admitted(j) == world.has_met(j));
+        }
+    }
+    CHECK(admitted > 100);
+    CHECK(refused > 20);
 }
 
 TEST_CASE("worlds without sense are refused") {

@@ -14,7 +14,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -62,7 +61,7 @@ private:
         return true;
     }
     std::optional<DeadlinePlan> at_levels(std::size_t job, std::span<const DeadlineOption> levels,
-                                          std::size_t before, double change, std::size_t after) const;
+                                          std::size_t before, std::size_t change, std::size_t after) const;
     std::optional<DeadlinePlan> of_type(std::size_t job, std::span<const DeadlineOption> levels) const;
     std::optional<DeadlinePlan> best_of(std::size_t job) const;
     void take(const PlannedPiece& piece);
@@ -77,26 +76,23 @@ private:
     std::vector<double> gpu_seconds_;  // by GPU type, until the last deadline
 };
 
-/// The pieces of a job that has `before` levels (0: none) until the moment `change` and `after` from there
+/// The pieces of a job that has `before` levels (0: none) in segments before `change` and `after` from there
 /// on; none if it is late.
 inline std::optional<DeadlinePlan> ProgressiveFilling::at_levels(std::size_t job,
                                                                  std::span<const DeadlineOption> levels,
-                                                                 std::size_t before, double change,
+                                                                 std::size_t before, std::size_t change,
                                                                  std::size_t after) const {
     DeadlinePlan pieces;
-    const auto add = [&](const Segment& segment, std::size_t level, double from, double until) {
+    for (std::size_t k = 0; k < segments_.size() && segments_[k].from < jobs_[job].deadline_seconds; ++k) {
+        const Segment& segment = segments_[k];
+        std::size_t level = k < change ? before : after;
         while (level > 0 && !is_free(segment, levels[level - 1].held)) --level;
-        if (level == 0 || from >= until) return;
+        if (level == 0) continue;
         const HeldGpus& held = levels[level - 1].held;
-        if (!pieces.empty() && pieces.back().held == held && pieces.back().until_seconds == from)
-            pieces.back().until_seconds = until;
+        if (!pieces.empty() && pieces.back().held == held && pieces.back().until_seconds == segment.from)
+            pieces.back().until_seconds = segment.until;
         else
-            pieces.push_back({job, held, from, until});
-    };
-    for (const Segment& segment : segments_) {
-        if (segment.from >= jobs_[job].deadline_seconds) break;
-        add(segment, before, segment.from, std::min(segment.until, change));
-        add(segment, after, std::max(segment.from, change), segment.until);
+            pieces.push_back({job, held, segment.from, segment.until});
     }
     if (!end_with_work(jobs_[job], pieces, slot_)) return std::nullopt;
     return pieces;
@@ -108,12 +104,10 @@ inline std::optional<DeadlinePlan> ProgressiveFilling::of_type(std::size_t job,
         std::optional<DeadlinePlan> pieces = at_levels(job, levels, level, 0, level);
         if (!pieces) continue;
         if (level == 1) return pieces;
-        // Of whole slots, or of a thousandth of the time, as many as can be with one level less.
-        const double deadline = jobs_[job].deadline_seconds, step = slot_ > 0 ? slot_ : deadline / 1024;
-        double enough = 0, late = std::ceil(deadline / step);
+        std::size_t enough = 0, late = segments_.size();
         while (late - enough > 1) {
-            const double middle = std::floor((enough + late) / 2);
-            if (std::optional<DeadlinePlan> less = at_levels(job, levels, level - 1, middle * step, level)) {
+            const std::size_t middle = enough + (late - enough) / 2;
+            if (std::optional<DeadlinePlan> less = at_levels(job, levels, level - 1, middle, level)) {
                 pieces = std::move(less);
                 enough = middle;
             } else {

@@ -1,22 +1,30 @@
 // Half of the jobs of a trace have deadlines, half have none: how many deadlines are met, and how long do the
 // others take, where promises are given and kept, and where they are not?
 //
-// usage: deadlines_in_sia WORKLOAD.csv PROFILES-FOLDER LOAD [MEASURED PROJECTED]
+// usage: deadlines_in_sia WORKLOAD.csv PROFILES-FOLDER LOAD [stated|published [MEASURED PROJECTED]]
 //
 // for example deadlines_in_sia DATA/sia/workloads/philly/workload-1.csv DATA/sia/profiles 1, on the replay's
 // default cluster. LOAD divides the times of submission. MEASURED and PROJECTED are the parts of a predicted
-// goodput that promises count on (PromiseMargins); as left out there.
+// goodput that promises count on (PromiseMargins); as they are there, where left out.
 //
 // Every second job in the order of submission has a deadline: its submission, and from there between 1.5 and
 // 4 times (drawn at random, the same on every machine) as long as it would take alone with a quarter of the
-// cluster (FairShares). Jobs declare their work, and learn their speed while they run. All run in the same
-// world, and all else is decided by the policy `goodput`:
+// cluster (FairShares). Jobs learn their speed while they run, and declare the work that they have left.
+// Promises count on the gradient statistics that the policy expects of a job until it has measured its own.
+//
+// In Sia's public simulator progress is slower than steps say, and restarts take longer than the scheduler is
+// told, by constants that no measurement shows:
+//
+//     stated      owners know them: restarts take what is said, and declared work includes the rest
+//     published   nobody knows them
+//
+// All run in the same world, and all else is decided by the policy `goodput`:
 //
 //     goodput     no promises: deadlines are met by chance
 //     one by one  a promise is given where a plan was found job by job, each with its minimum satisfactory
-//                 share: ElasticFlow's rule (Gu et al. 2023) on several GPU types, and kinder to it: several
-//                 orders are tried, what was promised is planned with restarts, and who is refused runs
-//                 without a promise and asks again in each round
+//                 share: ElasticFlow's rule (Gu et al. 2023) on several GPU types, and kinder than it:
+//                 several orders are tried, restarts are planned, and who is refused runs without a promise
+//                 and asks again in each round
 //     promises    a promise is given where admit() finds any plan
 //
 // Prints a line for each: jobs with deadlines, promises given, deadlines met, those of them without a
@@ -29,16 +37,22 @@
 #include <exception>
 #include <iostream>
 #include <map>
+#include <optional>
 #include <random>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "cpu_time.hpp"
+#include "goodput/availability/lost_time.hpp"
+#include "goodput/core/job.hpp"
+#include "goodput/core/option.hpp"
 #include "goodput/deadlines/promised_scheduler.hpp"
+#include "goodput/model/goodput_predictor.hpp"
+#include "goodput/model/job_model.hpp"
 #include "goodput/policy/goodput_policy.hpp"
-#include "goodput/schedule/goodput_factor.hpp"
 #include "goodput/sim/metrics.hpp"
 #include "goodput/sim/sia_world.hpp"
 #include "scene.hpp"
@@ -47,24 +61,35 @@ namespace {
 
 using namespace goodput;
 
+/// Options with the gradient statistics that the policy expects.
+struct AsThePolicyExpects {
+    GoodputPredictor predict{};
+    void operator()(const Job& job, const JobModel& model, std::span<Option> options) {
+        predict(job, model, options, GoodputPolicy().expected_gradient(job));
+    }
+};
+
 /// What became of a job with a deadline.
 struct Fate {
     std::size_t job = 0;  ///< of the trace
     double deadline_seconds = 0;
+    double work_factor = 1;  ///< of what it declares
     bool promised = false, broken = false;
     std::string why{};  ///< of the first time that its promise was called broken
 };
 using Fates = std::map<std::string, Fate>;  // by job's name
 
-Fates drawn_deadlines(const cli::Scene& scene) {
+Fates drawn_deadlines(const cli::Scene& scene, bool stated) {
     Fates fates;
     std::mt19937_64 random(1);
     for (std::size_t job = 1; job < scene.submissions.size(); job += 2) {
         const double unit = (static_cast<double>(random() >> 11) + 0.5) * 0x1p-53;
         const double alone = scene.shares.isolated_seconds(job, 4);
         const Submission& submission = scene.submissions[job];
+        const double slowdown = scene.applications[submission.application].slowdown;
         fates[submission.name] = {.job = job,
-                                  .deadline_seconds = submission.time_seconds + (1.5 + 2.5 * unit) * alone};
+                                  .deadline_seconds = submission.time_seconds + (1.5 + 2.5 * unit) * alone,
+                                  .work_factor = stated ? slowdown : 1};
     }
     return fates;
 }
@@ -80,7 +105,10 @@ public:
         deadlines_.clear();
         for (std::size_t j = 0; promises_ && j < snapshot.jobs.size(); ++j)
             if (const auto fate = fates_->find(snapshot.jobs[j].name); fate != fates_->end())
-                deadlines_.push_back({.job = j, .deadline_seconds = fate->second.deadline_seconds});
+                deadlines_.push_back(
+                    {.job = j,
+                     .deadline_seconds = fate->second.deadline_seconds,
+                     .work = *snapshot.jobs[j].remaining_examples * fate->second.work_factor});
         const Plan& plan = scheduler_.plan(snapshot, deadlines_);
         for (std::size_t k = 0; k < deadlines_.size(); ++k) {
             Fate& fate = fates_->at(snapshot.jobs[deadlines_[k].job].name);
@@ -99,15 +127,14 @@ private:
     std::vector<Deadline> deadlines_{};
 };
 
-void replay_and_print(const cli::Scene& scene, const char* name, bool promises, AdmissionOptions admission,
-                      PromiseMargins margins) {
+void replay_and_print(const cli::Scene& scene, const char* name, Fates fates, bool promises,
+                      AdmissionOptions admission, PromiseMargins margins) {
     const ReplayOptions options{.moves_restart = false};
     SiaWorld<> world(scene.cluster, scene.applications, scene.submissions);
-    const auto scheduler = Scheduler(GoodputPolicy()).counting(LostTime());
-    PromisedScheduler promised(scheduler, {.round_seconds = options.interval_seconds, .margins = margins});
-    admission.slot_seconds = options.interval_seconds;
+    PromisedScheduler promised(Scheduler<GoodputPolicy>().counting(LostTime()), {.margins = margins},
+                               AsThePolicyExpects());
     promised.promises().options().admission = admission;
-    Fates fates = drawn_deadlines(scene);
+    promised.set_round_seconds(options.interval_seconds);
     double milliseconds = 0;
     const ReplayResult result =
         replay(scene.cluster, world, DeadlinePlanner(std::move(promised), fates, promises), options,
@@ -131,7 +158,8 @@ void replay_and_print(const cli::Scene& scene, const char* name, bool promises, 
         if (!fate.promised || in_time) continue;
         ++not_kept;
         reasons += "    " + job_name + " ended " +
-                   (end ? text_of(*end - fate.deadline_seconds) + " s late; " : "never; ") + fate.why + "\n";
+                   (end ? rounded_text_of(*end - fate.deadline_seconds) + " s late; " : "never; ") +
+                   fate.why + "\n";
     }
     double others_hours = 0, others = 0;
     for (std::size_t job = 0; job < result.jobs.size(); ++job) {
@@ -151,8 +179,10 @@ void replay_and_print(const cli::Scene& scene, const char* name, bool promises, 
 }  // namespace
 
 int main(int argc, char** argv) try {
-    if (argc != 4 && argc != 6) {
-        std::cerr << "usage: " << argv[0] << " WORKLOAD.csv PROFILES-FOLDER LOAD [MEASURED PROJECTED]\n";
+    const std::string constants = argc > 4 ? argv[4] : "stated";
+    if (argc < 4 || argc > 7 || argc == 6 || (constants != "stated" && constants != "published")) {
+        std::cerr << "usage: " << argv[0]
+                  << " WORKLOAD.csv PROFILES-FOLDER LOAD [stated|published [MEASURED PROJECTED]]\n";
         return 2;
     }
     cli::ReplayCommand command;
@@ -161,16 +191,20 @@ int main(int argc, char** argv) try {
     command.load = std::stod(argv[3]);
     if (!(command.load > 0)) throw std::invalid_argument("LOAD must be above 0");
     PromiseMargins margins;
-    if (argc == 6) {
-        margins.measured = std::stod(argv[4]);
-        margins.projected = std::stod(argv[5]);
+    if (argc == 7) {
+        margins.measured = std::stod(argv[5]);
+        margins.projected = std::stod(argv[6]);
     }
-    const cli::Scene scene = make_scene(command);
-    std::printf(
-        "           deadlines promised  met by chance not kept broken  others h  all h restarts   CPU s\n");
-    replay_and_print(scene, "goodput", false, {}, margins);
-    replay_and_print(scene, "one by one", true, {.most_rounds = 0}, margins);
-    replay_and_print(scene, "promises", true, {}, margins);
+    cli::Scene scene = make_scene(command);
+    const bool stated = constants == "stated";
+    for (Application& application : scene.applications)
+        if (stated) application.restart_cost_seconds = application.restart_seconds;
+    const Fates fates = drawn_deadlines(scene, stated);
+    std::puts(
+        "           deadlines promised  met by chance not kept broken  others h  all h restarts   CPU s");
+    replay_and_print(scene, "goodput", fates, false, {}, margins);
+    replay_and_print(scene, "one by one", fates, true, {.most_rounds = 0}, margins);
+    replay_and_print(scene, "promises", fates, true, {}, margins);
 } catch (const std::exception& error) {
     std::cerr << argv[0] << ": " << error.what() << "\n";
     return 1;

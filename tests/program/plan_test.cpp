@@ -990,7 +990,7 @@ TEST_CASE("plan: an end in time is promised where there is a plan for it, whatev
     for (const char* policy : {"goodput", "sia", "fifo", "srtf"}) {
         INFO(policy);
         Program program = plan({"--policy", policy});
-        const Json answer = ask(program, two_with_deadlines(2700, 1400));
+        const Json answer = ask(program, two_with_deadlines(2700, 1330));
         for (const Json& each : answer["plan"]) CHECK(each["promise"] == "kept");
         CHECK(answer["plan"][0]["nodes"].empty());
         CHECK(!answer["plan"][1]["nodes"].empty());
@@ -999,7 +999,7 @@ TEST_CASE("plan: an end in time is promised where there is a plan for it, whatev
 }
 
 TEST_CASE("plan: a refusal says what would have to change, and a job may run or not without a promise") {
-    Json line = two_with_deadlines(1400, 1400);
+    Json line = two_with_deadlines(1330, 1330);
     Program program = plan({"--policy", "goodput"});
     const Json refused = ask(program, line);
     CHECK(refused["plan"][0]["promise"] == "kept");
@@ -1024,7 +1024,7 @@ TEST_CASE("plan: a refusal says what would have to change, and a job may run or 
 }
 
 TEST_CASE("plan: promises outlive rounds, restarts of the program, and announced nodes are counted on") {
-    Json line = two_with_deadlines(1400, 1400);
+    Json line = two_with_deadlines(1330, 1330);
     std::swap(line["jobs"][0], line["jobs"][1]);
     line["jobs"][1]["promise"] = "kept";  // as the program said before it was restarted
     Program program = plan({"--policy", "goodput"});

@@ -108,11 +108,28 @@ inline void validate(const PromiseMargins& margins) {
     return cluster;
 }
 
-/// A job of the snapshot as a plan over time counts on it: its speed on 1, 2, 4, ... GPUs of each type that
-/// it may have, slowest first where nodes differ; 0 on all where nothing of it has been measured.
+/// The GPUs that a job holds, where they are of one type; none: it holds nothing, or several types.
+[[nodiscard]] inline std::optional<HeldGpus> held_gpus(const Snapshot& snapshot, std::size_t job) {
+    const Configuration holds = configuration_of(snapshot.jobs[job].placement, snapshot.cluster);
+    if (holds.empty() || !holds.is_single()) return std::nullopt;
+    return HeldGpus{holds.first().gpu_type, holds.first().shape.gpus};
+}
+
+/// Work a second that a promise counts on with these GPUs: a number of them that is no power of two counts as
+/// the next smaller one.
+[[nodiscard]] inline double promised_speed(const DeadlineJob& job, const HeldGpus& held) {
+    return job.speed_on({held.gpu_type, static_cast<int>(std::bit_floor(static_cast<unsigned>(held.gpus)))});
+}
+
+/// A job of the snapshot as a plan over time counts on it: its speed on 1, 2, 4, ... GPUs of each type that it
+/// may have, slowest first where nodes differ; 0 on all where nothing of it has been measured. What larger
+/// batches are worth is what its gradient statistics say, or those that jobs like it begin with; where neither
+/// is known, nothing is counted on beyond its initial batch size. What may be left of its restart in a round
+/// from now counts as work.
 template <OptionPredictor Predict>
 [[nodiscard]] DeadlineJob promised_job(const Snapshot& snapshot, const Deadline& deadline, double work,
-                                       Predict& predict, const PromiseMargins& margins) {
+                                       Predict& predict, const PromiseMargins& margins,
+                                       double round_seconds) {
     const Job& job = snapshot.jobs[deadline.job];
     DeadlineJob promised{.name = job.name,
                          .work_left = work,
@@ -125,13 +142,24 @@ template <OptionPredictor Predict>
     std::vector<Option> options;
     append_options(
         job, pools, [](std::size_t) { return std::numeric_limits<int>::max(); }, options);
-    predict(job, model_of(snapshot, deadline.job), options);
+    const std::optional<GradientStatistics> gradient = job.gradient ? job.gradient : job.usual_gradient;
+    if constexpr (ForecastPredictor<Predict>)
+        predict(job, model_of(snapshot, deadline.job), options, gradient);
+    else
+        predict(job, model_of(snapshot, deadline.job), options);
+    const auto is_known = [&](const Option& option) {
+        const TypeLimits& limits = job.types[option.configuration.first().gpu_type];
+        const long long replicas = option.configuration.gpus() / limits.gpus_per_replica;
+        return gradient || job.adaptivity != Adaptivity::batch ||
+               replicas * option.plan.atomic_batch * (1 + option.plan.accumulation_steps) <=
+                   job.initial_batch;
+    };
     for (const Option& option : options) {
         const PoolShare& part = option.configuration.first();
         const bool even =
             std::has_single_bit(static_cast<unsigned>(part.shape.gpus)) &&
             (part.shape.nodes == 1 || std::has_single_bit(static_cast<unsigned>(part.gpus_per_node)));
-        if (!even || !(std::isfinite(option.goodput) && option.goodput > 0)) continue;
+        if (!even || !is_known(option) || !(std::isfinite(option.goodput) && option.goodput > 0)) continue;
         const double counted = option.knowledge == Knowledge::measured    ? margins.measured
                                : option.knowledge == Knowledge::projected ? margins.projected
                                                                           : 0;
@@ -141,9 +169,10 @@ template <OptionPredictor Predict>
         const double speed = option.goodput * counted;
         speeds[power] = speeds[power] > 0 ? std::min(speeds[power], speed) : speed;
     }
-    const Configuration holds = configuration_of(job.placement, snapshot.cluster);
-    if (!holds.empty() && holds.is_single())
-        promised.holds = HeldGpus{holds.first().gpu_type, holds.first().shape.gpus};
+    promised.holds = held_gpus(snapshot, deadline.job);
+    if (promised.holds && job.restarting)
+        promised.work_left += promised_speed(promised, *promised.holds) *
+                              std::max(0.0, job.restart_cost_seconds - round_seconds);
     return promised;
 }
 

@@ -1,12 +1,11 @@
 #ifndef GOODPUT_DEADLINES_PROMISED_SCHEDULER_HPP
 #define GOODPUT_DEADLINES_PROMISED_SCHEDULER_HPP
 
-// Rounds in which jobs may have deadlines. Before each round promises are kept and given (promises.hpp); in
-// the round a promised job must run, and is offered only what does as much as its plan says for now. All else
-// is the policy's: promised jobs get more where that is worth most, and the rest of the cluster goes to jobs
-// without deadlines, as ever.
+// Rounds in which jobs may have deadlines. Before each round promises are kept and given (promises.hpp). Then
+// the policy decides as ever. If all promises can still be kept after a round of what it wants, that is the
+// plan. If not, it decides again, and in this round a promised job must run where its own plan says so, and
+// is offered only what does as much as that; the rest of the cluster still goes to whom the policy says.
 
-#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <map>
@@ -45,6 +44,7 @@ struct PromisedRound {
     };
     std::map<std::string, Of> jobs{};
     double round_seconds = 60;
+    bool enforced = false;  ///< promised jobs have what their plans say, whatever the policy thinks
 };
 
 /// Offers a promised job what keeps its plan of what the inner maker offers, and nothing to one that is not
@@ -64,6 +64,7 @@ public:
         if (found == round_->jobs.end()) return MakerAround<Inner>::list(round, job, most_gpus, options);
         const PromisedRound::Of& of = found->second;
         if (of.never) return;
+        if (!round_->enforced) return MakerAround<Inner>::list(round, job, most_gpus, options);
         const std::size_t first = options.size();
         // Its plan may need more than the policy lets it grow to.
         if (of.answer.promise == Promise::kept && of.answer.now) {
@@ -91,14 +92,12 @@ public:
     }
 
 private:
-    /// Sizes that are no power of two count as the next smaller one.
     [[nodiscard]] bool keeps_its_plan(const PromisedRound::Of& of, const Option& option,
                                       const Configuration& held) const {
         if (!option.configuration.is_single()) return false;
         const PoolShare& part = option.configuration.first();
-        const int gpus = static_cast<int>(std::bit_floor(static_cast<unsigned>(part.shape.gpus)));
         if (of.answer.now == HeldGpus{part.gpu_type, part.shape.gpus}) return true;
-        return keeps_plan(of.job, of.answer, of.job.speed_on({part.gpu_type, gpus}),
+        return keeps_plan(of.job, of.answer, promised_speed(of.job, {part.gpu_type, part.shape.gpus}),
                           option.configuration.same_gpus(held), round_->round_seconds);
     }
 
@@ -154,13 +153,18 @@ public:
                       "that of nodes, " + text_of(snapshot.cluster.nodes.size()));
         snapshot_ = snapshot;
         answer(deadlines);
-        for (std::size_t k = 0; k < deadlines.size(); ++k) {
-            Job& job = snapshot_.jobs[deadlines[k].job];
-            job.must_run = answers_[k].promise == Promise::kept && answers_[k].now.has_value();
-            const auto of = round_->jobs.find(job.name);
-            if (of != round_->jobs.end() && of->second.never)
+        for (const Deadline& deadline : deadlines) {
+            Job& job = snapshot_.jobs[deadline.job];
+            if (const auto of = round_->jobs.find(job.name); of != round_->jobs.end() && of->second.never)
                 for (TypeLimits& type : job.types) type.max_atomic_batch = 0;
         }
+        round_->enforced = false;
+        const Plan& wanted = scheduler_.plan(snapshot_, step);
+        if (still_kept_after(wanted)) return wanted;
+        round_->enforced = true;
+        for (std::size_t k = 0; k < deadlines.size(); ++k)
+            snapshot_.jobs[deadlines[k].job].must_run =
+                answers_[k].promise == Promise::kept && answers_[k].now.has_value();
         return scheduler_.plan(snapshot_, step);
     }
     /// The same without a call after each step.
@@ -168,6 +172,9 @@ public:
         return plan(snapshot, deadlines, [](PlanStep) {});
     }
 
+    /// In the last plan promised jobs had to have what their plans say, because not all promises would have
+    /// been kept after a round of what the policy wanted.
+    [[nodiscard]] bool enforced() const { return round_->enforced; }
     /// Of the last plan, by deadline. Times are on the clock of the snapshot.
     [[nodiscard]] const std::vector<PromiseAnswer>& answers() const { return answers_; }
     /// What would have to change so that a deadline that was refused or is broken in the last plan could be
@@ -186,13 +193,15 @@ public:
         std::vector<DecisionExplanation> all = explain_plan(scheduler_, snapshot_);
         for (std::size_t k = 0; k < answers_.size(); ++k) {
             const PromiseAnswer& of = answers_[k];
-            if (of.promise != Promise::kept || !of.now) continue;
-            all[deadlines_[k].job].notes.push_back(
-                "promised: at least " + text_of(of.now->gpus) + " " +
-                snapshot_.cluster.gpu_types[of.now->gpu_type] + " for " +
-                rounded_text_of(of.until_seconds - snapshot_.time_seconds) + " s, and its end " +
-                rounded_text_of(deadlines_[k].deadline_seconds - of.done_by_seconds) +
-                " s before its deadline");
+            if (of.promise != Promise::kept) continue;
+            std::string note = "promised: its end " +
+                               rounded_text_of(deadlines_[k].deadline_seconds - of.done_by_seconds) +
+                               " s before its deadline";
+            if (round_->enforced && of.now)
+                note += ", and for that at least " + text_of(of.now->gpus) + " " +
+                        snapshot_.cluster.gpu_types[of.now->gpu_type] + " for " +
+                        rounded_text_of(of.until_seconds - snapshot_.time_seconds) + " s";
+            all[deadlines_[k].job].notes.push_back(std::move(note));
         }
         return all;
     }
@@ -232,7 +241,8 @@ private:
                 answers_[k].why = "how much work it has left is neither declared nor known from other jobs";
                 continue;
             }
-            DeadlineJob promised = promised_job(snapshot_, deadline, *work, predictor_, options_.margins);
+            DeadlineJob promised = promised_job(snapshot_, deadline, *work, predictor_, options_.margins,
+                                                options_.round_seconds);
             if (job.keeps_what_it_holds() && !job.preemptible) {
                 answer_pinned(job, promised, answers_[k]);
                 continue;
@@ -249,6 +259,52 @@ private:
                                             found.promise != Promise::kept && deadlines[of[i]].or_never};
         }
     }
+    /// Whether all promises can be kept from the next round on if this plan is carried out now, by what
+    /// promises count on. Jobs in the middle of a restart then still hold what they have now.
+    bool still_kept_after(const Plan& plan) {
+        const double round = options_.round_seconds, later = snapshot_.time_seconds + round;
+        const std::vector<PromiseAnswer> before = answers_;
+        Snapshot then = snapshot_;
+        then.time_seconds = later;
+        for (std::size_t j = 0; j < then.jobs.size(); ++j) {
+            then.jobs[j].placement = plan.decisions[j].placement;
+            then.jobs[j].restarting = plan.decisions[j].starts && then.jobs[j].restart_cost_seconds > round;
+        }
+        std::vector<DeadlineJob> jobs;
+        std::vector<char> has_promise(then.jobs.size(), 0);
+        for (std::size_t k = 0; k < answers_.size(); ++k) {
+            const std::size_t j = deadlines_[k].job;
+            const auto of = round_->jobs.find(then.jobs[j].name);
+            if (answers_[k].promise != Promise::kept || of == round_->jobs.end()) continue;
+            has_promise[j] = 1;
+            DeadlineJob job = of->second.job;
+            job.deadline_seconds -= round;
+            job.holds = held_gpus(then, j);
+            const double restart = plan.decisions[j].starts ? job.restart_seconds : 0;
+            const double speed = job.holds ? promised_speed(job, *job.holds) : 0;
+            answers_[k].done_by_seconds =
+                speed > 0 ? snapshot_.time_seconds + restart + job.work_left / speed : later;
+            // What is left of a restart counts as work.
+            job.work_left = std::max(0.0, job.work_left - speed * (round - restart));
+            if (speed > 0 && answers_[k].done_by_seconds <= later) job.work_left = 0;
+            jobs.push_back(std::move(job));
+        }
+        if (jobs.empty()) return true;
+        if (!promises_.keep_from(later, promised_cluster(then, has_promise, round, times_), jobs)) {
+            answers_ = before;
+            return false;
+        }
+        std::size_t next = 0;
+        for (std::size_t k = 0; k < answers_.size(); ++k) {
+            if (answers_[k].promise != Promise::kept ||
+                !round_->jobs.contains(then.jobs[deadlines_[k].job].name))
+                continue;
+            if (const DeadlineJob& job = jobs[next++]; job.work_left > 0)
+                answers_[k].done_by_seconds = promises_.done_by(later, job);
+        }
+        return true;
+    }
+
     /// Nobody can give or take anything: it ends when it ends.
     void answer_pinned(const Job& job, const DeadlineJob& promised, PromiseAnswer& answer) {
         const double speed = promised.holds ? promised.speed_on(*promised.holds) : 0;

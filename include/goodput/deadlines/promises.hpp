@@ -78,6 +78,15 @@ public:
     std::vector<PromiseAnswer> plan(double now_seconds, const ClusterOverTime& cluster,
                                     std::span<const DeadlineJob> jobs);
 
+    /// Whether all promises can still be kept from `later_seconds` on, were things then as given here: the
+    /// cluster as seen from then, and the jobs with the work and the deadlines that they have left then, and
+    /// with what they hold. If so, the plan is the one that the next calls follow. Refuses what plan()
+    /// refuses.
+    bool keep_from(double later_seconds, const ClusterOverTime& cluster, std::span<const DeadlineJob> jobs);
+    /// When a job that is as given at `now_seconds` ends under the plan that is followed; infinity: it has
+    /// none.
+    [[nodiscard]] double done_by(double now_seconds, const DeadlineJob& job) const;
+
     /// How the next promises are given.
     [[nodiscard]] PromiseOptions& options() { return options_; }
     /// See options().
@@ -309,10 +318,12 @@ inline void Promises::break_promise(double now, const ClusterOverTime& cluster,
     } else if (!same_cluster(now, cluster)) {
         answer.why = "the nodes are not those that its plan counted on";
     } else {
-        answer.why = "behind their plans:";
+        std::string others;
         for (const DeadlineJob& each : jobs)
             if (const Given* other = find(each.name); other && late(*other, each))
-                answer.why += " '" + each.name + "'";
+                others += " '" + each.name + "'";
+        answer.why = others.empty() ? "its speed, or that of others, is less than its plan counted on"
+                                    : "behind their plans:" + others;
     }
 }
 
@@ -377,6 +388,21 @@ inline std::vector<std::size_t> Promises::newcomers(std::span<const DeadlineJob>
     std::stable_sort(order.begin(), order.end(),
                      [&](std::size_t a, std::size_t b) { return worth[a] > worth[b]; });
     return order;
+}
+
+inline double Promises::done_by(double now_seconds, const DeadlineJob& job) const {
+    for (const Given& given : given_)
+        if (given.name == job.name) return now_seconds + done_after(job, from_now(given, now_seconds));
+    return std::numeric_limits<double>::infinity();
+}
+
+inline bool Promises::keep_from(double later_seconds, const ClusterOverTime& cluster,
+                                std::span<const DeadlineJob> jobs) {
+    std::vector<std::size_t> promised;
+    for (const Given& given : given_)
+        for (std::size_t j = 0; j < jobs.size() && !given.broken; ++j)
+            if (jobs[j].name == given.name) promised.push_back(j);
+    return try_all(later_seconds, cluster, jobs, promised, Reserve::as_planned) == AdmissionStatus::possible;
 }
 
 inline std::vector<PromiseAnswer> Promises::plan(double now_seconds, const ClusterOverTime& cluster,

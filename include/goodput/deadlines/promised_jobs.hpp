@@ -121,11 +121,11 @@ inline void validate(const PromiseMargins& margins) {
     return job.speed_on({held.gpu_type, static_cast<int>(std::bit_floor(static_cast<unsigned>(held.gpus)))});
 }
 
-/// A job of the snapshot as a plan over time counts on it: its speed on 1, 2, 4, ... GPUs of each type that it
-/// may have, slowest first where nodes differ; 0 on all where nothing of it has been measured. What larger
-/// batches are worth is what its gradient statistics say, or those that jobs like it begin with; where neither
-/// is known, nothing is counted on beyond its initial batch size. What may be left of its restart in a round
-/// from now counts as work.
+/// A job of the snapshot as a plan over time counts on it: its speed on 1, 2, 4, ... GPUs of each type that
+/// it may have, slowest first where nodes differ; 0 on all where nothing of it has been measured. What larger
+/// batches are worth is what its gradient statistics say, or those that jobs like it begin with; where
+/// neither is known, nothing is counted on beyond its initial batch size. What may be left of its restart in
+/// a round from now counts as work.
 template <OptionPredictor Predict>
 [[nodiscard]] DeadlineJob promised_job(const Snapshot& snapshot, const Deadline& deadline, double work,
                                        Predict& predict, const PromiseMargins& margins,

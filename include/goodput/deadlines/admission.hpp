@@ -165,7 +165,7 @@ inline Admission admit(const ClusterOverTime& cluster, std::span<const DeadlineJ
     if (is_filled(16)) return answer;
 
     detail::DeadlineProgram program(grid);
-    detail::PlanLayout lay_out(grid, jobs, options.slot_seconds);
+    detail::DeadlineLayout lay_out(grid, jobs, options.slot_seconds);
     std::vector<double> work = least_work;
     for (std::size_t repair = 0; repair < std::max<std::size_t>(options.most_repairs, 1); ++repair) {
         const detail::DeadlineOutcome outcome = program.solve(work, options.most_rounds, stop);

@@ -32,9 +32,9 @@ struct LaidOut {
 };
 
 /// Lays out plans. Keeps its buffers.
-class PlanLayout {
+class DeadlineLayout {
 public:
-    PlanLayout(const TimeGrid& grid, std::span<const DeadlineJob> jobs, double slot_seconds)
+    DeadlineLayout(const TimeGrid& grid, std::span<const DeadlineJob> jobs, double slot_seconds)
         : grid_(grid), jobs_(jobs), slot_(slot_seconds) {}
 
     /// Pieces of all jobs in an interval's parts; `work` is what each job should do.
@@ -82,7 +82,7 @@ private:
     std::vector<DeadlinePlan> pieces_;           // by job
 };
 
-inline void PlanLayout::take_whole_slots(std::span<const double> work) {
+inline void DeadlineLayout::take_whole_slots(std::span<const double> work) {
     lacks_.assign(work.begin(), work.end());
     could_.assign(work.size(), 0);
     std::vector<std::size_t> left(items_.size());
@@ -127,7 +127,7 @@ inline void PlanLayout::take_whole_slots(std::span<const double> work) {
 }
 
 /// Fills one slot of each item anew; returns whether less is lacking.
-inline bool PlanLayout::fill_anew() {
+inline bool DeadlineLayout::fill_anew() {
     bool better = false;
     for (std::size_t i = 0; i < items_.size(); ++i)
         for (std::size_t k = 0, before = items_[i].size(); k < before; ++k) {
@@ -149,7 +149,7 @@ inline bool PlanLayout::fill_anew() {
     return better;
 }
 
-inline std::vector<JobChoice> PlanLayout::fill_slot(const GridInterval& interval) {
+inline std::vector<JobChoice> DeadlineLayout::fill_slot(const GridInterval& interval) {
     problem_.clear();
     problem_.capacity = interval.capacity;
     std::vector<ResourceUse> uses;
@@ -176,7 +176,7 @@ inline std::vector<JobChoice> PlanLayout::fill_slot(const GridInterval& interval
     return choices;
 }
 
-inline std::size_t PlanLayout::in_common(const std::vector<JobChoice>& choices) const {
+inline std::size_t DeadlineLayout::in_common(const std::vector<JobChoice>& choices) const {
     return static_cast<std::size_t>(
         std::count_if(choices.begin(), choices.end(), [&](const JobChoice& choice) {
             return held_[choice.job] == grid_.options[choice.job][choice.option].held;
@@ -184,7 +184,7 @@ inline std::size_t PlanLayout::in_common(const std::vector<JobChoice>& choices) 
 }
 
 /// Adds the items of an interval to the pieces, in an order with few changes.
-inline void PlanLayout::follow(const GridInterval& interval, std::vector<LaidOut>& items) {
+inline void DeadlineLayout::follow(const GridInterval& interval, std::vector<LaidOut>& items) {
     const double rounding = 1e-12 * interval.until;
     std::erase_if(items, [&](const LaidOut& item) { return !(item.seconds > rounding); });
     double now = interval.from;
@@ -213,8 +213,8 @@ inline void PlanLayout::follow(const GridInterval& interval, std::vector<LaidOut
     if (now < interval.until) std::fill(held_.begin(), held_.end(), std::nullopt);
 }
 
-inline DeadlinePlan PlanLayout::operator()(const std::vector<Configured>& configurations,
-                                           std::span<const double> parts, std::span<const double> work) {
+inline DeadlinePlan DeadlineLayout::operator()(const std::vector<Configured>& configurations,
+                                               std::span<const double> parts, std::span<const double> work) {
     items_.assign(grid_.intervals.size(), {});
     for (std::size_t c = 0; c < configurations.size(); ++c) {
         const Configured& its = configurations[c];

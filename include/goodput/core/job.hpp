@@ -70,8 +70,8 @@ struct Job {
     /// looked at. Empty: it is planned.
     std::string set_aside{};
     /// It is given one of its options, whatever that is worth to the policy, as long as all who must run fit
-    /// beside those that keep what they hold. It is offered what the maker lists, and what it holds only where
-    /// that is listed.
+    /// beside those that keep what they hold. It is offered what the maker lists, and what it holds only
+    /// where that is listed.
     bool must_run = false;
     /// Useful examples still to do, where the user declared the job's total work.
     std::optional<double> remaining_examples{};

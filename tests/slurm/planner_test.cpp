@@ -117,15 +117,15 @@ TEST_CASE("a running job of which Slurm does not tell what it holds is left alon
 }
 
 TEST_CASE("a job with a deadline is promised its end in time, and gets what that takes") {
-    // Eight GPUs for a hundred minutes do three times the work that one could do.
+    // Without gradient statistics no batch but the initial one is counted on.
     slurm::Job paper = elastic("12");
-    paper.comment += " work=9e6";
+    paper.comment += " work=2e6";
     paper.deadline_seconds = 10000 + 6000;
     std::vector<slurm::Job> jobs{paper};
     for (const char* other : {"13", "14", "15", "16", "17", "18", "19", "20"}) jobs.push_back(elastic(other));
     const slurm::Round round = slurm::Planner(30).plan(state_of({n0}, jobs));
     CHECK(round.goals.at("12").promise == "kept");
-    CHECK(round.goals.at("12").share.gpus_per_node >= 2);
+    CHECK(round.goals.at("12").share.gpus_per_node >= 1);
     CHECK(round.goals.at("13").promise.empty());
 
     jobs[0].comment = elastic("12").comment + " work=9e9";

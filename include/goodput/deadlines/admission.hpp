@@ -63,13 +63,13 @@ enum class AdmissionStatus {
 
 /// An answer with its certificate.
 struct Admission {
-    AdmissionStatus status = AdmissionStatus::unknown;
-    DeadlinePlan plan{};  ///< where possible
+    AdmissionStatus status = AdmissionStatus::unknown;  ///< what was found
+    DeadlinePlan plan{};                                ///< where possible
     /// Where impossible, by job: prices of a unit of work, at which all work that is needed costs more than
     /// all that configurations can do until the deadlines is worth (`needed` and `reachable`).
     std::vector<double> work_prices{};
-    double needed = 0;
-    double reachable = 0;
+    double needed = 0;     ///< by all jobs, at these prices
+    double reachable = 0;  ///< by all GPUs, at these prices
     /// A job that could not end in time even if it had the cluster for itself.
     std::optional<std::size_t> impossible_alone{};
     std::size_t rounds = 0;    ///< of new configurations

@@ -15,19 +15,19 @@ namespace goodput {
 
 /// Equal nodes that are there between two moments.
 struct NodesOverTime {
-    std::size_t gpu_type = 0;
-    int nodes = 1;
-    int gpus_per_node = 1;
-    double from_seconds = 0;  ///< from now; 0 or less: they are there
-    double until_seconds = std::numeric_limits<double>::infinity();
-    bool operator==(const NodesOverTime&) const = default;
+    std::size_t gpu_type = 0;                                        ///< index into the names of types
+    int nodes = 1;                                                   ///< how many
+    int gpus_per_node = 1;                                           ///< at least 1
+    double from_seconds = 0;                                         ///< from now; 0 or less: they are there
+    double until_seconds = std::numeric_limits<double>::infinity();  ///< from now
+    bool operator==(const NodesOverTime&) const = default;           ///< the same in all
 };
 
 /// A cluster over time. A job has GPUs of one type, and a power of two of them: within one node as far as the
 /// largest power of two that fits the largest node of the type, and beyond that several blocks of this size.
 struct ClusterOverTime {
-    std::vector<std::string> gpu_types{};
-    std::vector<NodesOverTime> nodes{};
+    std::vector<std::string> gpu_types{};  ///< names
+    std::vector<NodesOverTime> nodes{};    ///< in any order
 };
 
 /// Refuses unknown GPU types, negative numbers of nodes, nodes without GPUs, more than 2^30 GPUs, and moments

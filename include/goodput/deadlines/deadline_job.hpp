@@ -15,9 +15,9 @@ namespace goodput {
 
 /// GPUs of one type that a job holds.
 struct HeldGpus {
-    std::size_t gpu_type = 0;
-    int gpus = 1;
-    bool operator==(const HeldGpus&) const = default;
+    std::size_t gpu_type = 0;                          ///< index into the names of types
+    int gpus = 1;                                      ///< at least 1
+    bool operator==(const HeldGpus&) const = default;  ///< the same in both
 };
 
 /// A job with a deadline. Work is counted in any unit, such as iterations, that its speeds are given in.

@@ -18,10 +18,10 @@ namespace goodput {
 
 /// A job has the same GPUs from one moment to another, in seconds from now.
 struct PlannedPiece {
-    std::size_t job = 0;
-    HeldGpus held{};
-    double from_seconds = 0;
-    double until_seconds = 0;
+    std::size_t job = 0;       ///< its index
+    HeldGpus held{};           ///< what it has
+    double from_seconds = 0;   ///< from now
+    double until_seconds = 0;  ///< from now
 };
 
 /// A plan over time: pieces by job, then by time; those of one job do not overlap.

@@ -37,7 +37,7 @@ struct Deadline {
 /// When a node is announced to be there, on the clock of Snapshot::time_seconds.
 struct NodeTimes {
     double from_seconds = -std::numeric_limits<double>::infinity();  ///< until then it is drained
-    double until_seconds = std::numeric_limits<double>::infinity();
+    double until_seconds = std::numeric_limits<double>::infinity();  ///< then it is drained
 };
 
 /// What of a prediction a promise counts on. A promise is kept while jobs are at least so fast, and need no

@@ -31,19 +31,20 @@ struct PromisedRoundOptions {
     double round_seconds = 60;  ///< until the next round, above 0: plans change GPUs at whole rounds
     /// Rounds before its deadline at which a job is planned to end, at least 0: rounds may be late.
     double reserve_rounds = 1;
-    AskingOrder order = AskingOrder::first_come;
-    PromiseMargins margins{};
+    AskingOrder order = AskingOrder::first_come;  ///< of newcomers
+    PromiseMargins margins{};                     ///< what promises count on
 };
 
 /// What promises ask of a round, by job's name.
 struct PromisedRound {
+    /// Of one job.
     struct Of {
-        DeadlineJob job{};
-        PromiseAnswer answer{};
-        bool never = false;  ///< refused, and not to run without a promise
+        DeadlineJob job{};       ///< as promises count on it
+        PromiseAnswer answer{};  ///< how it stands
+        bool never = false;      ///< refused, and not to run without a promise
     };
-    std::map<std::string, Of> jobs{};
-    double round_seconds = 60;
+    std::map<std::string, Of> jobs{};  ///< those that have a deadline
+    double round_seconds = 60;         ///< until the next round
     bool enforced = false;  ///< promised jobs have what their plans say, whatever the policy thinks
 };
 

@@ -33,8 +33,8 @@ enum class Promise {
 
 /// What a round has to know of a job with a deadline. Times are on the clock of the call.
 struct PromiseAnswer {
-    Promise promise = Promise::refused;
-    std::optional<HeldGpus> now{};  ///< what the plan gives it from now on; none: nothing yet
+    Promise promise = Promise::refused;  ///< how it stands
+    std::optional<HeldGpus> now{};       ///< what the plan gives it from now on; none: nothing yet
     double until_seconds = std::numeric_limits<double>::infinity();    ///< when the plan changes that
     double done_by_seconds = std::numeric_limits<double>::infinity();  ///< its end under the plan
     std::string why{};  ///< why it is refused or broken, in words
@@ -50,8 +50,8 @@ enum class AskingOrder {
 
 /// How promises are given.
 struct PromiseOptions {
-    AdmissionOptions admission{};
-    AskingOrder order = AskingOrder::first_come;
+    AdmissionOptions admission{};                 ///< of each question
+    AskingOrder order = AskingOrder::first_come;  ///< of newcomers
     /// A promise is given where a plan ends the job so many seconds before its deadline, and later plans keep
     /// this distance as long as there are such. For jobs that get less than planned, and for rounds that do
     /// not begin where slots of the plan do. A deadline within the slot that begins now needs none.
@@ -67,6 +67,7 @@ struct PromiseOptions {
 /// The promises that have been given. Jobs are told apart by their names.
 class Promises {
 public:
+    /// None are given yet.
     explicit Promises(PromiseOptions options = {}) : options_(std::move(options)) {}
 
     /// How it stands with each job at `now_seconds` (any clock, the same in all calls). `cluster` and the

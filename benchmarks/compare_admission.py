@@ -12,12 +12,13 @@ admitted (and by the recorded program), how often a plan changes the GPUs of a j
 solver's call alone; `times`: of all states together). Exits 1 if an answer contradicts HiGHS, a checker that knows nothing
 of the search refuses a plan, or with all nodes an answer is unknown or fewer newcomers are admitted than were recorded.
 """
-import argparse, json, pathlib, statistics, subprocess, sys, time
+import argparse, json, pathlib, statistics, subprocess, sys
 
 import numpy
-import scipy.optimize._linprog_highs as inner
 from scipy.optimize import linprog
 from scipy.sparse import coo_matrix
+
+from highs_time import timed_highs
 
 TRACES = {"evp": "T4", "t195": "A100"}
 
@@ -60,19 +61,9 @@ def possible_with_highs(state, speeds, gpus, left_out):
     objective = numpy.zeros(size)
     objective[cost] = 1
     matrix = coo_matrix((values, (rows, columns)), shape=(len(right), size)).tocsc()
-    original, seconds = inner._highs_wrapper, []
-
-    def timed(*args, **kwargs):
-        start = time.process_time()
-        result = original(*args, **kwargs)
-        seconds.append(time.process_time() - start)
-        return result
-    inner._highs_wrapper = timed
-    try:
+    with timed_highs() as seconds:
         found = min((linprog(objective, A_ub=matrix, b_ub=right, bounds=(0, None), method="highs") for _ in range(3)),
                     key=lambda one: one.fun)
-    finally:
-        inner._highs_wrapper = original
     return found.fun < 1e-6, min(seconds)
 
 

@@ -5,7 +5,7 @@ Every instance of the folder through `goodput share`: recomputed objectives and 
 with --highs, the time of HiGHS (scipy's, the solver's call alone) for the same linear programs on this machine in this run,
 one thread. Needs python3-scipy for --highs only.
 """
-import argparse, glob, json, math, os, subprocess, sys, time
+import argparse, glob, json, math, os, subprocess, sys
 
 POLICIES = {
     "max_min_fairness_perf": "max_min",
@@ -76,7 +76,7 @@ def recomputed(policy, instance, shares):
 def highs_seconds(policy, instance, answer):
     """Time of HiGHS for the linear program, or None where there is none."""
     import numpy
-    import scipy.optimize._linprog_highs as inner
+    from highs_time import timed_highs
     from scipy.optimize import linprog
     from scipy.sparse import coo_matrix
     types, workers = instance["worker_types"], instance["num_workers"]
@@ -125,24 +125,13 @@ def highs_seconds(policy, instance, answer):
     else:
         return None
     matrix = coo_matrix((values, (rows, columns)), shape=(row, m * n + 1)).tocsc()
-    times = []
-    original = inner._highs_wrapper
-
-    def timed(*args, **kwargs):
-        start = time.process_time()
-        result = original(*args, **kwargs)
-        times.append(time.process_time() - start)
-        return result
-    inner._highs_wrapper = timed
-    try:
+    with timed_highs() as seconds:
         for _ in range(3):
             found = linprog(cost, A_ub=matrix, b_ub=right, bounds=bounds, method="highs")
-    finally:
-        inner._highs_wrapper = original
     value = found.fun if policy == "min_total_duration_perf" else -found.fun
     if abs(value / answer["objective"] - 1) > 1e-6:
         sys.exit("HiGHS finds %.10g for %s, goodput %.10g" % (value, policy, answer["objective"]))
-    return min(times)
+    return min(seconds)
 
 
 def main():

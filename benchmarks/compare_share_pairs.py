@@ -8,12 +8,13 @@ takes (the solver's call alone, against our search alone; --ours: without HiGHS,
 fairness and deadlines by the level that HiGHS reaches at our answer, Nash welfare by its slope there, water filling by
 level after level. Exits 1 if an objective differs by more than 1e-6. --every: also the pairs that gain nothing.
 """
-import argparse, gzip, json, math, pathlib, random, subprocess, sys, time
+import argparse, gzip, json, math, pathlib, random, subprocess, sys
 
 import numpy
-import scipy.optimize._linprog_highs as inner
 from scipy.optimize import linprog
 from scipy.sparse import coo_matrix
+
+from highs_time import timed_highs
 
 TYPES, DOLLARS = ["k80", "p100", "v100"], [0.45, 1.46, 2.48]
 ENTITIES = {"x": 1, "y": 2, "z": 3}
@@ -94,18 +95,8 @@ class Columns:
             right.append(limit)
         size = len(self.type) + extra
         matrix = coo_matrix((v, (r, c)), shape=(len(right), size)).tocsc()
-        original, seconds = inner._highs_wrapper, []
-
-        def timed(*args, **kwargs):
-            start = time.process_time()
-            result = original(*args, **kwargs)
-            seconds.append(time.process_time() - start)
-            return result
-        inner._highs_wrapper = timed
-        try:
+        with timed_highs() as seconds:
             found = linprog(cost, A_ub=matrix, b_ub=right, bounds=(0, None), method="highs")
-        finally:
-            inner._highs_wrapper = original
         return found, min(seconds)
 
     def level(self, needs, floors=None):

@@ -122,14 +122,14 @@ inline void validate(const PromiseMargins& margins) {
 }
 
 /// A job of the snapshot as a plan over time counts on it: its speed on 1, 2, 4, ... GPUs of each type that
-/// it may have, slowest first where nodes differ; 0 on all where nothing of it has been measured. What larger
-/// batches are worth is what its gradient statistics say, or those that jobs like it begin with; where
-/// neither is known, nothing is counted on beyond its initial batch size. What may be left of its restart in
-/// a round from now counts as work.
+/// it may have on these pools, slowest first where nodes differ; 0 on all where nothing of it has been
+/// measured. What larger batches are worth is what its gradient statistics say, or those that jobs like it
+/// begin with; where neither is known, nothing is counted on beyond its initial batch size. What may be left
+/// of its restart in a round from now counts as work.
 template <OptionPredictor Predict>
-[[nodiscard]] DeadlineJob promised_job(const Snapshot& snapshot, const Deadline& deadline, double work,
-                                       Predict& predict, const PromiseMargins& margins,
-                                       double round_seconds) {
+[[nodiscard]] DeadlineJob promised_job(const Snapshot& snapshot, std::span<const Pool> pools,
+                                       const Deadline& deadline, double work, Predict& predict,
+                                       const PromiseMargins& margins, double round_seconds) {
     const Job& job = snapshot.jobs[deadline.job];
     DeadlineJob promised{.name = job.name,
                          .work_left = work,
@@ -137,8 +137,6 @@ template <OptionPredictor Predict>
                          .restart_seconds = job.restart_cost_seconds,
                          .weight = job.weight};
     promised.speed.resize(snapshot.cluster.gpu_types.size());
-    std::vector<Pool> pools = pools_of(snapshot.cluster);
-    std::erase_if(pools, [](const Pool& pool) { return pool.spot; });
     std::vector<Option> options;
     append_options(
         job, pools, [](std::size_t) { return std::numeric_limits<int>::max(); }, options);

@@ -6,6 +6,7 @@
 // plan. If not, it decides again, and in this round a promised job must run where its own plan says so, and
 // is offered only what does as much as that; the rest of the cluster still goes to whom the policy says.
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <map>
@@ -62,22 +63,18 @@ public:
     void list(const Round& round, const Job& job, std::span<const int> most_gpus,
               std::vector<Option>& options) {
         const auto found = round_->jobs.find(job.name);
-        if (found == round_->jobs.end()) return MakerAround<Inner>::list(round, job, most_gpus, options);
-        const PromisedRound::Of& of = found->second;
-        if (of.never) return;
-        if (!round_->enforced) return MakerAround<Inner>::list(round, job, most_gpus, options);
+        const PromisedRound::Of* of = found == round_->jobs.end() ? nullptr : &found->second;
+        if (of && of->never) return;
+        if (!of || !round_->enforced || of->answer.promise != Promise::kept || !of->answer.now)
+            return MakerAround<Inner>::list(round, job, most_gpus, options);
         const std::size_t first = options.size();
         // Its plan may need more than the policy lets it grow to.
-        if (of.answer.promise == Promise::kept && of.answer.now) {
-            std::vector<int> most(most_gpus.begin(), most_gpus.end());
-            int& its = most[of.answer.now->gpu_type];
-            its = std::max(its, of.answer.now->gpus);
-            MakerAround<Inner>::list(round, job, most, options);
-        } else {
-            MakerAround<Inner>::list(round, job, most_gpus, options);
-        }
+        std::vector<int> most(most_gpus.begin(), most_gpus.end());
+        int& its = most[of->answer.now->gpu_type];
+        its = std::max(its, of->answer.now->gpus);
+        MakerAround<Inner>::list(round, job, most, options);
         const Configuration held = round.held_by(job);
-        const auto keeps = [&](const Option& option) { return keeps_its_plan(of, option, held); };
+        const auto keeps = [&](const Option& option) { return keeps_its_plan(*of, option, held); };
         const auto begin = options.begin() + static_cast<std::ptrdiff_t>(first);
         if (std::none_of(begin, options.end(), keeps)) return;
         options.erase(std::remove_if(begin, options.end(), [&](const Option& each) { return !keeps(each); }),
@@ -218,6 +215,8 @@ private:
         deadlines_.assign(deadlines.begin(), deadlines.end());
         answers_.assign(deadlines.size(), {});
         round_->jobs.clear();
+        std::vector<Pool> pools = pools_of(snapshot_.cluster);
+        std::erase_if(pools, [](const Pool& pool) { return pool.spot; });
         std::vector<char> has_promise(jobs.size(), 0);
         std::vector<DeadlineJob> asking;
         std::vector<std::size_t> of;  // by asking job: its deadline
@@ -242,8 +241,8 @@ private:
                 answers_[k].why = "how much work it has left is neither declared nor known from other jobs";
                 continue;
             }
-            DeadlineJob promised = promised_job(snapshot_, deadline, *work, predictor_, options_.margins,
-                                                options_.round_seconds);
+            DeadlineJob promised = promised_job(snapshot_, pools, deadline, *work, predictor_,
+                                                options_.margins, options_.round_seconds);
             if (job.keeps_what_it_holds() && !job.preemptible) {
                 answer_pinned(job, promised, answers_[k]);
                 continue;
@@ -263,10 +262,12 @@ private:
     /// Whether all promises can be kept from the next round on if this plan is carried out now, by what
     /// promises count on. Jobs in the middle of a restart then still hold what they have now.
     bool still_kept_after(const Plan& plan) {
+        if (std::none_of(answers_.begin(), answers_.end(),
+                         [](const PromiseAnswer& answer) { return answer.promise == Promise::kept; }))
+            return true;
         const double round = options_.round_seconds, later = snapshot_.time_seconds + round;
         const std::vector<PromiseAnswer> before = answers_;
-        Snapshot then = snapshot_;
-        then.time_seconds = later;
+        Snapshot then{.time_seconds = later, .cluster = snapshot_.cluster, .jobs = snapshot_.jobs};
         for (std::size_t j = 0; j < then.jobs.size(); ++j) {
             then.jobs[j].placement = plan.decisions[j].placement;
             then.jobs[j].restarting = plan.decisions[j].starts && then.jobs[j].restart_cost_seconds > round;
@@ -287,7 +288,6 @@ private:
                 speed > 0 ? snapshot_.time_seconds + restart + job.work_left / speed : later;
             // What is left of a restart counts as work.
             job.work_left = std::max(0.0, job.work_left - speed * (round - restart));
-            if (speed > 0 && answers_[k].done_by_seconds <= later) job.work_left = 0;
             jobs.push_back(std::move(job));
         }
         if (jobs.empty()) return true;

@@ -104,12 +104,13 @@ private:
         std::string name{};
         std::vector<PlannedPiece> pieces{};  ///< on the clock of the call
         double work_left = 0;                ///< when it was planned
-        double planned_seconds = 0;
-        bool reserved = false;  ///< the plan keeps the distance from the deadline
+        bool reserved = false;               ///< the plan keeps the distance from the deadline
         bool broken = false;
     };
 
     [[nodiscard]] Given* find(const std::string& name);
+    /// Indices of the jobs to whom promises are kept so far, oldest promise first.
+    [[nodiscard]] std::vector<std::size_t> promised_among(std::span<const DeadlineJob> jobs) const;
     [[nodiscard]] bool same_cluster(double now, const ClusterOverTime& cluster) const;
     [[nodiscard]] static DeadlinePlan from_now(const Given& given, double now);
     [[nodiscard]] static bool ends_in_time(const Given& given, const DeadlineJob& job, double now);
@@ -157,6 +158,14 @@ inline Promises::Given* Promises::find(const std::string& name) {
     const auto given =
         std::find_if(given_.begin(), given_.end(), [&](const Given& each) { return each.name == name; });
     return given == given_.end() ? nullptr : &*given;
+}
+
+inline std::vector<std::size_t> Promises::promised_among(std::span<const DeadlineJob> jobs) const {
+    std::vector<std::size_t> promised;
+    for (const Given& given : given_)
+        for (std::size_t j = 0; j < jobs.size() && !given.broken; ++j)
+            if (jobs[j].name == given.name) promised.push_back(j);
+    return promised;
 }
 
 inline std::vector<std::string> Promises::kept() const {
@@ -232,7 +241,6 @@ inline AdmissionStatus Promises::try_all(double now, const ClusterOverTime& clus
         if (!given) given = &given_.emplace_back(Given{jobs[who[k]].name});
         given->pieces.clear();
         given->work_left = jobs[who[k]].work_left;
-        given->planned_seconds = now;
         given->reserved = reserved[k];
         given->broken = false;
     }
@@ -332,12 +340,9 @@ inline void Promises::break_promise(double now, const ClusterOverTime& cluster,
 inline void Promises::keep_promises(double now, const ClusterOverTime& cluster,
                                     std::span<const DeadlineJob> jobs, std::vector<std::size_t>& kept,
                                     std::vector<PromiseAnswer>& answers) {
-    std::vector<std::size_t> promised;
-    for (Given& given : given_) {
+    for (Given& given : given_)
         if (given.broken) given.pieces.clear();
-        for (std::size_t j = 0; j < jobs.size() && !given.broken; ++j)
-            if (jobs[j].name == given.name) promised.push_back(j);
-    }
+    const std::vector<std::size_t> promised = promised_among(jobs);
     const double slot = options_.admission.slot_seconds, next = next_start(now);
     const bool stands = same_cluster(now, cluster), starts_within_slot = next < slot * (1 - 1e-9);
     const auto follow = [&](double most_seconds) {
@@ -399,11 +404,8 @@ inline double Promises::done_by(double now_seconds, const DeadlineJob& job) cons
 
 inline bool Promises::keep_from(double later_seconds, const ClusterOverTime& cluster,
                                 std::span<const DeadlineJob> jobs) {
-    std::vector<std::size_t> promised;
-    for (const Given& given : given_)
-        for (std::size_t j = 0; j < jobs.size() && !given.broken; ++j)
-            if (jobs[j].name == given.name) promised.push_back(j);
-    return try_all(later_seconds, cluster, jobs, promised, Reserve::as_planned) == AdmissionStatus::possible;
+    return try_all(later_seconds, cluster, jobs, promised_among(jobs), Reserve::as_planned) ==
+           AdmissionStatus::possible;
 }
 
 inline std::vector<PromiseAnswer> Promises::plan(double now_seconds, const ClusterOverTime& cluster,

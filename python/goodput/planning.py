@@ -14,6 +14,8 @@ from .documents import Advice, Batch, Checkpoint, Gradient, Host, Job, Measured,
 from .interface import Handle, TooSmall, about, array_of, encoded, library, make, text
 
 STATUS = ("optimal", "feasible", "infeasible", "unknown")
+# Fields of `goodput plan` that decide whether a job may run, and that this package cannot pass on.
+REFUSED = ("deadline_s", "deadline", "promise", "from_s", "until_s", "shares_with", "with")
 STARTS = ("waits", "start", "stays", "move", "restart", "stops")
 
 
@@ -24,7 +26,7 @@ def plan(round: Any, policy: str = "goodput", *, strict: bool = False, **setting
 
 class Scheduler:
     """Plans round after round, and remembers what jobs have measured and how much they needed, as a running
-    `goodput plan --explain --advise` does: same answers, to the last bit.
+    `goodput plan --explain --advise` does: same answers, to the last bit. Deadlines and jobs that share GPUs are refused.
 
     policy        "goodput" or "sia"
     options       numbers of the policy that are not its defaults, by the names that --policy-option has
@@ -54,7 +56,7 @@ class Scheduler:
         same fields; a field that is None counts as left out.
 
         A job or a node that makes no sense is set aside and named under "warnings"; unknown fields are named by Python's
-        warnings. With strict all of these refuse the round, as missing fields and fields of a wrong kind always do
+        warnings, but deadlines and jobs that share GPUs, which this package does not have, are refused (ValueError). With strict all of these refuse the round, as missing fields and fields of a wrong kind always do
         (ValueError). A round that is refused is forgotten as if it had not been sent.
         """
         document = plain(round)
@@ -227,6 +229,8 @@ class _Reader:
         """Names fields that there are not."""
         for field in document:
             if field not in kind.__annotations__:
+                if field in REFUSED:
+                    raise ValueError(f"{subject}: '{field}' works in `goodput plan` only, not in this package")
                 sentence = f"{subject}: there is no field '{field}'"
                 if self.strict:
                     raise ValueError(sentence)

@@ -58,6 +58,15 @@ class Plans(unittest.TestCase):
         self.assertEqual(sum(gpus for entry in plan["plan"] for _, gpus in entry["nodes"]), 4)
         self.assertEqual(plan["status"], "optimal")
 
+    def test_deadlines_and_shared_gpus_are_refused(self):
+        for change, words in (
+                (lambda round_: round_["jobs"][0].update(deadline_s=600), "job 'vision': 'deadline_s' works in `goodput plan`"),
+                (lambda round_: round_["jobs"][0].update(deadline="or_never"), "job 'vision': 'deadline'"),
+                (lambda round_: round_["jobs"][0].update(shares_with=[{"name": "speech"}]), "job 'vision': 'shares_with'"),
+                (lambda round_: round_["nodes"][0].update(until_s=600), "node 'small-0': 'until_s'")):
+            with self.assertRaisesRegex(ValueError, words):
+                goodput.plan(self.changed(change))
+
     def test_all_that_makes_no_sense_is_refused_with_its_subject(self):
         def of_job(**fields):
             return lambda round_: round_["jobs"][0].update(fields)

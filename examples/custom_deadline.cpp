@@ -5,6 +5,7 @@
 #include <any>
 #include <goodput/schedule/scheduler.hpp>
 #include <iostream>
+#include <span>
 #include <string>
 
 struct Deadline {
@@ -15,10 +16,12 @@ struct Deadline {
 /// least.
 // [deadline]
 struct DeadlineFirst {
-    double value(const goodput::Round& round, const goodput::Job& job, const goodput::Option& option) const {
+    void value_row(const goodput::Round& round, const goodput::Job& job,
+                   std::span<const goodput::Option> options, std::span<double> values) const {
         const Deadline* deadline = std::any_cast<Deadline>(&job.user);
         const double left = deadline ? std::max(deadline->seconds - round.time_seconds, 60.0) : 1e6;
-        return option.goodput / left;
+        const double best = std::max(goodput::best_goodput(options), 1e-9);
+        for (std::size_t k = 0; k < options.size(); ++k) values[k] = options[k].goodput / best / left;
     }
 };
 static_assert(goodput::Policy<DeadlineFirst>);

@@ -1,25 +1,49 @@
-// A policy of one's own: how many examples a job handles for every dollar, more for jobs that have waited
-// long.
+// A policy of one's own: how fast a job is for every dollar, beside its best choice, and more for jobs that
+// have waited long.
 
+#include <algorithm>
 #include <goodput/schedule/scheduler.hpp>
 #include <iostream>
+#include <span>
 #include <string>
 #include <vector>
 
 // [policy]
-struct CheapExamples {
+struct CheapSpeed {
     std::vector<double> dollars_per_gpu_hour;  ///< by GPU type
 
-    double value(const goodput::Round& round, const goodput::Job& job, const goodput::Option& option) const {
+    double speed_for_a_dollar(const goodput::Option& option) const {
         const goodput::PoolShare& gpus = option.configuration.first();
-        const double dollars = dollars_per_gpu_hour[gpus.gpu_type] * gpus.occupied_gpus();
+        return option.goodput / (dollars_per_gpu_hour[gpus.gpu_type] * gpus.occupied_gpus());
+    }
+    void value_row(const goodput::Round& round, const goodput::Job& job,
+                   std::span<const goodput::Option> options, std::span<double> values) const {
+        double best = 1e-9;
+        for (const goodput::Option& option : options) best = std::max(best, speed_for_a_dollar(option));
         const double patience = 1 + round.age_of(job) / 3600;
-        const bool stays = option.configuration.same_gpus(round.held_by(job));
-        return patience * option.goodput / dollars * (stays ? 1 : 0.9);
+        for (std::size_t k = 0; k < options.size(); ++k) {
+            const bool stays = options[k].configuration.same_gpus(round.held_by(job));
+            values[k] = patience * speed_for_a_dollar(options[k]) / best * (stays ? 1 : 0.9);
+        }
     }
 };
-static_assert(goodput::Policy<CheapExamples>);
+static_assert(goodput::Policy<CheapSpeed>);
 // [/policy]
+
+/// Three jobs of known speed hold all GPUs when one comes of which nothing is known. Is it started?
+bool starts_newcomers(goodput::Snapshot now) {
+    now.jobs.resize(4);
+    now.jobs[0].placement = {{0, 4}};
+    now.jobs[1].placement = now.jobs[2].placement = {{1, 4}};
+    now.models.resize(4);
+    for (std::size_t j = 0; j < 3; ++j) {
+        now.jobs[j].gradient = {.squared_norm = 1, .variance = 1e6};  // any batch is as good
+        now.models[j].types.resize(2);
+        for (goodput::TypeModel& type : now.models[j].types)  // 1 ms an example, and nothing to wait for
+            type = {.throughput = goodput::PolluxThroughput{1e-6, 1e-3, 0, 0, 0, 0, 1}, .most_replicas = 4};
+    }
+    return !goodput::plan(now, CheapSpeed{{0.5, 3.0}}).decisions[3].placement.empty();
+}
 
 int main() {
     // [snapshot]
@@ -33,7 +57,7 @@ int main() {
         now.jobs.push_back(job);
     }
     // [/snapshot]
-    const goodput::Plan plan = goodput::plan(now, CheapExamples{{0.5, 3.0}});
+    const goodput::Plan plan = goodput::plan(now, CheapSpeed{{0.5, 3.0}});
     bool honoured = true;  // those that have waited longest get the cheap GPUs
     for (std::size_t j = 0; j < now.jobs.size(); ++j) {
         const goodput::Decision& decision = plan.decisions[j];
@@ -45,5 +69,5 @@ int main() {
             std::cout << decision.option.configuration.gpus() << " GPUs of "
                       << now.cluster.gpu_types[decision.option.configuration.first().gpu_type] << "\n";
     }
-    return honoured ? 0 : 1;
+    return honoured && starts_newcomers(now) ? 0 : 1;
 }

@@ -9,8 +9,7 @@ using namespace goodput;
 struct FairSpeed {
     void value_row(const Round& round, const Job& job, std::span<const Option> options,
                    std::span<double> values) const {
-        double best = 1e-9;
-        for (const Option& option : options) best = std::max(best, option.goodput);
+        const double best = std::max(best_goodput(options), 1e-9);
         const double patience = 1 + round.age_of(job) / 3600;
         for (std::size_t k = 0; k < options.size(); ++k) {
             const bool stays = options[k].configuration.same_gpus(round.held_by(job));

@@ -24,8 +24,7 @@ namespace {
 struct SoonDone {
     void value_row(const Round& round, const Job& job, std::span<const Option> options,
                    std::span<double> values) const {
-        double best = 0;  // the job's speed on its best option
-        for (const Option& option : options) best = std::max(best, option.goodput);
+        const double best = best_goodput(options);
         // What it still needs there. Those that are nearly done count as five minutes, those of unknown
         // length as an hour.
         const double left = job.remaining_examples && best > 0 ? *job.remaining_examples / best : 3600;

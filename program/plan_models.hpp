@@ -129,7 +129,7 @@ public:
             const goodput::BatchPlan& plan = option.plan;
             if (option.goodput > 0 &&
                 (plan.atomic_batch < limits.min_atomic_batch || plan.atomic_batch > limits.max_atomic_batch ||
-                 plan.total(part.shape.gpus / limits.gpus_per_replica) > job.max_batch))
+                 plan.total(part.shape.gpus / limits.gpus_per_replica) > job.largest_batch()))
                 take_exact_plan(job, model, option, gradient);
         }
     }

@@ -1,5 +1,6 @@
 // A policy of your own on a trace of your own: custom_replay TRACE.csv PROFILES TYPE:NODESxGPUS,...
 
+#include <algorithm>
 #include <goodput/policy/goodput_policy.hpp>
 #include <goodput/sim/fair_share.hpp>
 #include <goodput/sim/metrics.hpp>
@@ -7,12 +8,16 @@
 #include <goodput_replay/profiles.hpp>
 #include <goodput_replay/workload.hpp>
 #include <iostream>
+#include <span>
 #include <string>
 
 /// Twice the goodput is worth twice as much, and a job that is nearly done counts most.
 struct NearlyDoneFirst {
-    double value(const goodput::Round&, const goodput::Job& job, const goodput::Option& option) const {
-        return option.goodput / (1 + job.remaining_examples.value_or(0));
+    void value_row(const goodput::Round&, const goodput::Job& job, std::span<const goodput::Option> options,
+                   std::span<double> values) const {
+        const double best = std::max(goodput::best_goodput(options), 1e-9);
+        for (std::size_t k = 0; k < options.size(); ++k)
+            values[k] = options[k].goodput / best / (1 + job.remaining_examples.value_or(0));
     }
 };
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -44,7 +45,7 @@ std::vector<double> told(const Snapshot& snapshot) {
         const Job& job = snapshot.jobs[j];
         numbers.push_back(job.expected_examples.value_or(-1));
         numbers.push_back(job.done_examples.value_or(-1));
-        numbers.push_back(job.max_batch);
+        numbers.push_back(job.largest_batch());
         numbers.push_back(job.running_plan.atomic_batch);
         for (const TypeModel& type : snapshot.models[j].types)
             for (const int gpus : {1, 2, 4}) numbers.push_back(type.iteration_seconds({1, gpus}, {32, 1}));
@@ -93,7 +94,7 @@ TEST_CASE("what a job was seen to use counts for more than what its owner wants"
         Snapshot snapshot = snapshot_of({job_of("a")});
         memory.take_in(snapshot, std::vector{std::move(news)});
         memory.keep(snapshot, plan(snapshot));
-        return snapshot.jobs[0].max_batch;
+        return snapshot.jobs[0].largest_batch();
     };
     CHECK(largest({}) == 512);
     CHECK(largest({.wanted_batch = 64}) == 64);
@@ -101,6 +102,99 @@ TEST_CASE("what a job was seen to use counts for more than what its owner wants"
     CHECK(largest({.wanted_batch = 64}) == 100);
     CHECK(largest({.wanted_batch = 400}) == 400);
     CHECK(largest({.samples = {{0, sample_of(4, 250)}}, .wanted_batch = 64}) == 512);
+}
+
+TEST_CASE("a caller may keep one snapshot over all rounds: what was filled in never counts as its word") {
+    int set_aside = 0, went_on = 0;
+    for (const unsigned seed : {1u, 2u, 3u, 4u, 5u, 6u}) {
+        std::mt19937 random(seed);
+        const auto below = [&](unsigned n) { return static_cast<int>(random() % n); };
+        JobMemory of_kept, of_fresh;
+        Scheduler<GoodputPolicy> scheduler, other;
+        Snapshot kept = snapshot_of({});
+        std::vector<Job> declared;  // as the owners say, with what the jobs hold
+        for (int round = 0; round < 15; ++round) {
+            if (round % 3 == 0) {
+                declared.push_back(job_of("job-" + std::to_string(round), below(2) ? "bert" : ""));
+                if (below(2)) declared.back().done_examples = 0;  // reports its progress
+                kept.jobs.push_back(declared.back());
+            }
+            if (round % 6 == 5) {
+                declared.erase(declared.begin());
+                kept.jobs.erase(kept.jobs.begin());
+            }
+            std::vector<JobNews> news(declared.size());
+            for (std::size_t j = 0; j < declared.size(); ++j) {
+                news[j].samples.push_back({0, sample_of(1 << below(3), 8 << below(4))});
+                if (below(4) == 0)
+                    news[j].samples.push_back({0, {{1, 1}, {8, 0}, 0.1, 0.2}});  // no such step
+                if (below(4) == 0) news[j].wanted_batch = 32 + below(500);
+                if (declared[j].done_examples)
+                    kept.jobs[j].done_examples = *(declared[j].done_examples = 1000.0 * round + below(100));
+            }
+            kept.time_seconds = 60.0 * round;
+            Snapshot fresh = snapshot_of(declared, kept.time_seconds);
+            const bool is_kept = below(5) != 0;
+            of_kept.take_in(kept, news);
+            of_fresh.take_in(fresh, news);
+            const auto check_same = [&] {
+                REQUIRE(told(kept) == told(fresh));
+                for (std::size_t j = 0; j < declared.size(); ++j) {
+                    REQUIRE(kept.jobs[j].set_aside == fresh.jobs[j].set_aside);
+                    set_aside += !kept.jobs[j].set_aside.empty();
+                    went_on += round > 0 && *kept.jobs[j].done_examples > 0 && !declared[j].done_examples;
+                }
+            };
+            check_same();
+            if (!is_kept) {  // the same round again
+                of_kept.take_in(kept, news);
+                of_fresh.take_in(fresh = snapshot_of(declared, kept.time_seconds), news);
+                check_same();
+            }
+            const Plan plan = scheduler.plan(kept);
+            of_kept.keep(kept, plan);
+            of_fresh.keep(fresh, other.plan(fresh));
+            for (std::size_t j = 0; j < declared.size(); ++j) {
+                declared[j].placement = kept.jobs[j].placement = plan.decisions[j].placement;
+                declared[j].wanted_batch = fresh.jobs[j].wanted_batch;  // a wish stands until another comes
+            }
+        }
+    }
+    CHECK(set_aside > 0);
+    CHECK(went_on > 0);
+}
+
+TEST_CASE("a wish for a smaller batch stands until another comes, and changes no limit") {
+    JobMemory memory;
+    Snapshot snapshot = snapshot_of({job_of("a")});
+    const auto largest = [&](std::optional<int> wanted) {
+        memory.take_in(snapshot, std::vector<JobNews>{{.wanted_batch = wanted}});
+        memory.keep(snapshot, plan(snapshot));
+        return snapshot.jobs[0].largest_batch();
+    };
+    CHECK(largest(64) == 64);
+    CHECK(largest({}) == 64);
+    CHECK(largest(256) == 256);
+    CHECK(largest(4096) == 512);
+    CHECK(snapshot.jobs[0].max_batch == 512);
+    CHECK(largest(8) == 512);  // below the initial batch: the job is set aside, and the wish does not count
+    CHECK(snapshot.jobs[0].set_aside == "job 'a': wanted_batch is 8, but must be at least initial_batch, 32");
+    CHECK(largest({}) == 512);
+    CHECK(snapshot.jobs[0].set_aside.empty());
+}
+
+TEST_CASE("what the caller sets aside itself stays set aside") {
+    JobMemory memory;
+    Snapshot snapshot = snapshot_of({job_of("a"), job_of("b")});
+    snapshot.jobs[1].set_aside = "not today";
+    const std::vector<JobNews> news{{.samples = {{0, {{1, 1}, {8, 0}, 0.1, 0.2}}}}, {}};
+    memory.take_in(snapshot, news);
+    CHECK_FALSE(snapshot.jobs[0].set_aside.empty());
+    CHECK(snapshot.jobs[1].set_aside == "not today");
+    snapshot.jobs[0].set_aside = "the caller's word";
+    memory.take_in(snapshot);
+    CHECK(snapshot.jobs[0].set_aside == "the caller's word");
+    CHECK(snapshot.jobs[1].set_aside == "not today");
 }
 
 TEST_CASE("a model that a job brings stays, and what its runs show is for its kind") {
@@ -167,7 +261,7 @@ TEST_CASE("who is gone is forgotten, but for what it has shown of its kind") {
     memory.keep(between, plan(between));
     Snapshot last = snapshot_of({job_of("a", "k"), job_of("b", "other")});
     memory.take_in(last, std::vector<JobNews>{{.wanted_batch = 40}, {}});
-    CHECK(last.jobs[0].max_batch == 40);  // it was seen to use none
+    CHECK(last.jobs[0].largest_batch() == 40);  // it was seen to use none
     CHECK(last.models[0].types.at(0).iteration_seconds({1, 1}, {32, 0}) ==
           doctest::Approx(sample_of(1, 32).step_seconds).epsilon(0.05));
 }

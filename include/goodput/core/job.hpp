@@ -3,6 +3,7 @@
 
 // A training job as the scheduler sees it at the moment of a decision.
 
+#include <algorithm>
 #include <any>
 #include <limits>
 #include <optional>
@@ -55,6 +56,10 @@ struct Job {
     int initial_batch = 0;                      ///< total batch size that efficiency is relative to
     /// Largest total batch size, which no plan exceeds; 0: no limit, for the classes that have a target.
     int max_batch = 0;
+    /// Largest total batch that the owner wants at present, where the batch is tuned: no plan exceeds it.
+    /// JobMemory::take_in() writes it when the owner says so (JobNews::wanted_batch), and it stays until
+    /// then. 0: no wish, only max_batch counts.
+    int wanted_batch = 0;
     int target_batch = 0;                 ///< total batch size of the classes that do not tune it
     bool single_gpu_accumulates = false;  ///< see BatchLimits
     std::vector<TypeLimits> types{};      ///< by GPU type, as many as Cluster::gpu_types
@@ -101,6 +106,11 @@ struct Job {
     std::optional<JobTasks> tasks{};  ///< where it is many tasks of one GPU each; none: it is not
     std::any user{};  ///< for policies, limits and makers of the user's own; copied with the job
 
+    /// Largest total batch that a plan may choose now; 0: no limit.
+    [[nodiscard]] int largest_batch() const {
+        return wanted_batch > 0 && adaptivity == Adaptivity::batch ? std::min(max_batch, wanted_batch)
+                                                                   : max_batch;
+    }
     /// A decision has to leave it where it is.
     [[nodiscard]] bool keeps_what_it_holds() const {
         return !placement.empty() && (!preemptible || restarting);
@@ -128,10 +138,13 @@ inline void validate(const Job& job, const Cluster& cluster) {
     require_between(subject, "min_gpus", job.min_gpus, 1, 1 << 20);
     require_between(subject, "max_gpus", job.max_gpus, job.min_gpus, 1 << 20);
     require_between(subject, "initial_batch", job.initial_batch, 1, 1 << 30);
-    if (job.adaptivity == Adaptivity::batch)
+    if (job.adaptivity == Adaptivity::batch) {
         require_between(subject, "max_batch", job.max_batch, job.initial_batch, 1 << 30);
-    else
+        if (job.wanted_batch != 0)
+            require_between(subject, "wanted_batch", job.wanted_batch, job.initial_batch, 1 << 30);
+    } else {
         require_between(subject, "target_batch", job.target_batch, 1, 1 << 30);
+    }
     if (job.types.size() != cluster.gpu_types.size())
         bad_input(subject(), "size of types", job.types.size(),
                   text_of(cluster.gpu_types.size()) + ", one for each GPU type of the cluster");

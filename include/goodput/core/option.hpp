@@ -4,6 +4,9 @@
 // What a job could get, and what that would be worth to its progress. What it is worth under a policy is the
 // policy's to say (policy/concepts.hpp).
 
+#include <algorithm>
+#include <span>
+
 #include "goodput/core/batch.hpp"
 #include "goodput/core/configuration.hpp"
 #include "goodput/core/interruptions.hpp"
@@ -22,12 +25,22 @@ enum class Knowledge {
 struct Option {
     Configuration configuration{};  ///< GPUs, by pool and shape
     BatchPlan plan{};               ///< of largest goodput there; {0, 0}: none respects the job's limits
-    double goodput = 0;  ///< examples/s at the initial batch size's efficiency; 1 per replica where unknown
+    /// Examples/s at the initial batch size's efficiency, or 1 per replica where the knowledge is unknown. It
+    /// compares options of one job. To compare jobs, divide by best_goodput(): an example of one job is not
+    /// an example of another, and a job of unknown speed is not a slow one.
+    double goodput = 0;
     Knowledge knowledge = Knowledge::unknown;  ///< where the goodput comes from
     /// How the job saves its state there, as an index into Job::checkpoints (their number: the assumed one),
     /// and what is useful of its time: the goodput is that of this part. Where nothing is interrupted: all.
     Checkpointing checkpointing{};
 };
+
+/// The largest goodput among a job's options; 0 if no option has any.
+[[nodiscard]] inline double best_goodput(std::span<const Option> options) {
+    double best = 0;
+    for (const Option& option : options) best = std::max(best, option.goodput);
+    return best;
+}
 
 }  // namespace goodput
 

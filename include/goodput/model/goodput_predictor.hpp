@@ -132,7 +132,7 @@ private:
         // As a real number: a plan that was measured on a few replicas may be any number of times too large.
         const double examples = 1.0 * shape.gpus * running.atomic_batch * (running.accumulation_steps + 1.0);
         const double seconds = pipeline.iteration_seconds(shape, running);
-        if (examples > job.max_batch || !(seconds > 0)) return {};
+        if (examples > job.largest_batch() || !(seconds > 0)) return {};
         return {running, examples / seconds * efficiency.efficiency(examples)};
     }
 
@@ -169,7 +169,7 @@ template <class Input>
 void GoodputPredictor::for_each_input(const Job& job, const JobModel& model, Input& input) {
     input(static_cast<int>(job.adaptivity));
     input(job.initial_batch);
-    input(job.max_batch);
+    input(job.largest_batch());
     input(job.target_batch);
     input(job.single_gpu_accumulates);
     input(job.types.size());

@@ -48,7 +48,7 @@ struct JobModel {
 /// worth, so the total batch size stays at the initial one.
 [[nodiscard]] inline BatchLimits batch_limits(const Job& job, std::size_t gpu_type) {
     const TypeLimits& type = job.types[gpu_type];
-    return {job.initial_batch, job.max_batch, type.min_atomic_batch, type.max_atomic_batch,
+    return {job.initial_batch, job.largest_batch(), type.min_atomic_batch, type.max_atomic_batch,
             job.single_gpu_accumulates};
 }
 

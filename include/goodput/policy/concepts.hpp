@@ -10,7 +10,8 @@
 //   all jobs' options are worth beside each other (queues)        void value_round(round, rows)
 //
 // Options worth 0 or less are not given, except what a job must keep. The allotment step maximises the sum of
-// the values. A policy may also have
+// the values, so values compare jobs. Option::goodput does not: its unit is the job's own. A policy divides
+// it by best_goodput(options), for example. A policy may also have
 //
 //   int most_gpus(job, model, gpu_type)                   larger options are not offered this round
 //   optional<GradientStatistics> expected_gradient(job)   options are valued with these instead of the

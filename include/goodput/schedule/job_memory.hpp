@@ -61,16 +61,20 @@ public:
     /// Takes in a round; what a round before it has said counts only if it was kept. `news` by job of the
     /// snapshot (std::invalid_argument for another number), or empty where nothing was heard; `cancelled`
     /// names jobs that are gone without having ended. Fills in the jobs' models, but for those that bring
-    /// their own, and what JobSizes and RunningPlans say. A job with news that make no sense is set aside
-    /// (Job::set_aside), or refused if Snapshot::strict (std::invalid_argument). Nothing is learned of jobs
-    /// that are set aside. Makes Snapshot::warnings what probably is a slip: a time before that of the last
-    /// round, cancelled jobs that are still there, and measurements that are hardly meant
-    /// (detail/news_slips.hpp).
+    /// their own, what JobSizes and RunningPlans say, and Job::wanted_batch of jobs whose owners say so. A
+    /// job with news that make no sense is set aside for this round (Job::set_aside), or refused if
+    /// Snapshot::strict (std::invalid_argument). Nothing is learned of jobs that are set aside. Makes
+    /// Snapshot::warnings what probably is a slip: a time before that of the last round, cancelled jobs that
+    /// are still there, and measurements that are hardly meant (detail/news_slips.hpp).
+    ///
+    /// The caller may keep one snapshot over all rounds or make a new one for each: what the last call filled
+    /// in is taken back first, so that it never counts as the caller's word.
     void take_in(Snapshot& snapshot, std::span<const JobNews> news = {},
                  std::span<const std::string> cancelled = {}) {
         if (!news.empty() && news.size() != snapshot.jobs.size())
             bad_input("job memory", "news", news.size(), "one for each of the snapshot's jobs, or none");
         undo();
+        take_back(snapshot);
         before_ = learned_;
         histories_.begin_trial();
         on_trial_ = true;
@@ -87,7 +91,7 @@ public:
                 if (!news.empty()) detail::warn_of_news(job, news[j], snapshot.cluster, snapshot.warnings);
             } catch (const std::invalid_argument& error) {
                 if (snapshot.strict) throw;
-                job.set_aside = error.what();
+                job.set_aside = filled_[job.name].set_aside = error.what();
             }
         }
         for (const std::string& name : cancelled) {
@@ -97,12 +101,24 @@ public:
                     snapshot.warnings.push_back("job '" + name +
                                                 "': named as cancelled, and still among the jobs");
         }
+        std::vector<std::pair<bool, BatchPlan>> said;  // by job: whether it reports its progress; its plan
+        for (const Job& job : snapshot.jobs) said.emplace_back(job.done_examples, job.running_plan);
         learned_.sizes.expect(snapshot);
         learned_.running.fill(snapshot);
+        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
+            const Job& job = snapshot.jobs[j];
+            Filled& filled = filled_[job.name];
+            if (!said[j].first) filled.done_examples = job.done_examples;
+            if (job.running_plan != said[j].second) filled.running_plan = job.running_plan;
+        }
         snapshot.models.resize(snapshot.jobs.size());
         for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
             const Job& job = snapshot.jobs[j];
-            if (!job.set_aside.empty() || (!news.empty() && news[j].brings_model)) continue;
+            if (!news.empty() && news[j].brings_model) continue;
+            if (!job.set_aside.empty()) {
+                snapshot.models[j] = {};
+                continue;
+            }
             histories_.refit(job);
             snapshot.models[j] = histories_.of(job).model();
         }
@@ -119,7 +135,7 @@ public:
         const auto still_there = [&](const std::string& name) {
             return std::binary_search(names_.begin(), names_.end(), name);
         };
-        std::erase_if(learned_.largest_batch, [&](const auto& entry) { return !still_there(entry.first); });
+        std::erase_if(learned_.used_batch, [&](const auto& entry) { return !still_there(entry.first); });
         histories_.forget_unless(still_there);
         last_time_ = snapshot.time_seconds;
         on_trial_ = false;
@@ -134,6 +150,20 @@ private:
         on_trial_ = false;
     }
 
+    /// Takes back what the last take_in() filled in that would otherwise count as the caller's word. Where a
+    /// field has another value by now, the caller has written it.
+    void take_back(Snapshot& snapshot) {
+        if (filled_.empty()) return;
+        for (Job& job : snapshot.jobs) {
+            const auto found = filled_.find(job.name);
+            if (found == filled_.end()) continue;
+            if (job.set_aside == found->second.set_aside) job.set_aside.clear();
+            if (job.done_examples == found->second.done_examples) job.done_examples.reset();
+            if (job.running_plan == found->second.running_plan) job.running_plan = {};
+        }
+        filled_.clear();
+    }
+
     void learn(Job& job, const JobNews& news) {
         // All of it before any is learned: of a job that is set aside nothing stays.
         for (const NewSample& each : news.samples) {
@@ -142,8 +172,8 @@ private:
                 bad_input("job '" + job.name + "'", "samples.gpu_type", each.gpu_type,
                           "below the number of GPU types, " + text_of(job.types.size()));
         }
-        histories_.meet(job);
         limit_batch(job, news);
+        histories_.meet(job);
         for (const NewSample& each : news.samples) {
             learned_.running.note(job.name, each.gpu_type, each.sample);
             histories_.add(job, each.gpu_type, each.sample);
@@ -152,23 +182,36 @@ private:
 
     void limit_batch(Job& job, const JobNews& news) {
         if (news.samples.empty() && !news.wanted_batch) return;
-        std::int64_t& largest = learned_.largest_batch[job.name];
+        const auto known = learned_.used_batch.find(job.name);
+        std::int64_t used = known == learned_.used_batch.end() ? 0 : known->second;
         for (const NewSample& each : news.samples)
-            largest = std::max(largest, each.sample.plan.total(each.sample.shape.gpus));
-        if (news.wanted_batch)
-            job.max_batch = static_cast<int>(
-                std::min<std::int64_t>(job.max_batch, std::max<std::int64_t>(*news.wanted_batch, largest)));
+            used = std::max(used, each.sample.plan.total(each.sample.shape.gpus));
+        if (news.wanted_batch && job.adaptivity == Adaptivity::batch) {
+            const std::int64_t most = std::max<std::int64_t>(*news.wanted_batch, used);
+            if (most < job.initial_batch)
+                bad_input("job '" + job.name + "'", "wanted_batch", *news.wanted_batch,
+                          "at least initial_batch, " + text_of(job.initial_batch));
+            job.wanted_batch = static_cast<int>(std::min<std::int64_t>(most, 1 << 30));
+        }
+        learned_.used_batch[job.name] = used;
     }
 
     /// What is copied for a trial; histories have a trial of their own, because they are large.
     struct Learned {
         JobSizes sizes{};
         RunningPlans running{};
-        std::map<std::string, std::int64_t> largest_batch{};  ///< by job: total batch that it has used
+        std::map<std::string, std::int64_t> used_batch{};  ///< largest total batch by job
+    };
+    /// What the last take_in() has written into a job's fields that callers write, too.
+    struct Filled {
+        std::string set_aside{};
+        std::optional<double> done_examples{};
+        BatchPlan running_plan{};
     };
 
     Histories histories_{};
     Learned learned_{}, before_{};
+    std::map<std::string, Filled> filled_{};  // by job name
     bool on_trial_ = false;
     std::optional<double> last_time_{};  // of the last round that was kept
     std::vector<std::string> names_;

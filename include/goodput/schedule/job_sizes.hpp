@@ -35,7 +35,8 @@
 namespace goodput {
 
 /// What jobs that have ended say of those that have not. Tell it every round: expect() before the plan,
-/// note() after it, each with a snapshot made anew: what expect() filled in is no report of the jobs.
+/// note() after it, each with a snapshot made anew: what expect() filled in is no report of the jobs
+/// (JobMemory takes it back by itself).
 class JobSizes {
 public:
     /// Sizes that are remembered of a kind, the last ones: a good estimate, and programs change.

@@ -133,7 +133,7 @@ public:
     /// or a limit does wrong costs the jobs concerned an option or the whole choice, but not the plan:
     /// Plan::faults. `step(PlanStep)` is called after each step.
     template <class AfterStep>
-    const Plan& plan(const Snapshot& given, AfterStep step) {
+    const Plan& plan(const Snapshot& given, AfterStep step) & {
         const Snapshot& snapshot = check_(given, KnowsTopology<NodePlacer>, plan_.warnings);
         by_price_ = parts_.limits.counts_dollars() && price_groups_.find(snapshot);
         // What does not fit has been named in one line, which is not to be followed by pages.
@@ -154,8 +154,13 @@ public:
         return plan_;
     }
     /// The plan for a snapshot, without a call after each step.
-    const Plan& plan(const Snapshot& snapshot) {
+    const Plan& plan(const Snapshot& snapshot) & {
         return plan(snapshot, [](PlanStep) {});
+    }
+    /// The same of a scheduler that is gone afterwards: the plan is the caller's.
+    Plan plan(const Snapshot& snapshot) && {
+        plan(snapshot);
+        return std::move(plan_);
     }
 
     /// The placer, for what it may be told between two plans (TopologyPlacer::set_topology).

@@ -2,6 +2,10 @@
 #define GOODPUT_SCHEDULE_SNAPSHOT_HPP
 
 // What a decision is made from, and the decision.
+//
+// A plan is carried out in two steps, because one job may be given GPUs that another one still holds: first
+// every job is stopped whose Decision::stops() is true, whatever its place in the list; when these GPUs are
+// free, every job is started whose Decision::starts is true.
 
 #include <optional>
 #include <span>
@@ -61,6 +65,12 @@ struct Decision {
     Verdict verdict{};             ///< runs, waits or impossible, with the reason
     /// Index of the job that has the same GPUs at the same time (pairs/paired_scheduler.hpp); mostly none.
     std::optional<std::size_t> shares_with{};
+
+    /// The action is move, restart or stop: the job has to give up its GPUs before any job of the plan is
+    /// started.
+    [[nodiscard]] bool stops() const {
+        return action == Action::move || action == Action::restart || action == Action::stop;
+    }
 };
 
 /// The mechanism by which a job saves its state with an option, chosen among those that it has

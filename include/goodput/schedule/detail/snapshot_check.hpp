@@ -162,7 +162,7 @@ GOODPUT_BODY void SnapshotCheck::warn_of_slips(const Snapshot& snapshot,
         const double age = snapshot.time_seconds - job.submitted_seconds;
         if (age < -a_minute) early.add(job.name);
         if (age > ten_years) old.add(job.name);
-        if (job.adaptivity == Adaptivity::batch && job.max_batch > job.initial_batch &&
+        if (job.adaptivity == Adaptivity::batch && job.largest_batch() > job.initial_batch &&
             job.attained_gpu_seconds >= an_hour && !measured_gradient(job.gradient) &&
             !measured_gradient(job.usual_gradient))
             no_gradient.add(job.name);

@@ -28,9 +28,9 @@ struct Loop {
     decltype(make_scheduler()) scheduler = make_scheduler();
     JobMemory memory{};                      // what is known of the jobs, from round to round
     std::map<std::string, JobNews> heard{};  // by job: what it has reported since the last round
-    void submit(const std::string& name, const std::string& team) {
-        Job job{.name = name, .submitted_seconds = now.time_seconds, .restart_cost_seconds = 30};
-        job.max_gpus = 8;
+    void submit(const std::string& name, const std::string& kind, const std::string& team) {
+        Job job{.name = name, .kind = kind, .submitted_seconds = now.time_seconds, .max_gpus = 8};
+        job.restart_cost_seconds = 30;
         job.initial_batch = 128;  // of all its GPUs together; plans choose another, up to max_batch
         job.max_batch = 4096;
         job.types = {{.max_atomic_batch = 256}, {.max_atomic_batch = 512}};  // most examples on a GPU
@@ -61,6 +61,9 @@ struct Loop {
         if (explain)
             for (const DecisionExplanation& why : explain_plan(scheduler, now))
                 std::cout << why.job << ": " << why.report(now.cluster) << "\n";
+        // Stops come first, because a job may be given GPUs that another one still holds.
+        for (std::size_t j = 0; j < now.jobs.size(); ++j)
+            if (plan.decisions[j].stops()) std::cout << "  stop " << now.jobs[j].name << "\n";
         for (std::size_t j = 0; j < now.jobs.size(); ++j) carry_out(now.jobs[j], plan.decisions[j]);
         now.time_seconds += 60;
     }
@@ -69,10 +72,9 @@ struct Loop {
         const Configuration& given = decision.option.configuration;
         const BatchPlan batch = decision.option.plan;
         job.restarts += decision.starts && job.attained_gpu_seconds > 0;  // the first start is none
-        if (decision.action == Action::stop) std::cout << "  stop " << job.name << "\n";
-        if (decision.starts)  // Action::start, move or restart: the last two stop it first
-            std::cout << (decision.action == Action::start ? "  start " : "  restart ") << job.name << ": "
-                      << describe(now.cluster, given) << ", batch " << batch.atomic_batch << "\n";
+        if (decision.starts)
+            std::cout << "  start " << job.name << ": " << describe(now.cluster, given) << ", batch "
+                      << batch.atomic_batch << "\n";
         job.placement = decision.placement;
         job.attained_gpu_seconds += 60.0 * given.gpus();
         if (given.empty()) return;
@@ -85,15 +87,14 @@ struct Loop {
 
 int main() {
     Loop loop;
-    for (const char* name : {"boxes", "faces"}) loop.submit(name, "vision");
-    loop.submit("bert", "text");
+    for (const char* name : {"boxes", "faces"}) loop.submit(name, "detector", "vision");
+    loop.submit("bert", "language", "text");
     loop.round();
-    loop.submit("tuning", "text");
+    loop.submit("tuning", "language", "text");
     loop.drain(0);
     loop.round();
     loop.lose(1);
     loop.round();
     loop.end("bert");
     loop.round(true);
-    return 0;
 }

@@ -5,6 +5,8 @@
 #include <map>
 #include <random>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "goodput/place/topology_placer.hpp"
@@ -306,6 +308,54 @@ TEST_CASE("a scheduler with a topology gives the same allotment on closer nodes"
         close += after;
     }
     CHECK(close < 0.95 * far);
+}
+
+TEST_CASE("stops first, then starts: no GPU is given while another job still holds it") {
+    Random random(12);
+    Scheduler<Sia> scheduler;
+    int would_collide = 0;  // rounds in which one pass in the order of the jobs would
+    for (int round = 0; round < 400; ++round) {
+        CAPTURE(round);
+        const RandomRound instance(random);
+        const Snapshot& snapshot = instance.snapshot;
+        const Plan& plan = scheduler.plan(snapshot);
+        std::vector<int> free, in_one_pass;
+        for (const Node& node : snapshot.cluster.nodes) free.push_back(node.gpus);
+        const auto add = [](std::vector<int>& gpus, const Placement& placement, int sign) {
+            bool all_there = true;
+            for (const NodeShare& share : placement)
+                all_there = (gpus[share.node] += sign * share.gpus) >= 0 && all_there;
+            return all_there;
+        };
+        for (const Job& job : snapshot.jobs) add(free, job.placement, -1);
+        in_one_pass = free;
+        bool collides = false;
+        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
+            const Decision& decision = plan.decisions[j];
+            REQUIRE(decision.starts == (decision.action == Action::start || decision.action == Action::move ||
+                                        decision.action == Action::restart));
+            if (decision.stops()) add(in_one_pass, snapshot.jobs[j].placement, +1);
+            if (decision.starts) collides = !add(in_one_pass, decision.placement, -1) || collides;
+        }
+        would_collide += collides;
+        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j)
+            if (plan.decisions[j].stops()) add(free, snapshot.jobs[j].placement, +1);
+        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j)
+            if (plan.decisions[j].starts) REQUIRE(add(free, plan.decisions[j].placement, -1));
+    }
+    CHECK(would_collide > 20);
+}
+
+TEST_CASE("a plan of a scheduler that is gone afterwards is the caller's") {
+    Random random(13);
+    const RandomRound instance(random);
+    static_assert(std::is_same_v<decltype(Scheduler<Sia>().plan(instance.snapshot)), Plan>);
+    static_assert(
+        std::is_same_v<decltype(std::declval<Scheduler<Sia>&>().plan(instance.snapshot)), const Plan&>);
+    const Plan& plan = Scheduler<Sia>().plan(instance.snapshot);
+    Scheduler<Sia> scheduler;
+    CHECK(plan.report() == scheduler.plan(instance.snapshot).report());
+    check_plan(instance.snapshot, plan);
 }
 
 TEST_CASE("a policy that returns NaN is named with job and option") {

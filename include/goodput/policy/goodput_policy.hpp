@@ -220,10 +220,6 @@ private:
         }
 
     private:
-        static double best_goodput(std::span<const Option> options) {
-            const Option* best = detail::best_option(options);
-            return best ? best->goodput : 1;
-        }
         [[nodiscard]] double speed(const Option& option) const {
             return option.goodput > 0 ? option.goodput / best_goodput_ : 0;
         }

@@ -76,7 +76,7 @@ private:
             case CompletionUtility::effective_throughput:
                 return examples / completion;
             case CompletionUtility::normalized_throughput:
-                return examples / detail::best_goodput(row) / completion;
+                return examples / best_goodput(row.options) / completion;
             case CompletionUtility::finish_time_fairness:
                 break;
         }

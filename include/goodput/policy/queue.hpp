@@ -169,7 +169,7 @@ struct ShortestRemainingTime {
     /// Values that give the queue what it takes.
     void value_round(const Round& round, std::span<const OptionRow> rows) const {
         const auto seconds = [](const OptionRow& row) {
-            const double best = detail::best_goodput(row);
+            const double best = best_goodput(row.options);
             return row.job.remaining_examples && best > 0 ? *row.job.remaining_examples / best
                                                           : std::numeric_limits<double>::infinity();
         };

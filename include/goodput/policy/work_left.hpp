@@ -25,18 +25,13 @@ inline const Option* best_option(std::span<const Option> options) {
     }
     return best;
 }
-/// The largest goodput that a job is offered; 0 if there is none.
-inline double best_goodput(const OptionRow& row) {
-    const Option* best = best_option(row.options);
-    return best ? best->goodput : 0;
-}
 
 /// Examples that a job has still to do: as declared, else as jobs of its kind needed, else what takes
 /// `assumed_seconds` on its best option.
 inline double examples_left(const OptionRow& row, double assumed_seconds) {
     if (row.job.remaining_examples) return *row.job.remaining_examples;
     if (row.job.expected_examples) return *row.job.expected_examples;
-    return assumed_seconds * best_goodput(row);
+    return assumed_seconds * best_goodput(row.options);
 }
 
 /// Share of its past progress that a job of that age keeps if it restarts now, in [0, 1] (Pollux, section
@@ -65,7 +60,7 @@ inline double isolated_goodput(const Round& round, const OptionRow& row, std::si
         time += part;
         rate += part * best->goodput;
     }
-    return rate > 0 ? rate / std::max(1.0, time) : best_goodput(row);
+    return rate > 0 ? rate / std::max(1.0, time) : best_goodput(row.options);
 }
 
 }  // namespace goodput::detail

@@ -63,7 +63,7 @@ struct TimeShares {
         const ShareResult result = shares_of(round, rows);
         for (std::size_t r = 0; r < rows.size(); ++r) {
             const OptionRow& row = rows[r];
-            const double best = detail::best_goodput(row);
+            const double best = best_goodput(row.options);
             for (std::size_t k = 0; k < row.options.size(); ++k) {
                 const Option& option = row.options[k];
                 const std::size_t type = option.configuration.first().gpu_type;

@@ -1,5 +1,6 @@
 """The Conan 2 package goodput: headers, and the three libraries whose headers these include. core_only=True leaves out
-what needs these; with_compiled=True adds two libraries: the usual instantiations, and the C interface.
+what needs these; with_compiled=True adds two libraries: the usual instantiations, static or shared, and the C interface,
+which is shared always.
 
 The targets are those of the CMake package, so that a project's CMakeLists.txt does not say which way goodput came:
 
@@ -18,7 +19,7 @@ import re
 from conan import ConanFile
 from conan.errors import ConanException, ConanInvalidConfiguration
 from conan.tools.build import check_min_cppstd
-from conan.tools.cmake import CMake, CMakeDeps, CMakeToolchain
+from conan.tools.cmake import CMake, CMakeDeps, CMakeToolchain, cmake_layout
 from conan.tools.files import copy, load, rmdir
 
 required_conan_version = ">=2.0"
@@ -30,8 +31,8 @@ class GoodputConan(ConanFile):
     license = "MIT"
     topics = ("scheduling", "gpu", "cluster", "optimization", "header-only")
     settings = "os", "arch", "compiler", "build_type"  # without with_compiled for validate() only: nothing is built
-    options = {"core_only": [True, False], "with_compiled": [True, False]}
-    default_options = {"core_only": False, "with_compiled": False}
+    options = {"core_only": [True, False], "with_compiled": [True, False], "shared": [True, False], "fPIC": [True, False]}
+    default_options = {"core_only": False, "with_compiled": False, "shared": False, "fPIC": True}
     exports_sources = "include/*.hpp", "LICENSE", "CMakeLists.txt", "cmake/*", "compiled/*"
     no_copy_source = True
 
@@ -42,8 +43,22 @@ class GoodputConan(ConanFile):
             raise ConanException('include/goodput/version.hpp has no line: string_view version = "1.2.3"')
         self.version = found.group(1)
 
+    def config_options(self):
+        if self.settings.os == "Windows":
+            del self.options.fPIC
+
     def configure(self):
-        self.package_type = "shared-library" if self.options.with_compiled else "header-library"
+        if not self.options.with_compiled:  # nothing is built that these could change
+            self.package_type = "header-library"
+            self.options.rm_safe("shared")
+            self.options.rm_safe("fPIC")
+            return
+        self.package_type = "library"
+        if self.options.shared:
+            self.options.rm_safe("fPIC")
+
+    def layout(self):
+        cmake_layout(self)
 
     def requirements(self):
         if self.options.core_only:

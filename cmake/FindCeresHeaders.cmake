@@ -2,13 +2,13 @@
 #
 # goodput fits with ceres/tiny_solver.h, which needs Eigen and nothing else. find_package(Ceres) would bring
 # libceres with glog, SuiteSparse and LAPACK into every program, and insist on all of their development files.
-# Where Ceres has been found already, or is part of the same build, its include directories are taken.
+# Where Ceres has been found already, or is part of the same build, its include directories are taken: all of them,
+# because a build of Ceres writes one of its headers (ceres/internal/config.h) to a folder of its own.
 include(FindPackageHandleStandardArgs)
+include("${CMAKE_CURRENT_LIST_DIR}/goodput_parts.cmake")
 
-if(TARGET Ceres::ceres AND NOT CeresHeaders_INCLUDE_DIR)
-  get_target_property(directories Ceres::ceres INTERFACE_INCLUDE_DIRECTORIES)
-  list(APPEND CeresHeaders_hints ${directories})
-endif()
+goodput_include_folders(Ceres::ceres CeresHeaders_of_target)
+set(CeresHeaders_hints ${CeresHeaders_of_target})
 if(Ceres_DIR)
   # .../lib/cmake/Ceres or .../lib/<architecture>/cmake/Ceres
   list(APPEND CeresHeaders_hints "${Ceres_DIR}/../../../include" "${Ceres_DIR}/../../../../include")
@@ -32,7 +32,13 @@ find_package_handle_standard_args(CeresHeaders
 
 if(CeresHeaders_FOUND AND NOT TARGET Ceres::headers)
   # CMake leaves directories that the compiler searches by itself (/usr/include) out of the command line.
+  set(CeresHeaders_directories "${CeresHeaders_INCLUDE_DIR}")
+  if(CeresHeaders_INCLUDE_DIR IN_LIST CeresHeaders_of_target)
+    set(CeresHeaders_directories "${CeresHeaders_of_target}")
+  endif()
   add_library(Ceres::headers INTERFACE IMPORTED)
-  set_target_properties(Ceres::headers PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${CeresHeaders_INCLUDE_DIR}")
+  set_target_properties(Ceres::headers PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${CeresHeaders_directories}")
+  unset(CeresHeaders_directories)
 endif()
 unset(CeresHeaders_hints)
+unset(CeresHeaders_of_target)

@@ -2,13 +2,21 @@
 #
 # Looks for the third-party parts of one component and sets <missing> to a list of those that it did not find. The build
 # and the installed package both ask here, so that they cannot disagree.
+#
+# A library that is part of the same build (FetchContent, CPM, add_subdirectory) has a target and no version, so its
+# headers are asked.
 function(goodput_find_parts component missing)
   set(absent "")
   if(component STREQUAL "goodput")
-    # Asked for 3.4, Eigen 5 refuses; asked for 3.4...5, Eigen 3.4.0 does: so no version here. An Eigen that is part of
-    # the same build has a target without having been found.
-    find_package(Eigen3 CONFIG QUIET)
-    if(NOT TARGET Eigen3::Eigen OR (Eigen3_FOUND AND Eigen3_VERSION VERSION_LESS 3.4))
+    # Asked for 3.4, Eigen 5 refuses; asked for 3.4...5, Eigen 3.4.0 does: so no version here.
+    if(NOT TARGET Eigen3::Eigen)
+      find_package(Eigen3 CONFIG QUIET)
+    endif()
+    goodput_eigen_version(version)
+    if(NOT version)
+      set(version "${Eigen3_VERSION}")
+    endif()
+    if(NOT TARGET Eigen3::Eigen OR (version AND version VERSION_LESS 3.4))
       list(APPEND absent "Eigen3 >= 3.4")
     endif()
     list(APPEND CMAKE_MODULE_PATH "${CMAKE_CURRENT_FUNCTION_LIST_DIR}")
@@ -21,10 +29,51 @@ function(goodput_find_parts component missing)
       list(APPEND absent "the headers of Boost >= 1.74")
     endif()
   elseif(component STREQUAL "ceres")
-    find_package(Ceres 2.1 CONFIG QUIET)
+    if(NOT TARGET Ceres::ceres)
+      find_package(Ceres 2.1 CONFIG QUIET)
+    endif()
     if(NOT TARGET Ceres::ceres)
       list(APPEND absent "Ceres Solver >= 2.1")
     endif()
   endif()
   set(${missing} "${absent}" PARENT_SCOPE)
+endfunction()
+
+# goodput_include_folders(<target> <folders>): the include directories of a target as far as they are known while CMake
+# configures; those of an installed target of the same build are not.
+function(goodput_include_folders target folders)
+  set(found "")
+  if(TARGET ${target})
+    get_target_property(directories ${target} INTERFACE_INCLUDE_DIRECTORIES)
+    foreach(directory IN LISTS directories)
+      string(REGEX REPLACE "^[$]<BUILD_INTERFACE:(.*)>$" "\\1" directory "${directory}")
+      if(IS_DIRECTORY "${directory}")
+        list(APPEND found "${directory}")
+      endif()
+    endforeach()
+  endif()
+  set(${folders} "${found}" PARENT_SCOPE)
+endfunction()
+
+# goodput_eigen_version(<version>): the version of Eigen3::Eigen by its headers; empty where they do not say it.
+function(goodput_eigen_version version)
+  set(found "")
+  goodput_include_folders(Eigen3::Eigen folders)
+  foreach(folder IN LISTS folders)
+    # Eigen 5 has a file of its own for its version, whose numbers have other names.
+    foreach(names IN ITEMS "Eigen/Version:MAJOR:MINOR" "Eigen/src/Core/util/Macros.h:WORLD:MAJOR")
+      string(REPLACE ":" ";" names "${names}")
+      list(POP_FRONT names file)
+      if(found OR NOT EXISTS "${folder}/${file}")
+        continue()
+      endif()
+      foreach(name IN LISTS names)
+        file(STRINGS "${folder}/${file}" line REGEX "^#define EIGEN_${name}_VERSION [0-9]+" LIMIT_COUNT 1)
+        string(REGEX MATCH "[0-9]+$" number "${line}")
+        list(APPEND found ${number})
+      endforeach()
+      list(JOIN found "." found)
+    endforeach()
+  endforeach()
+  set(${version} "${found}" PARENT_SCOPE)
 endfunction()

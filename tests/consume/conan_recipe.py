@@ -24,26 +24,38 @@ class Components(dict):
         return self[name]
 
 
+class Options(types.SimpleNamespace):
+    def rm_safe(self, name):
+        self.__dict__.pop(name, None)
+
+
 class InvalidConfiguration(Exception):
     pass
 
 
 def put_stand_ins():
     modules = {"conan": ["ConanFile"], "conan.errors": ["ConanException"], "conan.tools": [],
-               "conan.tools.build": ["check_min_cppstd"], "conan.tools.cmake": ["CMake", "CMakeDeps", "CMakeToolchain"],
+               "conan.tools.build": ["check_min_cppstd"], "conan.tools.cmake": ["CMake", "CMakeDeps", "CMakeToolchain", "cmake_layout"],
                "conan.tools.files": ["copy", "load", "rmdir"]}
     for name, members in modules.items():
         sys.modules[name] = types.ModuleType(name)
         for member in members:
             setattr(sys.modules[name], member, type(member, (), {}))
     sys.modules["conan.errors"].ConanInvalidConfiguration = InvalidConfiguration
+    sys.modules["conan.tools.cmake"].cmake_layout = lambda recipe: setattr(recipe, "has_layout", True)
     sys.modules["conan.tools.build"].check_min_cppstd = lambda recipe, standard: None
 
 
-def made(recipe_class, folders_of_ceres, **options):
-    """A recipe after requirements(), validate() and package_info()."""
+def made(recipe_class, folders_of_ceres, system="Linux", **options):
+    """A recipe after all functions that choose and name, but for those that build."""
     recipe = recipe_class()
-    recipe.options = types.SimpleNamespace(**{**recipe.default_options, **options})
+    recipe.settings = types.SimpleNamespace(os=system)
+    recipe.options = Options(**{**recipe.default_options, **options})
+    assert all(value in recipe_class.options[name] for name, value in vars(recipe.options).items())
+    recipe.config_options()
+    recipe.configure()
+    recipe.layout()
+    assert recipe.has_layout
     recipe.required = []
     recipe.requires = lambda reference, **traits: recipe.required.append((reference, traits))
     ceres = types.SimpleNamespace(aggregated_components=lambda: types.SimpleNamespace(includedirs=folders_of_ceres))
@@ -102,7 +114,15 @@ def main():
     core = made(recipe_class, [], core_only=True)
     assert not core.required and set(core.cpp_info.components) == {"core"}
 
-    compiled = made(recipe_class, [], with_compiled=True).cpp_info.components
+    # Options that change nothing are gone; where a library is built, they choose which.
+    assert whole.package_type == core.package_type == "header-library"
+    assert not hasattr(whole.options, "shared") and not hasattr(whole.options, "fPIC")
+    static = made(recipe_class, [], with_compiled=True)
+    assert static.package_type == "library" and not static.options.shared and static.options.fPIC
+    assert not hasattr(made(recipe_class, [], with_compiled=True, shared=True).options, "fPIC")
+    assert not hasattr(made(recipe_class, [], system="Windows", with_compiled=True).options, "fPIC")
+
+    compiled = static.cpp_info.components
     assert set(compiled) == set(components) | {"compiled", "c"}
     assert compiled["compiled"].libs == ["goodput_compiled"] and compiled["compiled"].requires == ["goodput"]
     assert compiled["c"].libs == ["goodput_c"] and not compiled["c"].requires

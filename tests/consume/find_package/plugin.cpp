@@ -1,0 +1,5 @@
+// A shared library of its own that needs a body of goodput::compiled.
+#include <goodput/schedule/snapshot.hpp>
+#include <string>
+
+std::string plan_in_words(const goodput::Plan& plan) { return plan.report(); }

@@ -14,6 +14,7 @@
 #include "goodput/place/detail/least_moves.hpp"
 #include "goodput/place/detail/topology_placer.hpp"
 #include "goodput/schedule/detail/decision_explanation.hpp"
+#include "goodput/schedule/detail/domain_blocks_bodies.hpp"
 #include "goodput/schedule/detail/job_history.hpp"
 #include "goodput/schedule/detail/job_sizes.hpp"
 #include "goodput/schedule/detail/news_slips_bodies.hpp"

@@ -227,7 +227,7 @@ private:
         rows_.find_capacity(round_of(snapshot), open_, parts_.limits);
         offers_.make(snapshot, round_of(snapshot), open_, parts_.policy, parts_.predictor, parts_.factor,
                      parts_.maker, plan_.faults);
-        rows_.pose(snapshot, round_of(snapshot), open_, offers_, parts_.limits, plan_.faults);
+        pose(snapshot, plan_.faults);
         withdrawn_.clear();
         value(snapshot, plan_.faults);
         let_failed_jobs_keep(snapshot);
@@ -238,6 +238,15 @@ private:
         place(snapshot, clock);
         count_limits();
         step(PlanStep::place);
+    }
+
+    void pose(const Snapshot& snapshot, std::vector<PlanFault>& faults) {
+        if constexpr (requires {
+                          { parts_.placer.topology() } -> std::convertible_to<const Topology&>;
+                      })
+            rows_.domains.find(parts_.placer.topology(), snapshot.cluster, snapshot.jobs, open_,
+                               [&](std::size_t j) { return offers_.options_of(j); });
+        rows_.pose(snapshot, round_of(snapshot), open_, offers_, parts_.limits, faults);
     }
 
     /// For whom everything failed and who holds something keeps it, and is offered nothing else.
@@ -251,7 +260,7 @@ private:
         offers_.offer_what_is_kept(snapshot, round, open_, parts_.predictor, parts_.factor, parts_.maker);
         const AllotmentProblem valued = rows_.problem;
         std::vector<PlanFault> known;  // limits are asked again, and say the same
-        rows_.pose(snapshot, round, open_, offers_, parts_.limits, known);
+        pose(snapshot, known);
         for (std::size_t j = 0; j < snapshot.jobs.size(); ++j)
             if (!has_failed(j)) std::ranges::copy(valued.values(j), rows_.problem.values(j).begin());
     }
@@ -313,7 +322,9 @@ private:
             allot(snapshot, options, true);
             if (chooses) allotted = allotted_.objective;
         }
-        withdrawn_.give_back(rows_);
+        withdrawn_.give_back(rows_, false);
+        const bool unproven = count_withdrawn();
+        withdrawn_.give_back(rows_, true);
         std::array<std::size_t, 0> nobody;
         NoNodeStation all_room;
         give_leftovers(snapshot, nobody, all_room);
@@ -327,10 +338,20 @@ private:
             }
         plan_.bound = std::max(plan_.bound, plan_.objective);
         // What is proven of the allotment is proven of the plan as far as the plan is worth as much.
-        if (plan_.objective < allotted - 1e-9 * std::abs(allotted))
+        if (unproven || plan_.objective < allotted - 1e-9 * std::abs(allotted))
             plan_.status = plan_.bound - plan_.objective <= parts_.options.enough(plan_.bound)
                                ? AllotStatus::optimal
                                : AllotStatus::feasible;
+    }
+    /// A policy that chooses again values what is left anew, and the last allotment knows nothing of the
+    /// options that found no nodes. A placement may have nodes for them, so the bound counts them. Whether it
+    /// is larger for that.
+    bool count_withdrawn() {
+        if (!chooses || withdrawn_.first().empty()) return false;
+        const double with_all = detail::bound_at(problem(), allotted_.prices);
+        if (with_all <= plan_.bound) return false;
+        plan_.bound = with_all;
+        return true;
     }
     [[nodiscard]] bool has_other_option(const detail::Unplaced& of) const {
         const std::span<const Option> options = options_of(of.job);

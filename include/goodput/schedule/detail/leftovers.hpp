@@ -63,14 +63,15 @@ public:
             if (std::none_of(first_.begin(), first_.end(),
                              [&](const Unplaced& known) { return known.job == of.job; }))
                 first_.push_back(of);
-            take_out(rows, offers, of.job, gpus);
+            const bool impossible = of.why.outcome == Outcome::impossible;
+            take_out(rows, offers, of.job, gpus, impossible);
             rows.problem.set_must(of.job, false);
             for (std::size_t j = 0; j < decisions.size(); ++j)
                 if (snapshot.jobs[j].within == snapshot.jobs[of.job].within && !rows.problem.must(j) &&
                     !decisions[j].option.configuration.same_gpus(gpus) &&
                     !(rows.held[j] != no_option &&
                       offers.options_of(j)[rows.held[j]].configuration.same_gpus(gpus)))
-                    take_out(rows, offers, j, gpus);
+                    take_out(rows, offers, j, gpus, impossible);
         }
     }
     /// What a job is offered, with no goodput where it is withdrawn.
@@ -78,23 +79,28 @@ public:
         const auto left = left_.find(job);
         return left == left_.end() ? offers.options_of(job) : std::span<const Option>(left->second);
     }
-    /// Gives all options the values that they had.
-    void give_back(Rows& rows) const {
-        for (const auto& [job, option, value] : options_) rows.problem.set_value(job, option, value);
+    /// Gives the values back that options had: to those for which no placement has nodes (`impossible`), or
+    /// to the others, whose nodes other jobs have taken.
+    void give_back(Rows& rows, bool impossible) const {
+        for (const Value& option : options_)
+            if (option.impossible == impossible)
+                rows.problem.set_value(option.job, option.option, option.value);
     }
 
 private:
     struct Value {
         std::size_t job = 0, option = 0;
         double value = 0;
+        bool impossible = false;
     };
     /// All options of a job with these GPUs.
-    void take_out(Rows& rows, const Offers& offers, std::size_t job, const Configuration& gpus) {
+    void take_out(Rows& rows, const Offers& offers, std::size_t job, const Configuration& gpus,
+                  bool impossible) {
         const std::span<const Option> options = offers.options_of(job);
         for (std::size_t k = 0; k < options.size(); ++k) {
             if (!options[k].configuration.same_gpus(gpus)) continue;
             const double value = rows.problem.value(job, k);
-            if (value > 0) options_.push_back({job, k, value});
+            if (value > 0) options_.push_back({job, k, value, impossible});
             rows.problem.set_value(job, k, std::min(value, 0.0));
             std::vector<Option>& left = left_[job];
             if (left.empty()) left.assign(options.begin(), options.end());

@@ -2,7 +2,8 @@
 #define GOODPUT_SCHEDULE_DETAIL_ROWS_HPP
 
 // Third station of a round: the allotment problem, without values. Its first rows are the GPUs of the pools,
-// then come those of the limits, and last those that say what the nodes can hold (node_blocks.hpp).
+// then come those of the limits, and last those that say what the nodes can hold (node_blocks.hpp) and what
+// domains of a topology can hold (domain_blocks.hpp).
 
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +14,7 @@
 
 #include "goodput/allot/problem.hpp"
 #include "goodput/policy/concepts.hpp"
+#include "goodput/schedule/detail/domain_blocks.hpp"
 #include "goodput/schedule/detail/node_blocks.hpp"
 #include "goodput/schedule/detail/offers.hpp"
 #include "goodput/schedule/detail/open_nodes.hpp"
@@ -44,6 +46,7 @@ public:
         problem.capacity.resize(pools_);  // what was kept may have raised those of limits
         for (const LimitRow& row : rows_.all()) problem.capacity.push_back(row.capacity);
         find_blocks(snapshot, open, offers);
+        domains.begin(problem.capacity.size() + blocks_.rows().size());
         held.assign(snapshot.jobs.size(), no_option);
         forbidden.clear();
         conflicts.clear();
@@ -53,9 +56,10 @@ public:
             const Configuration holds = round.held_by(job);
             const std::span<const Option> options = offers.options_of(j);
             // Jobs that wait and share their options take the same of everything.
-            std::size_t* const like = holds.empty() && rows_.all().empty() && !options.empty()
-                                          ? &posed_[offers.place_of(j)]
-                                          : nullptr;
+            std::size_t* const like =
+                holds.empty() && rows_.all().empty() && !options.empty() && !domains.concern(job)
+                    ? &posed_[offers.place_of(j)]
+                    : nullptr;
             const bool must = open.keeps(j) || (job.must_run && !options.empty());
             if (like && *like != no_option) {
                 problem.set_must(problem.add_job_like(*like), must);
@@ -77,6 +81,7 @@ public:
         }
         if (!rows_.all().empty()) make_room_for_what_is_kept(open);
         for (const NodeBlocks::Row& row : blocks_.rows()) problem.capacity.push_back(row.capacity);
+        for (const DomainBlocks::Row& row : domains.rows()) problem.capacity.push_back(row.capacity);
     }
 
     /// What an option takes; `failed(what)` is told of a limit that threw.
@@ -96,6 +101,7 @@ public:
             blocks_.append_uses_to_keep(j, job.placement, round.cluster, open, uses_);
         else
             blocks_.append_uses(option.configuration, open.pools(), uses_);
+        domains.append_uses(job, j, option.configuration, keeps, open, uses_);
         if (rows_.all().empty()) return uses_;
         const std::size_t of_nodes = uses_.size();
         if (!contained([&] { limits.uses(round, job, option, uses_); }, failed)) uses_.resize(of_nodes);
@@ -123,11 +129,14 @@ public:
     /// A row that is no pool, in words.
     [[nodiscard]] LimitRow describe(std::size_t row, const Cluster& cluster, const OpenNodes& open) const {
         const std::size_t limit = limit_of(row);
-        return limit < limits().size() ? limits()[limit]
-                                       : blocks_.describe(limit - limits().size(), cluster, open);
+        if (limit < limits().size()) return limits()[limit];
+        const std::size_t block = limit - limits().size();
+        return block < blocks_.rows().size() ? blocks_.describe(block, cluster, open)
+                                             : domains.describe(block - blocks_.rows().size(), cluster, open);
     }
 
     AllotmentProblem problem;
+    DomainBlocks domains;                                        ///< to be found before pose()
     std::vector<std::size_t> held;                               ///< by job: the option that it holds
     std::vector<std::pair<std::size_t, std::size_t>> forbidden;  ///< job, option: a limit failed for it
     std::vector<LimitConflict> conflicts;                        ///< rows of which more is kept than there is

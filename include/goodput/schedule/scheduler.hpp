@@ -338,10 +338,11 @@ private:
             }
         plan_.bound = std::max(plan_.bound, plan_.objective);
         // What is proven of the allotment is proven of the plan as far as the plan is worth as much.
+        const double rounding = 1e-9 * std::abs(plan_.bound),
+                     enough = std::max(parts_.options.enough(plan_.bound), rounding);
         if (unproven || plan_.objective < allotted - 1e-9 * std::abs(allotted))
-            plan_.status = plan_.bound - plan_.objective <= parts_.options.enough(plan_.bound)
-                               ? AllotStatus::optimal
-                               : AllotStatus::feasible;
+            plan_.status =
+                plan_.bound - plan_.objective <= enough ? AllotStatus::optimal : AllotStatus::feasible;
     }
     /// A policy that chooses again values what is left anew, and the last allotment knows nothing of the
     /// options that found no nodes. A placement may have nodes for them, so the bound counts them. Whether it

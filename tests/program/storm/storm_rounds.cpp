@@ -1,0 +1,262 @@
+// Storms of rounds for `goodput plan`: random clusters with deadlines and pairs, each answer fed back as the
+// next round's state. Prints every claim that does not hold, with the smallest storm that shows it, and ends
+// with status 1 if there is one.
+//
+//     storm_rounds PROGRAM [--seed N] [--rounds N] [--kind deadlines|pairs|both|crowds] [--write FOLDER]
+//                          [--slack-ms N] [--world N]
+//
+// `--seed random` takes a fresh seed and says which. `--write` keeps the lines of every fault's smallest
+// storm.
+// `--world` runs one storm only and writes its lines, as they are asked, to standard output.
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <optional>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "changed_lines.hpp"
+#include "cluster_storm.hpp"
+#include "line_claims.hpp"
+#include "support/program.hpp"
+
+namespace {
+
+using namespace storm;
+using support::Program;
+
+struct Wishes {
+    std::string program{}, kind{}, folder{};
+    std::uint64_t seed = 1;
+    int rounds = 1000;
+    double slack_ms = 2000;
+    std::optional<std::uint64_t> world{};
+};
+
+/// A fault with the lines that lead to it.
+struct Found {
+    Fault fault{};
+    std::uint64_t world = 0;
+    std::vector<std::string> options{};
+    std::vector<Json> lines{};
+    int times = 1;
+
+    [[nodiscard]] std::pair<std::size_t, std::size_t> size() const {
+        return {lines.size(), lines.back()["jobs"].size()};
+    }
+};
+
+class Storms {
+public:
+    explicit Storms(Wishes wishes) : wishes_(std::move(wishes)) {}
+
+    int run() {
+        for (std::uint64_t world = wishes_.world.value_or(wishes_.seed); rounds_ < wishes_.rounds; ++world) {
+            if (wishes_.kind == "crowds" || (wishes_.kind.empty() && world % 400 == 399))
+                crowd(world);
+            else
+                storm(world);
+            if (wishes_.world) break;
+        }
+        for (const auto& [claim, found] : found_) {
+            std::cout << found.times << " x " << claim << "\n    world " << found.world << ", "
+                      << found.lines.size() << " rounds, " << found.lines.back()["jobs"].size() << " jobs, ";
+            for (const std::string& option : found.options) std::cout << option << " ";
+            std::cout << "\n    " << found.fault.detail.substr(0, 300) << "\n";
+            if (!wishes_.folder.empty()) write(claim, found);
+        }
+        std::cout << rounds_ << " rounds, " << found_.size() << " kinds of faults\n";
+        return found_.empty() ? 0 : 1;
+    }
+
+private:
+    static std::vector<std::string> arguments(const Wishes& wishes, const std::vector<std::string>& options) {
+        std::vector<std::string> all{wishes.program, "plan"};
+        all.insert(all.end(), options.begin(), options.end());
+        return all;
+    }
+
+    void note(std::uint64_t world, const std::vector<std::string>& options, const std::vector<Json>& lines,
+              const std::vector<Fault>& faults) {
+        for (const Fault& fault : faults) {
+            Found found{fault, world, options, lines};
+            const auto [at, first] = found_.emplace(fault.claim, found);
+            if (first) continue;
+            found.times = at->second.times + 1;
+            if (found.size() < at->second.size()) at->second = std::move(found);
+            at->second.times = std::max(at->second.times, found.times);
+        }
+    }
+
+    /// The answer to a line. A line that takes longer than it may is a fault; a longer one than ten seconds
+    /// beyond that is reported in the same way as a crash.
+    Json ask(Program& program, const Json& line, double limit_ms, std::vector<Fault>& faults) {
+        const auto start = std::chrono::steady_clock::now();
+        Json answer = Json::parse(program.ask(line.dump()));
+        const double ms =
+            std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+        if (ms > limit_ms + wishes_.slack_ms)
+            faults.push_back({"a line takes too long", std::to_string(ms) + " ms", {}, true});
+        return answer;
+    }
+
+    void storm(std::uint64_t world) {
+        const Kind kind = wishes_.kind == "deadlines" ? Kind::deadlines
+                          : wishes_.kind == "pairs"   ? Kind::pairs
+                          : wishes_.kind == "both"    ? Kind::both
+                          : world % 10 == 9           ? Kind::both
+                          : world % 5 < 3             ? Kind::deadlines
+                                                      : Kind::pairs;
+        ClusterStorm storm(world, kind);
+        Program program(arguments(wishes_, storm.options()));
+        std::vector<Json> before;
+        const AskAnew ask_anew = [&](const std::vector<Json>& lines, const Json& last) {
+            Program other(arguments(wishes_, storm.options()));
+            for (const Json& line : lines) other.ask(line.dump());
+            return Json::parse(other.ask(last.dump()));
+        };
+        for (int round = 0; round < 14; ++round, ++rounds_) {
+            const Json line = storm.line();
+            if (wishes_.world) std::cout << line.dump() << "\n";
+            std::vector<Json> lines = before;
+            lines.push_back(line);
+            std::vector<Fault> faults;
+            const auto add = [&](std::vector<Fault> more) {
+                faults.insert(faults.end(), more.begin(), more.end());
+            };
+            Json answer;
+            try {
+                answer = ask(program, line, line.value("deadline_ms", 0.0), faults);
+                if (wishes_.world) std::cerr << answer.dump() << "\n";
+                add(LineClaims(storm, line, answer).check());
+                if (!answer.contains("error") && storm.random().chance(0.5)) {
+                    // A plan that a deadline_ms cuts off need not come out the same twice.
+                    ChangedLines changed(storm, before, line, answer, ask_anew);
+                    if (kind == Kind::deadlines && !line.contains("deadline_ms")) {
+                        add(changed.follow_advice());
+                        add(changed.add_node());
+                    }
+                    if (kind == Kind::pairs && !line.contains("deadline_ms")) add(changed.withdraw_pairs());
+                }
+            } catch (const std::exception& error) {
+                add({{"the program crashes or hangs", std::string(error.what()).substr(0, 40), {}, false}});
+            }
+            const auto is_hard = [](const Fault& fault) { return !fault.soft; };
+            if (std::none_of(faults.begin(), faults.end(), is_hard))
+                for (const auto& [job, late] : storm.carry_out(answer))
+                    add({{"kept, but it ends late", job + " " + std::to_string(late) + " s", {}, false}});
+            note(world, storm.options(), lines, faults);
+            before = std::move(lines);
+            if (std::any_of(faults.begin(), faults.end(), is_hard)) return void(++rounds_);
+        }
+    }
+
+    /// One line in which many jobs with deadlines ask for a full cluster, or many pairs are on offer in a
+    /// ring.
+    void crowd(std::uint64_t world) {
+        Random random(world);
+        const int jobs = random.chance(0.5) ? 50 : 200, nodes = jobs / 10;
+        Json line{{"time_s", 0}, {"interval_s", 60}, {"deadline_ms", random.chance(0.5) ? 50 : 1000}};
+        const bool pairs = random.chance(0.4);
+        for (int i = 0; i < nodes; ++i)
+            line["nodes"].push_back({{"name", "n" + std::to_string(i)},
+                                     {"gpu_type", i % 2 == 0 ? "A" : "B"},
+                                     {"gpus", i % 3 == 0 ? 4 : 8}});
+        for (int j = 0; j < jobs; ++j) {
+            const int least = 1 << random.integer(0, 2);
+            const double work = random.between(1e5, 4e6);
+            Json job{{"name", "j" + std::to_string(j)},
+                     {"submitted_s", 0},
+                     {"gpus", {least, 16}},
+                     {"adapt", "gpus"},
+                     {"restart_cost_s", 30},
+                     {"remaining_examples", work},
+                     {"batch",
+                      {{"initial", 256},
+                       {"target", 256},
+                       {"local", {{"A", {1, 256}}, {"B", {1, 256}}}},
+                       {"rate", {{"A", 200}, {"B", random.between(100, 300)}}}}}};
+            if (pairs)
+                job["shares_with"] = {{{"job", "j" + std::to_string((j + 1) % jobs)},
+                                       {"part", {{"A", {0.7, 0.6}}, {"B", {0.6, 0.8}}}}}};
+            else
+                job["deadline_s"] = work / 200 / least * random.between(0.8, 2.5) + 120;
+            line["jobs"].push_back(std::move(job));
+        }
+        const std::vector<std::string> options{"--policy", "goodput"};
+        std::vector<Fault> faults;
+        try {
+            Program program(arguments(wishes_, options));
+            ask(program, line, line["deadline_ms"].get<double>(), faults);
+        } catch (const std::exception& error) {
+            faults.push_back({"a line takes too long", std::string(error.what()).substr(0, 40), {}, true});
+        }
+        note(world, options, {line}, faults);
+        ++rounds_;
+    }
+
+    void write(const std::string& claim, const Found& found) const {
+        std::string name = claim;
+        std::replace_if(
+            name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); },
+            '_');
+        std::ofstream file(wishes_.folder + "/" + name + ".jsonl");
+        for (const Json& line : found.lines) file << line.dump() << "\n";
+        if (!found.fault.changed.is_null())
+            std::ofstream(wishes_.folder + "/" + name + "_changed.jsonl")
+                << found.fault.changed.dump() << "\n";
+    }
+
+    Wishes wishes_;
+    std::map<std::string, Found> found_{};
+    int rounds_ = 0;
+};
+
+Wishes wishes_of(const std::vector<std::string>& words) {
+    Wishes wishes;
+    if (words.empty()) throw std::invalid_argument("storm_rounds: which program?");
+    wishes.program = words[0];
+    for (std::size_t i = 1; i + 1 < words.size() + 1; i += 2) {
+        if (i + 1 >= words.size()) throw std::invalid_argument(words[i] + " needs a value");
+        const std::string &word = words[i], &value = words[i + 1];
+        if (word == "--seed" && value == "random")
+            std::cout << "seed " << (wishes.seed = std::random_device()()) << "\n";
+        else if (word == "--seed")
+            wishes.seed = std::stoull(value);
+        else if (word == "--rounds")
+            wishes.rounds = std::stoi(value);
+        else if (word == "--kind")
+            wishes.kind = value;
+        else if (word == "--write")
+            wishes.folder = value;
+        else if (word == "--slack-ms")
+            wishes.slack_ms = std::stod(value);
+        else if (word == "--world")
+            wishes.world = std::stoull(value);
+        else
+            throw std::invalid_argument(word + " is not known");
+    }
+    return wishes;
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+    try {
+        return Storms(wishes_of({words + 1, words + count})).run();
+    } catch (const std::exception& error) {
+        std::cerr << error.what() << "\n";
+        return 2;
+    }
+}

@@ -28,6 +28,7 @@
 
 #include "changed_lines.hpp"
 #include "cluster_storm.hpp"
+#include "crowds.hpp"
 #include "line_claims.hpp"
 #include "support/program.hpp"
 
@@ -63,7 +64,7 @@ public:
 
     int run() {
         for (std::uint64_t world = wishes_.world.value_or(wishes_.seed); rounds_ < wishes_.rounds; ++world) {
-            if (wishes_.kind == "crowds" || (wishes_.kind.empty() && world % 400 == 399))
+            if (wishes_.kind == "crowds" || (wishes_.kind.empty() && world % 100 == 99))
                 crowd(world);
             else
                 storm(world);
@@ -162,43 +163,27 @@ private:
         }
     }
 
-    /// One line in which many jobs with deadlines ask for a full cluster, or many pairs are on offer in a
-    /// ring.
     void crowd(std::uint64_t world) {
         Random random(world);
-        const int jobs = random.chance(0.5) ? 50 : 200, nodes = jobs / 10;
-        Json line{{"time_s", 0}, {"interval_s", 60}, {"deadline_ms", random.chance(0.5) ? 50 : 1000}};
-        const bool pairs = random.chance(0.4);
-        for (int i = 0; i < nodes; ++i)
-            line["nodes"].push_back({{"name", "n" + std::to_string(i)},
-                                     {"gpu_type", i % 2 == 0 ? "A" : "B"},
-                                     {"gpus", i % 3 == 0 ? 4 : 8}});
-        for (int j = 0; j < jobs; ++j) {
-            const int least = 1 << random.integer(0, 2);
-            const double work = random.between(1e5, 4e6);
-            Json job{{"name", "j" + std::to_string(j)},
-                     {"submitted_s", 0},
-                     {"gpus", {least, 16}},
-                     {"adapt", "gpus"},
-                     {"restart_cost_s", 30},
-                     {"remaining_examples", work},
-                     {"batch",
-                      {{"initial", 256},
-                       {"target", 256},
-                       {"local", {{"A", {1, 256}}, {"B", {1, 256}}}},
-                       {"rate", {{"A", 200}, {"B", random.between(100, 300)}}}}}};
-            if (pairs)
-                job["shares_with"] = {{{"job", "j" + std::to_string((j + 1) % jobs)},
-                                       {"part", {{"A", {0.7, 0.6}}, {"B", {0.6, 0.8}}}}}};
-            else
-                job["deadline_s"] = work / 200 / least * random.between(0.8, 2.5) + 120;
-            line["jobs"].push_back(std::move(job));
-        }
+        const bool pairs = random.chance(0.7);
+        const Json line = pairs ? crowd_of_pairs(random) : crowd_of_deadlines(random);
+        if (wishes_.world) std::cout << line.dump() << "\n";
         const std::vector<std::string> options{"--policy", "goodput"};
         std::vector<Fault> faults;
         try {
-            Program program(arguments(wishes_, options));
-            ask(program, line, line["deadline_ms"].get<double>(), faults);
+            Program program(arguments(wishes_, options)), other(arguments(wishes_, options));
+            const Json answer = ask(program, line, line.value("deadline_ms", 0.0), faults);
+            const double all = answer["objective"].get<double>();
+            if (all > answer["bound"].get<double>() * (1 + 1e-6))
+                faults.push_back({"the objective is above the bound", std::to_string(all), {}, true});
+            if (pairs) {
+                const Json fewer = with_fewer_pairs(line);
+                const double some = ask(other, fewer, 0, faults)["objective"].get<double>();
+                if (all < some * (1 - 1e-6))
+                    faults.push_back({"more pairs on offer are worse",
+                                      std::to_string(all) + " instead of " + std::to_string(some), fewer,
+                                      true});
+            }
         } catch (const std::exception& error) {
             faults.push_back({"a line takes too long", std::string(error.what()).substr(0, 40), {}, true});
         }

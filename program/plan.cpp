@@ -228,9 +228,7 @@ int serve_rounds(P policy, PairedRounds pairs, PromisedLines promised, PlanModel
                     break;
             }
         };
-        const bool in_pairs = !round.pairs.empty(), in_time = !in_pairs && !round.deadlines.empty();
-        if (in_pairs && !round.deadlines.empty())
-            warnings.say("deadlines and pairs", "round: no promises are given where jobs may share GPUs");
+        const bool in_pairs = !round.pairs.empty(), in_time = !round.deadlines.empty();
         if (!in_pairs && !in_time) set_up(scheduler, round);
         stopwatch.lap();
         const goodput::Plan& plan = in_pairs  ? pairs.plan(round, lap)

@@ -54,6 +54,7 @@ public:
             cancelled.for_each([&](const Field& name) { round_.cancelled.push_back(name.text()); });
         const std::vector<char> kept = goodput::kept_nodes(cluster(), round_.snapshot.jobs);
         for (std::size_t j = 0; j < round_.snapshot.jobs.size(); ++j) finish_job(line, j, kept);
+        check_pairs();
         goodput::validate(round_.offers, cluster());
     }
 
@@ -356,6 +357,27 @@ private:
                 if (const auto pair = pair_of(name, with)) pair->first.together = true;
             });
     }
+    /// A pair is together as long as its jobs hold the same GPUs: not if their node is lost. No plan knows
+    /// how to keep a promise to a job beside jobs that may share GPUs, so a line with both is refused.
+    void check_pairs() {
+        const std::vector<goodput::Job>& jobs = round_.snapshot.jobs;
+        for (RoundPair& pair : round_.pairs) {
+            if (!pair.together) continue;
+            const goodput::Job &first = jobs[pair.jobs[0]], &second = jobs[pair.jobs[1]];
+            pair.together = !first.placement.empty() && first.placement == second.placement;
+            if (first.placement != second.placement)
+                round_.warnings.push_back("jobs '" + first.name + "' and '" + second.name +
+                                          "': with says that they share GPUs, but their placements differ; "
+                                          "they count as two jobs that run apart");
+        }
+        if (round_.pairs.empty() || round_.deadlines.empty()) return;
+        const RoundPair& pair = round_.pairs.front();
+        goodput::bad_input("round", "deadline_s",
+                           "given for job '" + jobs[round_.deadlines.front().job].name + "'",
+                           "left out where jobs may share GPUs, as '" + jobs[pair.jobs[0]].name + "' and '" +
+                               jobs[pair.jobs[1]].name +
+                               "' (shares_with, with): promises and shared GPUs do not work together yet");
+    }
     void read_partner(const Field& partner, const std::string& name) {
         partner.knows({"job", "gpus", "rate", "part"});
         const auto pair = pair_of(name, partner["job"]);
@@ -388,9 +410,11 @@ private:
         const std::size_t mine = index_of(name), its = index_of(partner);
         if (its == jobs.size()) {
             std::vector<std::string> names;
-            for (const goodput::Job& job : jobs) names.push_back(job.name);
-            other.warn(partner, "job '" + name + "' cannot share GPUs with job '" + partner +
-                                    "', which is not in this line" + did_you_mean(partner, names));
+            for (const goodput::Job& job : jobs)
+                if (job.name != name) names.push_back(job.name);
+            if (without_partner_.insert({name, partner}).second)
+                other.warn(partner, "it cannot share GPUs with job '" + partner +
+                                        "', which is not in this line" + did_you_mean(partner, names));
             return std::nullopt;
         }
         if (mine == its) other.refuse("another job");
@@ -558,7 +582,8 @@ private:
     std::map<std::string, std::size_t> types_;
     std::vector<std::string> there_are_;  ///< GPU types of nodes and offers, of this line or before
     std::map<std::string, std::size_t> nodes_;
-    std::vector<goodput::NodeSite> sites_;  ///< by node
+    std::set<std::pair<std::string, std::string>> without_partner_;  ///< a job, and a job that is not there
+    std::vector<goodput::NodeSite> sites_;                           ///< by node
     std::set<std::string> jobs_;
     std::map<std::string, double> weights_;  ///< by team
     std::set<std::string> set_aside_;        ///< nodes

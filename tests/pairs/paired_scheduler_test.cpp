@@ -3,17 +3,21 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <map>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "goodput/pairs/paired_scheduler.hpp"
 #include "goodput/policy/goodput_policy.hpp"
+#include "goodput/policy/las.hpp"
 #include "goodput/policy/queue.hpp"
+#include "goodput/policy/tiresias.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/team_quotas.hpp"
 #include "support/random.hpp"
@@ -558,6 +562,74 @@ TEST_CASE("a queue makes no pairs") {
     CHECK(!plan.decisions[0].placement.empty());
     CHECK(plan.decisions[1].placement.empty());
     CHECK(!plan.decisions[0].shares_with);
+}
+
+template <class Queue>
+void check_that_queue_ignores_pairs() {
+    Random random(41);
+    PairedScheduler<Queue, LeastMovesPlacer, Allotter<>, RatedSpeeds> paired;
+    Plain<Queue> plain{Queue{}, {}, {}, {}, RatedSpeeds{}};
+    int different = 0;
+    for (int r = 0; r < 300; ++r) {
+        CAPTURE(r);
+        SmallRound round(random);
+        for (JobPair& pair : round.pairs)
+            if (std::exchange(pair.together, false)) round.now.jobs[pair.jobs[1]].placement.clear();
+        const Plan& with = paired.plan(round.now, round.pairs);
+        const Plan& without = plain.plan(round.now);
+        for (std::size_t j = 0; j < round.now.jobs.size(); ++j)
+            different += with.decisions[j].placement != without.decisions[j].placement ? 1 : 0;
+    }
+    CHECK(different == 0);
+}
+
+TEST_CASE("a queue serves the same jobs whatever pairs are on offer") {
+    check_that_queue_ignores_pairs<Fifo>();
+    check_that_queue_ignores_pairs<Tiresias>();
+    check_that_queue_ignores_pairs<ShortestRemainingTime>();
+    check_that_queue_ignores_pairs<LeastAttainedService>();
+}
+
+TEST_CASE("a limit that a pair exceeds names the pair's two jobs") {
+    TwoJobs two(1);
+    for (Job& job : two.now.jobs) {
+        job.team = "red";
+        job.placement = {{0, 1}};
+    }
+    two.now.jobs[1].preemptible = false;
+    two.pairs[0].together = true;
+    Paired<> scheduler;
+    scheduler.limits() = Quotas(TeamQuotas({{"red", 0.5}}));
+    const Plan& plan = scheduler.plan(two.now, two.pairs);
+    REQUIRE(plan.conflicts.size() == 1);
+    CHECK(plan.conflicts[0].jobs == std::vector<std::size_t>{0, 1});
+    CHECK(plan.conflicts[0].kept == 1);
+}
+
+namespace {
+
+/// Throws in each plan's second step from the moment that it is told to.
+struct ThrowingStep {
+    int* left;
+    void operator()(PlanStep) const {
+        if ((*left)-- == 0) throw std::runtime_error("a step");
+    }
+};
+
+}  // namespace
+
+TEST_CASE("a pass that throws leaves the deadline as it was given") {
+    const TwoJobs two(1);
+    for (int after = 0; after < 6; ++after) {
+        Paired<> scheduler;
+        scheduler.options().deadline = std::chrono::seconds(10);
+        int left = after;
+        try {
+            scheduler.plan(two.now, two.pairs, ThrowingStep{&left});
+        } catch (const std::runtime_error&) {
+        }
+        CHECK(scheduler.options().deadline == std::chrono::seconds(10));
+    }
 }
 
 TEST_CASE("jobs named like a pair are no trouble") {

@@ -930,7 +930,7 @@ TEST_CASE("plan: what is said of partners that there are not, or that makes no s
     Program program = plan();
     const Json answer = ask(program, line);
     CHECK(answer["warnings"].dump().find(
-              "job 'images' cannot share GPUs with job 'rankin', which is not in this "
+              "job 'images': it cannot share GPUs with job 'rankin', which is not in this "
               "line (did you mean") != std::string::npos);
     CHECK(!answer["plan"][0].contains("with"));
     Program strict = plan({"--strict"});
@@ -945,8 +945,76 @@ TEST_CASE("plan: what is said of partners that there are not, or that makes no s
     line["jobs"][0]["shares_with"][0]["part"]["aws"] = {0.7, 0.7};
     line["jobs"][0]["with"] = "ranking";
     line["jobs"][0]["placement"] = placement({{"aws-0", 1}});
-    CHECK(ask(program, line)["warnings"].dump().find("together is true, but must be false") !=
+    CHECK(ask(program, line)["warnings"].dump().find(
+              "jobs 'images' and 'ranking': with says that they share GPUs, but their placements differ") !=
           std::string::npos);
+}
+
+TEST_CASE("plan: of a partner that has ended a line says once that it is not there") {
+    Json line = two_that_share();
+    line["jobs"].erase(1);
+    line["jobs"][0]["name"] = "p";
+    line["jobs"][0]["shares_with"] = {{{"job", "q"}, {"part", {{"aws", {0.9, 0.9}}}}}};
+    line["jobs"][0]["with"] = "q";
+    line["jobs"][0]["placement"] = placement({{"aws-0", 1}});
+    Program program = plan();
+    const Json answer = ask(program, line);
+    CHECK(answer["warnings"] ==
+          Json::array({"job 'p': it cannot share GPUs with job 'q', which is not in this line"}));
+    CHECK(answer["plan"][0]["starts"] == "stays");
+}
+
+TEST_CASE("plan: a pair that has lost its node starts together on another one") {
+    Json line = two_that_share();
+    line["jobs"][0]["shares_with"] = {{{"job", "ranking"}, {"part", {{"aws", {0.9, 0.9}}}}}};
+    line["jobs"][0]["with"] = "ranking";
+    for (Json& each : line["jobs"]) {
+        each["placement"] = placement({{"aws-0", 1}});
+        each["attained_gpu_s"] = 3600;
+    }
+    Program program = plan({"--policy", "goodput"});
+    REQUIRE(ask(program, line)["plan"][0]["starts"] == "stays");
+    line["time_s"] = line["time_s"].get<double>() + 60;
+    line["nodes"][0]["name"] = "aws-9";
+    const Json after = ask(program, line);
+    CHECK(!after.contains("warnings"));
+    for (const Json& each : after["plan"]) {
+        CHECK(each["starts"] == "start");
+        CHECK(each["nodes"] == Json::array({Json::array({"aws-9", 1})}));
+        CHECK(each.contains("with"));
+    }
+}
+
+TEST_CASE("plan: a line with deadlines and with jobs that may share GPUs is refused with their names") {
+    Json line = two_that_share();
+    line["jobs"][0]["shares_with"] = {{{"job", "ranking"}, {"part", {{"aws", {0.9, 0.9}}}}}};
+    line["jobs"][1]["deadline_s"] = line["time_s"].get<double>() + 10;
+    line["jobs"][1]["or_never"] = true;
+    Program program = plan();
+    const std::string answer = program.ask(line.dump());
+    CHECK(answer.find("deadline_s is given for job 'ranking'") != std::string::npos);
+    CHECK(answer.find("'images' and 'ranking' (shares_with, with)") != std::string::npos);
+    line["jobs"][0].erase("shares_with");
+    CHECK(!ask(program, line).contains("error"));
+}
+
+TEST_CASE("plan: a limit that a pair exceeds by what it keeps names the pair's two jobs") {
+    Json line = two_that_share();
+    line["jobs"][0]["preemptible"] = false;
+    line["jobs"][0]["with"] = "ranking";
+    for (Json& each : line["jobs"]) {
+        each["placement"] = placement({{"aws-0", 1}});
+        each["team"] = "red";
+    }
+    line["teams"] = {{"red", {{"gpus", 0}}}};
+    for (const char* policy : {"sia", "goodput", "fifo", "tiresias"}) {
+        CAPTURE(std::string(policy));
+        Program program = plan({"--policy", policy});
+        const Json answer = ask(program, line);
+        REQUIRE(answer["conflicts"].size() == 1);
+        CHECK(answer["conflicts"][0]["jobs"] == Json::array({"images", "ranking"}));
+        CHECK(answer["conflicts"][0]["kept"] == 1);
+    }
 }
 
 TEST_CASE("plan: rates beside another job say nothing where the speed alone is not known") {

@@ -72,20 +72,24 @@ const std::vector<Trap>& traps_of_lines() {
          [](Json& line) { line["jobs"][1]["name"] = "one"; }},
         {"job 'one': there is no field \"restart_costs\" (did you mean restart_cost_s?)",
          [](Json& line) { line["jobs"][0]["restart_costs"] = 4; }},
-        {"job 'one' cannot share GPUs with job 'tow', which is not in this line (did you mean two?)",
+        {"job 'one': it cannot share GPUs with job 'tow', which is not in this line (did you mean two?)",
          [](Json& line) {
              line["jobs"][0]["shares_with"] = {{{"job", "tow"}, {"part", {{"aws", {0.7, 0.6}}}}}};
          },
          [](Json& line) {
              line["jobs"][0]["shares_with"] = {{{"job", "two"}, {"part", {{"aws", {0.7, 0.6}}}}}};
          }},
-        {"round: no promises are given where jobs may share GPUs",
+        {"jobs 'one' and 'two': with says that they share GPUs, but their placements differ",
          [](Json& line) {
              line["jobs"][0]["shares_with"] = {{{"job", "two"}, {"part", {{"aws", {0.7, 0.6}}}}}};
-             line["jobs"][0]["deadline_s"] = 1e6;
+             line["jobs"][0]["with"] = "two";
+             line["jobs"][0]["placement"] = placement({{"aws-0", 1}});
+             line["jobs"][1].erase("placement");
          },
          [](Json& line) {
              line["jobs"][0]["shares_with"] = {{{"job", "two"}, {"part", {{"aws", {0.7, 0.6}}}}}};
+             line["jobs"][0]["placement"] = placement({{"aws-0", 1}});
+             line["jobs"][1].erase("placement");
          }},
         {"pair of jobs 'one' and 'two' on aws: part is 2e+06, but must be between 0 and 1e+06; the pair is "
          "left out",

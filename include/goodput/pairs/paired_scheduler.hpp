@@ -18,10 +18,12 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <stdexcept>
@@ -33,6 +35,7 @@
 #include "goodput/core/job.hpp"
 #include "goodput/pairs/detail/job_of_pair.hpp"
 #include "goodput/pairs/detail/pair_choice.hpp"
+#include "goodput/pairs/detail/pair_mix.hpp"
 #include "goodput/pairs/detail/paired_parts.hpp"
 #include "goodput/pairs/job_pair.hpp"
 #include "goodput/place/concepts.hpp"
@@ -92,17 +95,17 @@ public:
     template <class AfterStep>
     const Plan& plan(const Snapshot& snapshot, std::span<const JobPair> pairs, AfterStep step) {
         find_pairs(snapshot, pairs);
-        const AllotOptions given = options();
-        const detail::Clock clock(given.deadline);
+        const detail::Clock clock(options().deadline);
+        const PassDeadline given(options());
         Pass pass = first_pass(), best = pass;
         double most = 0;
         bound_ = std::numeric_limits<double>::infinity();
         refused_.assign(of_->pairs.size(), 0);
         for (int n = 0;; ++n) {
             const Plan& found = plan_pass(pass, step);
-            Pass next = pass_after(n);
+            Pass next = pass_after(n, clock);
             // Of plans that are equally good the last one knows best who stays where.
-            if (n == 0 || found.objective >= most - given.enough(found.objective)) {
+            if (n == 0 || found.objective >= most - options().enough(found.objective)) {
                 best = pass;
                 most = found.objective;
             }
@@ -111,7 +114,6 @@ public:
             options().deadline = clock.left();
         }
         if (!(best == pass)) plan_pass(best, step);
-        options().deadline = given.deadline;
         take_plan();
         return plan_;
     }
@@ -151,7 +153,8 @@ public:
     [[nodiscard]] const P& policy() const { return scheduler_.policy().policy; }
 
 private:
-    static constexpr int most_passes = 10;
+    static constexpr int most_passes = 10, most_mixes = 16;
+    static constexpr std::size_t most_mix_states = 1 << 16;
     /// Jobs in pairs: of so many the allotment itself chooses who runs with whom.
     static constexpr std::ptrdiff_t most_allotted = 24;
 
@@ -162,6 +165,20 @@ private:
         std::vector<Placement> of_pairs{};  ///< by index in `pairs`
         std::vector<Placement> of_jobs{};   ///< by job
         friend bool operator==(const Pass&, const Pass&) = default;
+    };
+
+    /// Passes have what is left of the deadline; what was given comes back at the end, also where a pass
+    /// throws.
+    class PassDeadline {
+    public:
+        explicit PassDeadline(AllotOptions& options) : options_(options), given_(options.deadline) {}
+        PassDeadline(const PassDeadline&) = delete;
+        PassDeadline& operator=(const PassDeadline&) = delete;
+        ~PassDeadline() { options_.deadline = given_; }
+
+    private:
+        AllotOptions& options_;
+        std::optional<std::chrono::nanoseconds> given_;
     };
 
     [[nodiscard]] Limited limited() const { return Limited(detail::PairedLimits<Pack>(limits_, of_)); }
@@ -256,14 +273,7 @@ private:
             if (!of_->is_place(use.resource)) price += use.units * prices[use.resource];
         return price;
     }
-    /// The last pass's prices move those of the passes before it, so that they do not swing to and fro.
-    void find_prices(int pass) {
-        const std::vector<double>& now = scheduler_.allotted().prices;
-        if (prices_.size() != now.size()) prices_ = now;
-        const double step = pass <= 1 ? 1 : 1.0 / pass;
-        for (std::size_t row = 0; row < now.size(); ++row) prices_[row] += step * (now[row] - prices_[row]);
-    }
-    /// The same, but nothing where the job may keep what it holds on drained nodes.
+    /// The price of an option at prices_, but nothing where the job may keep what it holds on drained nodes.
     [[nodiscard]] double least_price_of(std::size_t job, std::size_t option) const {
         const Placement& held = jobs()[job].placement;
         const bool drained = std::ranges::any_of(
@@ -279,11 +289,11 @@ private:
                });
     }
 
-    /// At the prices of the last pass: who should run with whom, and on what. Lowers the bound:
+    /// At prices_: which disjoint pairs may be worth running together. Lowers the bound:
     ///
     ///     sum of the prices of all that there is + the most that jobs and disjoint pairs are worth above
     ///     them
-    void choose_at_prices(std::vector<std::size_t>& pairs, std::vector<Configuration>& wanted) {
+    [[nodiscard]] std::vector<std::size_t> pairs_at_prices() {
         const AllotmentProblem& problem = scheduler_.problem();
         double bound = 0;
         for (std::size_t row = 0; row < problem.capacity.size(); ++row)
@@ -299,18 +309,15 @@ private:
                     alone[job] = 0;
                     kept[job] = 1;
                 }
+        std::vector<std::size_t> pairs, of_weighed;
         std::vector<detail::WeighedPair> weighed;
-        std::vector<std::size_t> of_weighed;
-        std::vector<Configuration> best(of_->pairs.size());
         for (std::size_t p = 0; p < of_->pairs.size(); ++p) {
             const JobPair& pair = of_->pairs[p];
             double worth = 0;
             for (const detail::OnBoth& on : of_->on_both[p]) {
                 double above = detail::worth_of(on);
                 for (std::size_t i = 0; i < 2; ++i) above -= least_price_of(pair.jobs[i], on.alone[i]) / 2;
-                if (!(above > worth)) continue;
-                worth = above;
-                best[p] = on.configuration;
+                worth = std::max(worth, above);
             }
             if (is_kept(pair)) {
                 bound += worth;
@@ -322,38 +329,101 @@ private:
         }
         const detail::PairChoice choice =
             detail::choose_pairs(alone, weighed, [&](std::size_t w) { return !refused_[of_weighed[w]]; });
-        for (const std::size_t w : choice.pairs) pairs.push_back(of_weighed[w]);
+        for (const auto* chosen : {&choice.pairs, &choice.spare})
+            for (const std::size_t w : *chosen) pairs.push_back(of_weighed[w]);
         std::ranges::sort(pairs);
-        for (const std::size_t p : pairs)
-            wanted.push_back(is_kept(of_->pairs[p]) ? configuration_of(held_by(of_->pairs[p]), real_.cluster)
-                                                    : best[p]);
         bound_ = std::min(bound_, bound + choice.bound);
+        return pairs;
+    }
+
+    /// Which pairs run together, and on what: the best mix of pairs and jobs alone that is found where prices
+    /// choose the pairs and the mix sets the prices.
+    void find_mix(const detail::Clock& clock) {
+        const AllotmentProblem& problem = scheduler_.problem();
+        AllotOptions mixing = options();
+        mixing.most_states = std::min(mixing.most_states, most_mix_states);
+        const auto counts = [&](std::size_t row) { return !of_->is_place(row); };
+        prices_ = scheduler_.allotted().prices;
+        mix_ = {};
+        for (std::size_t p = 0; p < of_->pairs.size(); ++p)
+            if (is_kept(of_->pairs[p])) {
+                mix_.pairs.push_back(p);
+                mix_.wanted.push_back(configuration_of(held_by(of_->pairs[p]), real_.cluster));
+            }
+        double most = -std::numeric_limits<double>::infinity();
+        for (int n = 0; n < most_mixes; ++n) {
+            const std::vector<std::size_t> pairs = pairs_at_prices();
+            const detail::PairMixer mixer(problem, jobs().size(), prices_, counts);
+            std::vector<detail::MixedPair> mixed;
+            std::vector<std::vector<Configuration>> configurations;
+            for (const std::size_t p : pairs) pose(p, mixer, mixed, configurations.emplace_back());
+            mixing.deadline = clock.left();
+            if (n > 0 && mixing.deadline == std::chrono::nanoseconds(0)) break;
+            const detail::PairMix mix = mixer.mix(mixed, chooser_, mixing);
+            if (mix.prices.empty()) break;
+            if (mix.objective > most) {
+                most = mix.objective;
+                mix_ = {};
+                for (std::size_t i = 0; i < pairs.size(); ++i)
+                    if (mix.offers[i] != no_option) {
+                        mix_.pairs.push_back(pairs[i]);
+                        mix_.wanted.push_back(configurations[i][mix.offers[i]]);
+                    }
+            }
+            if (bound_ - most <= options().enough(bound_)) break;
+            const double step = n == 0 ? 1 : 1.0 / (n + 1);
+            for (std::size_t row = 0; row < prices_.size(); ++row)
+                prices_[row] += step * (mix.prices[row] - prices_[row]);
+        }
+    }
+    template <class Mixer>
+    void pose(std::size_t p, const Mixer& mixer, std::vector<detail::MixedPair>& mixed,
+              std::vector<Configuration>& configurations) const {
+        const JobPair& pair = of_->pairs[p];
+        detail::MixedPair& posed = mixed.emplace_back(detail::MixedPair{.jobs = pair.jobs});
+        if (is_kept(pair)) {
+            posed.must = true;
+            const auto at = std::ranges::find(of_->planned, p);
+            const std::size_t job = job_of(static_cast<std::size_t>(at - of_->planned.begin()));
+            posed.offers.push_back({scheduler_.problem().value(job, 0), mixer.uses(job, 0)});
+            configurations.push_back(configuration_of(held_by(pair), real_.cluster));
+            return;
+        }
+        for (const detail::OnBoth& on : of_->on_both[p]) {
+            if (!(detail::worth_of(on) > 0)) continue;
+            posed.offers.push_back({detail::worth_of(on), mixer.both_uses(pair.jobs, on.alone, 0.5)});
+            configurations.push_back(on.configuration);
+        }
     }
 
     /// The pairs to plan with next, and who holds what then: those that the last pass gave GPUs or, where
-    /// only pairs were planned that had been chosen, those that are to be chosen at its prices.
-    [[nodiscard]] Pass pass_after(int number) {
+    /// only pairs were planned that had been chosen, those of the best mix.
+    [[nodiscard]] Pass pass_after(int number, const detail::Clock& clock) {
         const Plan& plan = scheduler_.last_plan();
         Pass pass{.together_only = of_->together_only};
         std::vector<Configuration> wanted;  // by pair
         if (of_->pairs.empty()) {
             bound_ = plan.bound;
-        } else {
+        } else if (of_->together_only) {
+            bool refused = number == 0;
             for (std::size_t i = 0; i < of_->planned.size(); ++i)
-                if (of_->together_only && !runs(i)) refused_[of_->planned[i]] = 1;
-            find_prices(number);
-            choose_at_prices(pass.pairs, wanted);
+                if (!runs(i)) {
+                    refused_[of_->planned[i]] = 1;
+                    refused = true;
+                }
+            if (refused) find_mix(clock);
+            pass.pairs = mix_.pairs;
+            wanted = mix_.wanted;
+        } else {
+            prices_ = scheduler_.allotted().prices;
+            (void)pairs_at_prices();
             const auto on_drained = [&](const JobPair& pair) {
                 return pair.together && std::ranges::any_of(held_by(pair), [&](const NodeShare& share) {
                            return real_.cluster.nodes[share.node].drained;
                        });
             };
-            if (number == 0 && !of_->together_only && std::ranges::none_of(of_->pairs, on_drained))
+            if (number == 0 && std::ranges::none_of(of_->pairs, on_drained))
                 bound_ = std::min(bound_, plan.bound);
-        }
-        if (!of_->together_only) {
-            pass.pairs.clear();
-            wanted.clear();
             for (std::size_t i = 0; i < of_->planned.size(); ++i)
                 if (runs(i)) {
                     pass.pairs.push_back(of_->planned[i]);
@@ -442,7 +512,9 @@ private:
         std::erase_if(plan_.faults, [&](const PlanFault& fault) { return fault.job >= jobs().size(); });
         const std::size_t limits = plan_.limits.size() - of_->places;
         plan_.limits.resize(limits);
-        std::erase_if(plan_.conflicts, [&](const LimitConflict& of) { return of.limit >= limits; });
+        std::erase_if(plan_.conflicts,
+                      [&](const LimitConflict& conflict) { return conflict.limit >= limits; });
+        for (LimitConflict& conflict : plan_.conflicts) name_jobs_of_pairs(conflict.jobs);
         factor_.begin_round(scheduler_.round_of(extended_));
         for (std::size_t i = 0; i < of_->planned.size(); ++i)
             if (runs(i)) give(i);
@@ -460,6 +532,17 @@ private:
             plan_.status = AllotStatus::optimal;
         else if (plan_.status == AllotStatus::optimal)
             plan_.status = AllotStatus::feasible;
+    }
+
+    /// Replaces each pair of the pass by its two jobs; every job is named once.
+    void name_jobs_of_pairs(std::vector<std::size_t>& named) const {
+        std::set<std::size_t> all;
+        for (const std::size_t job : named)
+            if (job < jobs().size())
+                all.insert(job);
+            else
+                for (const std::size_t partner : of_->pair(job - jobs().size()).jobs) all.insert(partner);
+        named.assign(all.begin(), all.end());
     }
 
     /// Whose partner is set aside has what that has.
@@ -524,8 +607,13 @@ private:
     Snapshot extended_;  // of a pass: with its pairs as jobs
     std::vector<std::pair<std::size_t, std::size_t>> left_;  // of a pair together: a job and who is set aside
     std::vector<std::string> warnings_;
+    Allotter<> chooser_;
     std::vector<double> prices_;  // by row: at which pairs are chosen
-    std::vector<char> refused_;   // by pair: found nothing in this round
+    struct {
+        std::vector<std::size_t> pairs{};
+        std::vector<Configuration> wanted{};
+    } mix_;                      // pairs that are to run together, and on what
+    std::vector<char> refused_;  // by pair: found nothing in this round
     double bound_ = 0;
     Plan plan_;
 };

@@ -26,7 +26,9 @@ struct WeighedPair {
 /// Disjoint pairs, and a bound on alone and together.
 struct PairChoice {
     std::vector<std::size_t> pairs{};  ///< indices, ascending
-    double bound = 0;                  ///< no disjoint pairs and single jobs are worth more
+    /// Pairs of jobs that are left, of no positive gain: to be chosen where GPUs turn out to be worth more.
+    std::vector<std::size_t> spare{};
+    double bound = 0;  ///< no disjoint pairs and single jobs are worth more
 };
 
 /// Of jobs that are worth so much alone (at least 0), the pairs of positive gain to run instead, as far as
@@ -94,6 +96,15 @@ template <class MayChoose>
     for (const std::size_t p : order)
         if (with[pairs[p].jobs[0]] == p) choice.pairs.push_back(p);
     std::ranges::sort(choice.pairs);
+    std::vector<std::size_t> rest;
+    for (std::size_t p = 0; p < pairs.size(); ++p)
+        if (pairs[p].worth > 0 && gain(p) <= little) rest.push_back(p);
+    std::ranges::stable_sort(rest, std::greater(), gain);
+    for (const std::size_t p : rest)
+        if (with[pairs[p].jobs[0]] == none && with[pairs[p].jobs[1]] == none && may_choose(p)) {
+            put(p, p);
+            choice.spare.push_back(p);
+        }
 
     std::vector<double> dual(alone.begin(), alone.end());
     for (const std::size_t p : order) {

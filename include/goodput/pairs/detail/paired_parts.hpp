@@ -124,15 +124,20 @@ struct PairedPolicy {
         std::vector<std::size_t> row_of(round.jobs.size(), no_index);
         for (std::size_t r = 0; r < rows.size(); ++r) row_of[index_of(rows[r], round)] = r;
         std::vector<Beside> beside(rows.size());
-        of->on_both.assign(of->pairs.size(), {});
-        for (std::size_t p = 0; p < of->pairs.size(); ++p) offer_together(rows, row_of, p, beside);
-        std::vector<OptionRow> asked;
-        for (std::size_t r = 0; r < rows.size(); ++r) {
-            const std::size_t j = index_of(rows[r], round);
-            if (j >= jobs) continue;
-            asked.push_back(beside[r].options.empty() ? rows[r] : beside[r].row(of->given->jobs[j]));
+        for (const bool in_pairs : {true, false}) {
+            beside.assign(rows.size(), {});
+            of->on_both.assign(of->pairs.size(), {});
+            for (std::size_t p = 0; p < of->pairs.size(); ++p)
+                offer_together(rows, row_of, p, in_pairs, beside);
+            std::vector<OptionRow> asked;
+            for (std::size_t r = 0; r < rows.size(); ++r) {
+                const std::size_t j = index_of(rows[r], round);
+                if (j >= jobs) continue;
+                asked.push_back(beside[r].options.empty() ? rows[r] : beside[r].row(of->given->jobs[j]));
+            }
+            ask(round, asked);
+            if (!serves_beside(row_of, beside)) break;
         }
-        ask(round, asked);
         for (std::size_t r = 0; r < rows.size(); ++r)
             std::copy_n(beside[r].values.begin(), beside[r].options.empty() ? 0 : rows[r].values.size(),
                         rows[r].values.begin());
@@ -184,13 +189,28 @@ private:
         return static_cast<std::size_t>(&row.job - round.jobs.data());
     }
 
+    /// Whether the policy has given a job GPUs beside another one, and not valued the same GPUs without the
+    /// other. Then it says for each job what that gets (a queue), and does not know that the two take these
+    /// GPUs together or not at all: it has to be asked again without pairs, or jobs that it serves get
+    /// nothing.
+    [[nodiscard]] bool serves_beside(const std::vector<std::size_t>& row_of,
+                                     const std::vector<Beside>& beside) const {
+        for (std::size_t p = 0; p < of->pairs.size(); ++p)
+            for (const OnBoth& on : of->on_both[p])
+                for (std::size_t i = 0; i < 2; ++i) {
+                    const Beside& asked = beside[row_of[of->pairs[p].jobs[i]]];
+                    if (asked.values[on.beside[i]] > 0 && asked.values[on.alone[i]] <= 0) return true;
+                }
+        return false;
+    }
+
     void offer_together(std::span<const OptionRow> rows, const std::vector<std::size_t>& row_of,
-                        std::size_t p, std::vector<Beside>& beside) const {
+                        std::size_t p, bool in_pairs, std::vector<Beside>& beside) const {
         const JobPair& pair = of->pairs[p];
         const std::array at{row_of[pair.jobs[0]], row_of[pair.jobs[1]]};
         for (const std::size_t r : at)
             if (r != no_index) beside[r].begin(rows[r], *of);
-        if (at[0] == no_index || at[1] == no_index) return;
+        if (!in_pairs || at[0] == no_index || at[1] == no_index) return;
         for (std::size_t k = 0; k < rows[at[0]].options.size(); ++k) {
             const Option& option = rows[at[0]].options[k];
             const Configuration& gpus = option.configuration;

@@ -53,7 +53,9 @@ public:
         if (const Field cancelled = line["cancelled"]; cancelled.given())
             cancelled.for_each([&](const Field& name) { round_.cancelled.push_back(name.text()); });
         const std::vector<char> kept = goodput::kept_nodes(cluster(), round_.snapshot.jobs);
-        for (std::size_t j = 0; j < round_.snapshot.jobs.size(); ++j) finish_job(line, j, kept);
+        for (goodput::Job& job : round_.snapshot.jobs) job.types.resize(cluster().gpu_types.size());
+        limit_to_domains(std::span(round_.snapshot.jobs), round_.topology, cluster(), kept);
+        for (std::size_t j = 0; j < round_.snapshot.jobs.size(); ++j) finish_job(line, j);
         check_pairs();
         goodput::validate(round_.offers, cluster());
     }
@@ -142,11 +144,9 @@ private:
     }
 
     /// What needs all GPU types of the line.
-    void finish_job(const Field& line, std::size_t j, const std::vector<char>& kept) {
+    void finish_job(const Field& line, std::size_t j) {
         goodput::Job& job = round_.snapshot.jobs[j];
-        job.types.resize(cluster().gpu_types.size());
         if (!job.set_aside.empty()) return;
-        limit_to_domains(job, round_.topology, cluster(), kept);
         const std::string why = warning_of(line, "job '" + job.name + "'", [&] { validate(job, cluster()); });
         if (why.empty()) return;
         job = set_aside(job.name, why, std::move(job.placement));

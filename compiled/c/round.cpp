@@ -305,8 +305,7 @@ private:
     /// After what jobs hold is known.
     void keep_within_domains() {
         const std::vector<char> kept = kept_nodes(cluster(), jobs());
-        for (Job& job : jobs())
-            if (job.set_aside.empty()) limit_to_domains(job, input_.topology, cluster(), kept);
+        limit_to_domains(std::span(jobs()), input_.topology, cluster(), kept);
     }
 
     void read_limits() {

@@ -122,28 +122,75 @@ template <class Usable>
     return nodes;
 }
 
-/// Lowers TypeLimits::max_nodes of a job that has to stay within a domain (Job::within) to the most nodes
-/// within its reach of any pool of the type, or to those that it holds, if they are more: a job is not
-/// offered what could never be laid out. Nothing changes for other jobs, or where there is no such level. The
-/// topology is one of this cluster.
+namespace detail {
+
+/// How many whole nodes of each pool the domains of one level have for jobs that must stay within one.
+class DomainSizes {
+public:
+    /// Counts the open nodes that no job keeps; `kept` as of kept_nodes(). O(nodes log nodes).
+    DomainSizes(const TopologyLevel& level, const Cluster& cluster, std::span<const char> kept)
+        : level_(level), cluster_(cluster), kept_(kept), pools_(pools_of(cluster)) {
+        nodes_of_.resize(pools_.size());
+        for (std::size_t pool = 0; pool < pools_.size(); ++pool) {
+            int& most = most_.emplace_back(0);
+            for (const std::size_t node : pools_[pool].nodes)
+                if (!cluster.nodes[node].drained && !is_kept(node))
+                    most = std::max(most, ++nodes_of_[pool][level.domain_of[node]]);
+        }
+    }
+    /// Lowers max_nodes of a job as limit_to_domains() does. O(pools + nodes held).
+    void limit(Job& job) const {
+        std::vector<int> most(job.types.size(), 1), held(job.types.size(), 0);
+        const auto raise = [&](std::size_t type, int nodes) {
+            if (type < most.size()) most[type] = std::max(most[type], nodes);
+        };
+        for (std::size_t pool = 0; pool < pools_.size(); ++pool) raise(pools_[pool].gpu_type, most_[pool]);
+        // A node that is kept is open to a job that holds it.
+        std::map<std::pair<std::size_t, std::size_t>, int> more;
+        for (const NodeShare& share : job.placement) {
+            const Node& node = cluster_.nodes[share.node];
+            if (node.gpu_type < held.size()) raise(node.gpu_type, ++held[node.gpu_type]);
+            if (node.drained || !is_kept(share.node)) continue;
+            const std::size_t pool = find_pool(pools_, node), domain = level_.domain_of[share.node];
+            const auto open = nodes_of_[pool].find(domain);
+            raise(node.gpu_type, ++more[{pool, domain}] + (open == nodes_of_[pool].end() ? 0 : open->second));
+        }
+        for (std::size_t type = 0; type < most.size(); ++type)
+            job.types[type].max_nodes = std::min(job.types[type].max_nodes, most[type]);
+    }
+
+private:
+    [[nodiscard]] bool is_kept(std::size_t node) const { return !kept_.empty() && kept_[node] != 0; }
+
+    const TopologyLevel& level_;
+    const Cluster& cluster_;
+    std::span<const char> kept_;
+    std::vector<Pool> pools_;
+    std::vector<std::map<std::size_t, int>> nodes_of_;  // by pool, then domain
+    std::vector<int> most_;                             // by pool: those of the domain that has most
+};
+
+}  // namespace detail
+
+/// Lowers TypeLimits::max_nodes of jobs that must stay within a domain (Job::within) to the most nodes within
+/// their reach of any pool of the type, or to those that they hold, if they are more: a job is not offered
+/// what could never be laid out. Other jobs stay as they are, and so do all where there is no such level. The
+/// topology is one of this cluster; `kept` as of kept_nodes(), empty: no node is kept.
+/// O(levels * nodes log nodes + jobs * pools).
+inline void limit_to_domains(std::span<Job> jobs, const Topology& topology, const Cluster& cluster,
+                             std::span<const char> kept = {}) {
+    for (const TopologyLevel& level : topology.levels) {
+        const auto stays = [&](const Job& job) { return job.within == level.name && job.set_aside.empty(); };
+        if (std::none_of(jobs.begin(), jobs.end(), stays)) continue;
+        const detail::DomainSizes sizes(level, cluster, kept);
+        for (Job& job : jobs)
+            if (stays(job)) sizes.limit(job);
+    }
+}
+/// The same for one job.
 inline void limit_to_domains(Job& job, const Topology& topology, const Cluster& cluster,
                              std::span<const char> kept = {}) {
-    if (std::none_of(topology.levels.begin(), topology.levels.end(),
-                     [&](const TopologyLevel& level) { return level.name == job.within; }))
-        return;
-    std::vector<int> most(job.types.size(), 1), held(job.types.size(), 0);
-    const auto raise = [&](std::size_t type, std::size_t nodes) {
-        most[type] = std::max(most[type], static_cast<int>(nodes));
-    };
-    for (const Pool& pool : pools_of(cluster))
-        if (pool.gpu_type < most.size())
-            raise(pool.gpu_type,
-                  nodes_within_reach(topology, job.within, cluster, pool, job.placement, kept).size());
-    for (const NodeShare& share : job.placement)
-        if (const std::size_t type = cluster.nodes[share.node].gpu_type; type < most.size())
-            raise(type, static_cast<std::size_t>(++held[type]));
-    for (std::size_t type = 0; type < most.size(); ++type)
-        job.types[type].max_nodes = std::min(job.types[type].max_nodes, most[type]);
+    limit_to_domains(std::span<Job>(&job, 1), topology, cluster, kept);
 }
 
 /// What a placement costs by its spread over the levels. O(levels * nodes log nodes) of the placement.

@@ -39,19 +39,24 @@ struct StormJob {
     double speed = 0;           ///< examples/s by the last answer
     double attained = 0;        ///< GPU-seconds
     int restarts = 0;
-    bool promised = false;  ///< an answer said "kept", and none said "broken" since
-    bool excused = false;   ///< something that nobody announced happened, so its promise may be broken
+    bool promised = false;      ///< an answer said "kept", and none said "broken" since
+    bool was_promised = false;  ///< an answer said "kept" once
+    bool excused = false;       ///< something that nobody announced happened, so its promise may be broken
 };
 
 class ClusterStorm {
 public:
-    ClusterStorm(std::uint64_t seed, Kind kind) : random_(seed), kind_(kind) {
+    /// `allowed`: nothing else may happen in it; empty: anything may.
+    ClusterStorm(std::uint64_t seed, Kind kind, const std::set<std::string>& allowed = {})
+        : random_(seed), kind_(kind) {
         for (const char* feature :
              {"cores",     "deadline_ms",  "gang",      "late",      "leave",         "long restart",
               "loss",      "names again",  "odd nodes", "odd sizes", "or_never",      "pinned",
               "quota",     "racks",        "reload",    "running",   "short restart", "slip",
               "two types", "unknown work", "windows"})
-            if (random_.chance(0.22)) features_.insert(feature);
+            if (random_.chance(allowed.empty() ? 0.22 : 0.7) &&
+                (allowed.empty() || allowed.contains(feature)))
+                features_.insert(feature);
         constexpr const char* policies[] = {"goodput", "goodput", "goodput",          "fifo", "srtf",
                                             "pollux",  "sia",     "goodput-declared", "las",  "tiresias"};
         options_ = {"--policy", policies[random_.integer(0, 9)]};
@@ -129,7 +134,7 @@ public:
             const auto name = got["name"].get<std::string>();
             StormJob& job = jobs_.at(name);
             if (!misreported_.contains(name)) {
-                if (got.value("promise", "") == "kept") job.promised = true;
+                if (got.value("promise", "") == "kept") job.promised = job.was_promised = true;
                 if (got.value("promise", "") == "broken") job.promised = false;
             }
             follow(job, got);

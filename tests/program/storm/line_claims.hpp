@@ -147,6 +147,8 @@ private:
         if (known.promised && !known.excused && !misreported && !job.contains("team") &&
             (promise == "broken" || promise == "refused"))
             fault(promise + ", although it does what the plans say", name + ": " + got.value("why", ""));
+        if (promise == "broken" && !known.promised && !known.was_promised)
+            fault("broken, although nothing was promised", name);
         if (job.value("deadline", "") == "or_never" && !got["nodes"].empty() && held_by(job).empty() &&
             promise != "kept" && !set_aside && !(misreported && known.promised))
             fault("or_never starts without a promise", name);

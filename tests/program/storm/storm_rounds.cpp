@@ -3,11 +3,13 @@
 // with status 1 if there is one.
 //
 //     storm_rounds PROGRAM [--seed N] [--rounds N] [--kind deadlines|pairs|both|crowds] [--write FOLDER]
-//                          [--slack-ms N] [--world N]
+//                          [--slack-ms N] [--world N] [--feature NAME]
 //
 // `--seed random` takes a fresh seed and says which. `--write` keeps the lines of every fault's smallest
 // storm.
-// `--world` runs one storm only and writes its lines, as they are asked, to standard output.
+// `--feature` leaves out all but the features of storms that are named so (cluster_storm.hpp); it may be
+// given several times. `--world` runs one storm only and writes its lines, as they are asked, to standard
+// output.
 
 #include <algorithm>
 #include <chrono>
@@ -18,6 +20,7 @@
 #include <map>
 #include <optional>
 #include <random>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -39,6 +42,7 @@ using support::Program;
 
 struct Wishes {
     std::string program{}, kind{}, folder{};
+    std::set<std::string> features{};  ///< empty: all
     std::uint64_t seed = 1;
     int rounds = 1000;
     double slack_ms = 2000;
@@ -119,7 +123,7 @@ private:
                           : world % 10 == 9           ? Kind::both
                           : world % 5 < 3             ? Kind::deadlines
                                                       : Kind::pairs;
-        ClusterStorm storm(world, kind);
+        ClusterStorm storm(world, kind, wishes_.features);
         Program program(arguments(wishes_, storm.options()));
         std::vector<Json> before;
         const AskAnew ask_anew = [&](const std::vector<Json>& lines, const Json& last) {
@@ -225,6 +229,8 @@ Wishes wishes_of(const std::vector<std::string>& words) {
             wishes.kind = value;
         else if (word == "--write")
             wishes.folder = value;
+        else if (word == "--feature")
+            wishes.features.insert(value);
         else if (word == "--slack-ms")
             wishes.slack_ms = std::stod(value);
         else if (word == "--world")

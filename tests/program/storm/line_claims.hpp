@@ -185,7 +185,8 @@ private:
     bool is_possible(const Json& job, const std::string& why) const {
         const int least = job["gpus"][job["adapt"] == "none" ? 1 : 0].get<int>();
         if ((least & (least - 1)) != 0 || job.contains("host") || job.contains("team")) return false;
-        if (job.value("deadline", "") == "or_never" && why.find("for itself") != std::string::npos)
+        if (job.value("deadline", "") == "or_never" &&
+            (why.find("for itself") != std::string::npos || job["deadline_s"].get<double>() <= time_))
             return false;
         return std::any_of(line_["nodes"].begin(), line_["nodes"].end(), [&](const Json& node) {
             return node["gpus"] >= least && job["batch"]["local"].contains(node["gpu_type"]) &&

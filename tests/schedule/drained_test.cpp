@@ -154,15 +154,16 @@ TEST_CASE("jobs on drained nodes leave the open ones to others") {
         REQUIRE(result.decisions[0].placement.size() == 1);
         CHECK(result.decisions[0].placement[0].node == 1);
     }
-    SUBCASE("beside a job over several nodes that keeps them nobody is promised to stay") {
+    SUBCASE("beside a job over several nodes that keeps them others stay, and the rest is theirs") {
         snapshot.jobs = {job_holding("both", {{0, 2}, {1, 2}}, 4), job_holding("beside", {{0, 1}}, 1)};
         snapshot.jobs[0].preemptible = false;
         Scheduler<Sia> scheduler;
         const Plan& result = scheduler.plan(snapshot);
         CHECK(result.decisions[0].placement == Placement{{0, 2}, {1, 2}});
-        CHECK(scheduler.allotted().choice[1] == no_option);
-        snapshot.cluster.nodes.push_back({"second", 0, 4});
-        CHECK(scheduler.plan(snapshot).decisions[1].placement == Placement{{2, 1}});
+        CHECK(result.decisions[1].placement == Placement{{0, 1}});
+        snapshot.jobs.push_back(job_holding("new", {}, 2));
+        snapshot.jobs.back().min_gpus = 2;
+        CHECK(scheduler.plan(snapshot).decisions[2].placement == Placement{{1, 2}});
     }
     SUBCASE("a cluster of which everything is drained keeps who is there and takes nobody") {
         snapshot.cluster.nodes[1].drained = true;

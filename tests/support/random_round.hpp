@@ -77,7 +77,7 @@ private:
             job.gradient = GradientStatistics{random.between(0.1, 2), random.between(0.1, 20)};
         if (random.chance(0.5)) job.remaining_examples = random.between(1e3, 1e7);
         if (random.chance(0.5)) hold_something(random, job);
-        if (!job.placement.empty() && may_keep(job)) {
+        if (!job.placement.empty()) {
             job.preemptible = !random.chance(kind_.kept);
             job.restarting = random.chance(0.1);
         }
@@ -108,14 +108,6 @@ private:
                 job.max_gpus = std::max(job.max_gpus, goodput::shape_of(job.placement).gpus);
         }
         for (const goodput::NodeShare& held : job.placement) used_[held.node] += held.gpus;
-    }
-
-    /// What a job that keeps what it holds may hold: several nodes for itself, or as the kind says.
-    [[nodiscard]] bool may_keep(const goodput::Job& job) const {
-        bool whole = true;
-        for (const goodput::NodeShare& held : job.placement)
-            whole &= held.gpus == snapshot.cluster.nodes[held.node].gpus;
-        return whole || job.placement.size() == 1;
     }
 
     goodput::JobModel random_model(Random& random, const goodput::Job& job) const {
@@ -172,7 +164,9 @@ template <class HasFailed>
 void check_plan(const goodput::Snapshot& snapshot, const goodput::Plan& plan, HasFailed has_failed) {
     using namespace goodput;
     REQUIRE(plan.decisions.size() == snapshot.jobs.size());
-    std::vector<int> used(snapshot.cluster.nodes.size());
+    std::vector<int> used(snapshot.cluster.nodes.size()), holders(used);
+    for (const Job& job : snapshot.jobs)
+        for (const NodeShare& share : job.placement) ++holders[share.node];
     double objective = 0;
     for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
         const Job& job = snapshot.jobs[j];
@@ -189,8 +183,13 @@ void check_plan(const goodput::Snapshot& snapshot, const goodput::Plan& plan, Ha
         const Configuration& configuration = decision.option.configuration;
         CHECK(decision.verdict.outcome == Outcome::runs);
         CHECK(configuration_of(decision.placement, snapshot.cluster).same_gpus(configuration));
+        // A job over several nodes is alone on them, unless it has shared them before.
+        const bool shares = decision.placement == job.placement &&
+                            std::ranges::any_of(job.placement, [&](const NodeShare& share) {
+                                return holders[share.node] > 1;
+                            });
         for (const NodeShare& share : decision.placement) {
-            const bool alone = configuration.first().shape.nodes > 1 && !has_failed(j);  // on its nodes
+            const bool alone = configuration.first().shape.nodes > 1 && !has_failed(j) && !shares;
             used[share.node] += alone ? snapshot.cluster.nodes[share.node].gpus : share.gpus;
             if (snapshot.cluster.nodes[share.node].drained) CHECK(decision.placement == job.placement);
         }

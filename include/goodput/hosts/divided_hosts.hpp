@@ -81,7 +81,8 @@ private:
         claim.placement = placed.placement;
         claim.must = placed.keeps;
         // Several nodes in one domain stay there.
-        claim.may_pay = !placed.keeps && (job.within.empty() || claim.placement.size() == 1);
+        claim.may_pay =
+            !placed.keeps && !placed.shares_nodes && (job.within.empty() || claim.placement.size() == 1);
         claim.movable = claim.may_pay && (placed.placement != job.placement || job.restart_cost_seconds == 0);
         for (std::size_t k = 0; k < placed.options.size(); ++k) {
             const Option& option = placed.options[k];

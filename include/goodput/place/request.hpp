@@ -8,7 +8,8 @@
 // placement has the allotment's pool and shape and, for a job over several nodes, if none of these nodes is
 // shared with another job that keeps its allotment. Such a job moves at a cost; any other job restarts in any
 // case and is free to go anywhere, and so is one that is told to leave. On a drained node a job that holds
-// its allotment stays as if it were pinned, and nothing else is put there.
+// its allotment stays as if it were pinned, and nothing else is put there. Other systems let a job over
+// several nodes share them: a request says so (`shares_nodes`), and such a job stays exactly where it is.
 
 #include <algorithm>
 #include <cmath>
@@ -31,6 +32,8 @@ struct PlacementRequest {
     bool pinned = false;      ///< keeps exactly what it holds; without effect on a job that runs nowhere
     std::string within = {};  ///< as Job::within
     bool leaves = false;      ///< does not stay for holding its allotment; without effect on a pinned job
+    /// It is pinned to nodes that it shares: it takes the GPUs that it holds there, and others the rest.
+    bool shares_nodes = false;
 };
 
 /// A job with an allotment but without nodes: `why` tells whether it waits or is impossible.

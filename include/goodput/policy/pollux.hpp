@@ -75,7 +75,7 @@ struct Pollux {
         for (const Option& option : options) {
             const PoolShare& there = option.configuration.first();
             if (option.goodput <= 0 || !there.same_pool(pool)) continue;
-            const Point point{there.shape.gpus, option.goodput};
+            const Point point{option.configuration.gpus(), option.goodput};
             if (point.gpus <= gpus && point.gpus > below.gpus) below = point;
             if (point.gpus >= gpus && point.gpus < above.gpus) above = point;
         }

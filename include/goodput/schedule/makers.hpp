@@ -58,6 +58,7 @@
 #include "goodput/core/sample.hpp"
 #include "goodput/core/shape.hpp"
 #include "goodput/policy/concepts.hpp"
+#include "goodput/schedule/detail/part_options.hpp"
 
 namespace goodput {
 
@@ -97,14 +98,19 @@ concept PredictingMaker = OptionMaker<M> &&
     maker.predict(job, gradient, options, ask);
 };
 
-/// Fills in options of a job as their maker does, or else as `ask(options)` does.
+/// Fills in options of a job as their maker does, or else as `ask(options)` does: it is asked about options
+/// of one part only, and one of several parts is as good as with GPUs of its slowest type alone.
 template <OptionMaker Maker, class Ask>
 void predict_options(Maker& maker, const Job& job, const std::optional<GradientStatistics>& gradient,
                      std::span<Option> options, const Ask& ask) {
+    const auto single = [](const Option& option) { return option.configuration.is_single(); };
     if constexpr (PredictingMaker<Maker>)
         maker.predict(job, gradient, options, AskPredictor(std::cref(ask)));
-    else
+    else if (std::all_of(options.begin(), options.end(), single))
         ask(options);
+    else
+        detail::predict_parts(options, ask, single,
+                              [&](Option& option) { detail::predict_at_slowest(option, ask); });
 }
 
 /// A maker that offers nothing but what it lists.
@@ -221,8 +227,8 @@ void append_options(const Job& job, std::span<const Pool> pools, MostGpus most_g
                     std::vector<Option>& options);
 
 /// Puts what the job holds in its place among its options, which begin at `first`, unless it is there or the
-/// job may not hold it: GPUs of several pools, of none of these, or of another number or on more nodes than
-/// the job may have.
+/// job may not hold it: GPUs of none of these pools, or of another number or on more nodes than the job may
+/// have.
 inline void insert_held(const Job& job, const Configuration& held, std::span<const Pool> pools,
                         std::size_t first, std::vector<Option>& options);
 
@@ -316,10 +322,13 @@ void append_options(const Job& job, std::span<const Pool> pools, MostGpus most_g
 
 inline void insert_held(const Job& job, const Configuration& held, std::span<const Pool> pools,
                         std::size_t first, std::vector<Option>& options) {
-    const PoolShare& part = held.first();
-    if (held.empty() || !held.is_single() || find_pool(pools, part) == pools.size() ||
-        !detail::may_hold(job, job.types[part.gpu_type], part.shape))
-        return;
+    const Shape all{held.nodes(), held.gpus()};
+    const bool may_hold = std::ranges::all_of(held.parts(), [&](const PoolShare& part) {
+        const TypeLimits& limits = job.types[part.gpu_type];
+        return find_pool(pools, part) < pools.size() && detail::may_hold(job, limits, all) &&
+               part.shape.gpus % limits.gpus_per_replica == 0;
+    });
+    if (held.empty() || !may_hold) return;
     const auto begin = options.begin() + static_cast<std::ptrdiff_t>(first);
     const auto same = [&](const Option& option) { return option.configuration.same_gpus(held); };
     if (std::any_of(begin, options.end(), same)) return;

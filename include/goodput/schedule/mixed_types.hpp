@@ -84,18 +84,7 @@ public:
         };
         const auto single = [](const Option& option) { return option.configuration.is_single(); };
         const auto fill = [&](Option& option) {
-            const Shape all{option.configuration.nodes(), option.configuration.gpus()};
-            option.goodput = std::numeric_limits<double>::infinity();
-            option.knowledge = Knowledge::measured;
-            for (PoolShare part : option.configuration.parts()) {
-                part.shape = all;
-                const Option alone = detail::predict_part(part, inner);
-                option.knowledge = std::max(option.knowledge, alone.knowledge);
-                const double goodput = alone.goodput * settings_.spread_factor;
-                if (!(goodput < option.goodput)) continue;
-                option.plan = alone.plan;
-                option.goodput = goodput;
-            }
+            detail::predict_at_slowest(option, inner, settings_.spread_factor);
         };
         detail::predict_parts(options, inner, single, fill);
     }

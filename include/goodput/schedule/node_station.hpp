@@ -34,6 +34,8 @@ struct PlacedJob {
     std::size_t option = no_option;     ///< that it has nodes for; may be changed, no_option: taken back
     Placement placement{};              ///< may be changed
     std::string why{};                  ///< for the owner of a job whose option is taken back
+    /// It goes on, on several nodes that it shares with others: no other nodes would be as good to it.
+    bool shares_nodes = false;
 };
 
 /// Looks at who lies where.

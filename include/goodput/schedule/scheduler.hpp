@@ -404,13 +404,22 @@ private:
         plan_.move_cost_seconds += detail::move_cost_of(snapshot, j, placement) - paid;
     }
 
+    /// It goes on, on nodes that it shares although it is on several.
+    [[nodiscard]] bool shares_nodes(const Snapshot& snapshot, std::size_t j) const {
+        return open_.shares_nodes(j) && plan_.decisions[j].placement == snapshot.jobs[j].placement;
+    }
     /// The station after the nodes changes what jobs get there, and what that leaves is offered to others.
     void run_station(const Snapshot& snapshot) {
         placed_.clear();
         for (std::size_t j = 0; j < plan_.decisions.size(); ++j)
             if (!plan_.decisions[j].placement.empty())
-                placed_.push_back(
-                    {j, options_of(j), open_.keeps(j), chosen_[j], plan_.decisions[j].placement, {}});
+                placed_.push_back({j,
+                                   options_of(j),
+                                   open_.keeps(j),
+                                   chosen_[j],
+                                   plan_.decisions[j].placement,
+                                   {},
+                                   shares_nodes(snapshot, j)});
         parts_.station(round_of(snapshot), problem(), std::span<PlacedJob>(placed_));
         bool any_other = false;
         taken_back_.clear();

@@ -42,7 +42,8 @@ inline void Holders::find(const Cluster& cluster, std::span<const PlacementReque
         state_[job] = request.pinned ? State::fixed : State::holds;
         for (const NodeShare& share : request.current) {
             ++holders_[share.node];
-            if (request.current.size() > 1) wide_holders_[share.node] += request.pinned ? pinned_wide : 1;
+            if (request.current.size() > 1 && !(request.pinned && request.shares_nodes))
+                wide_holders_[share.node] += request.pinned ? pinned_wide : 1;
         }
     }
     for (std::size_t job = 0; job < requests.size(); ++job) {

@@ -183,7 +183,8 @@ inline void LeastMoves::load_pool(std::size_t pool, PlacementResult& result) {
         if (holders_.fixed(job)) {
             result.placements[job] = request.current;
             for (const NodeShare& share : request.current)
-                s.base[share.node] = wide ? 0 : std::max(s.base[share.node] - share.gpus, 0);
+                s.base[share.node] =
+                    wide && !request.shares_nodes ? 0 : std::max(s.base[share.node] - share.gpus, 0);
             continue;
         }
         if (static_cast<std::size_t>(shape.nodes) > open_nodes) {

@@ -30,6 +30,7 @@
 #include "goodput/place/concepts.hpp"
 #include "goodput/schedule/detail/offers.hpp"
 #include "goodput/schedule/detail/open_nodes.hpp"
+#include "goodput/schedule/detail/placing.hpp"
 #include "goodput/schedule/detail/rows.hpp"
 #include "goodput/schedule/node_station.hpp"
 #include "goodput/schedule/snapshot.hpp"
@@ -125,7 +126,7 @@ public:
         const AllotmentProblem& problem = rows.problem;
         order_waiting(snapshot, problem, plan, taken_back);
         if (waiting_.empty()) return;
-        find_free(snapshot.cluster, plan);
+        find_free(snapshot, open, plan);
         if (std::none_of(free_.begin(), free_.end(), [](int gpus) { return gpus > 0; })) return;
         find_left(problem, chosen, plan);
         for (const auto& [was_given, held, value, j] : waiting_) {
@@ -142,15 +143,16 @@ public:
                     else
                         return true;
                 };
-                const bool keeps = k == rows.held[j] &&
-                                   is_free(snapshot.jobs[j].placement, snapshot.cluster) &&
-                                   std::all_of(snapshot.jobs[j].placement.begin(),
-                                               snapshot.jobs[j].placement.end(), has_room);
+                const bool keeps =
+                    k == rows.held[j] && is_free(snapshot, open, j) &&
+                    std::all_of(snapshot.jobs[j].placement.begin(), snapshot.jobs[j].placement.end(),
+                                has_room);
                 if (keeps)
                     placement_ = snapshot.jobs[j].placement;
-                else if (!lay_out(snapshot, open, configuration, j, placer, has_room))
+                else if ((open.shares_nodes(j) && is_held(snapshot, j, configuration)) ||
+                         !lay_out(snapshot, open, configuration, j, placer, has_room))
                     continue;
-                take(placement_, snapshot.cluster);
+                take(snapshot, open, j, placement_);
                 if constexpr (KnowsRoom<Station>) station.take(configuration, placement_);
                 for (const ResourceUse& use : uses) left_[use.resource] -= use.units;
                 give(j, k, placement_);
@@ -167,10 +169,11 @@ private:
         std::size_t job = 0;
     };
 
-    void find_free(const Cluster& cluster, const Plan& plan) {
+    void find_free(const Snapshot& snapshot, const OpenNodes& open, const Plan& plan) {
         free_.clear();
-        for (const Node& node : cluster.nodes) free_.push_back(node.gpus);
-        for (const Decision& decision : plan.decisions) take(decision.placement, cluster);
+        for (const Node& node : snapshot.cluster.nodes) free_.push_back(node.gpus);
+        for (std::size_t j = 0; j < plan.decisions.size(); ++j)
+            take(snapshot, open, j, plan.decisions[j].placement);
     }
     void find_left(const AllotmentProblem& problem, std::span<const std::size_t> chosen, const Plan& plan) {
         left_.clear();
@@ -212,19 +215,24 @@ private:
                   [&](std::size_t a, std::size_t b) { return order(a) < order(b); });
     }
 
-    static int taken_on(const Placement& placement, const NodeShare& share, const Cluster& cluster) {
-        return placement.size() > 1 ? cluster.nodes[share.node].gpus : share.gpus;
+    /// A job over several nodes of a pool takes all of them, unless it stays on nodes that it shares.
+    static int taken_on(const Snapshot& snapshot, const OpenNodes& open, std::size_t j,
+                        const Placement& placement, const NodeShare& share) {
+        const bool shares = open.shares_nodes(j) && placement == snapshot.jobs[j].placement;
+        return !shares && open.is_spread(placement, share) ? snapshot.cluster.nodes[share.node].gpus
+                                                           : share.gpus;
     }
-    void take(const Placement& placement, const Cluster& cluster) {
+    void take(const Snapshot& snapshot, const OpenNodes& open, std::size_t j, const Placement& placement) {
         for (const NodeShare& share : placement)
-            free_[share.node] = std::max(free_[share.node] - taken_on(placement, share, cluster), 0);
+            free_[share.node] =
+                std::max(free_[share.node] - taken_on(snapshot, open, j, placement, share), 0);
     }
     /// Whether nobody else has what a job holds.
-    [[nodiscard]] bool is_free(const Placement& placement, const Cluster& cluster) const {
-        return !placement.empty() &&
-               std::all_of(placement.begin(), placement.end(), [&](const NodeShare& share) {
-                   return taken_on(placement, share, cluster) <= free_[share.node];
-               });
+    [[nodiscard]] bool is_free(const Snapshot& snapshot, const OpenNodes& open, std::size_t j) const {
+        const Placement& held = snapshot.jobs[j].placement;
+        return !held.empty() && std::all_of(held.begin(), held.end(), [&](const NodeShare& share) {
+            return taken_on(snapshot, open, j, held, share) <= free_[share.node];
+        });
     }
 
     /// Finds nodes in placement_.

@@ -84,6 +84,8 @@ private:
     static bool implies(const Row& by, const Row& other, std::span<const int> sizes);
 
     void append(std::size_t pool, int size, int nodes, std::vector<ResourceUse>& uses) const;
+    /// Appends the blocks that a node with `free` GPUs has no more once `gpus` of them are taken.
+    void append_lost(std::size_t pool, int free, int gpus, std::vector<ResourceUse>& uses) const;
 
     std::size_t first_ = 0;
     std::vector<Row> rows_;

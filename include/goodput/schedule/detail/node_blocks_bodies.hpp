@@ -19,6 +19,7 @@
 namespace goodput::detail {
 
 GOODPUT_BODY bool NodeBlocks::are_plain(const Cluster& cluster, const OpenNodes& open) {
+    if (open.any_shares_nodes()) return false;
     for (const Pool& pool : open.pools()) {
         if (!is_power_of_two(pool.gpus_per_node)) return false;
         for (const std::size_t node : pool.nodes)
@@ -73,14 +74,21 @@ GOODPUT_BODY void NodeBlocks::append_uses_to_keep(std::size_t job, const Placeme
                                                   const Cluster& cluster, const OpenNodes& open,
                                                   std::vector<ResourceUse>& uses) const {
     if (rows_.empty() || open.keeps(job)) return;  // free is what those who keep leave
-    if (!open.may_stay_on_drained(job)) {
+    const bool shares = open.shares_nodes(job);
+    if (!shares && !open.may_stay_on_drained(job)) {
         append_uses(configuration_of(placement, cluster), open.pools(), uses);
         return;
     }
     for (const NodeShare& share : placement) {
         const Node& node = cluster.nodes[share.node];
-        if (!node.drained)
-            append(find_pool(open.pools(), node), placement.size() > 1 ? node.gpus : share.gpus, 1, uses);
+        if (node.drained) continue;
+        const std::size_t pool = find_pool(open.pools(), node);
+        // It cannot be moved, so that it takes all the blocks that the node has no more beside it. Another
+        // one that shares the node takes at least what it would take of any node.
+        if (shares && open.first_sharing(share.node) == job)
+            append_lost(pool, open.free_beside_kept(share.node, cluster), share.gpus, uses);
+        else
+            append(pool, !shares && open.is_spread(placement, share) ? node.gpus : share.gpus, 1, uses);
     }
 }
 
@@ -101,7 +109,11 @@ GOODPUT_BODY void NodeBlocks::find_rows(const Cluster& cluster, const OpenNodes&
     candidates_.assign(1, {pool, 1, blocks_of(1)});  // the GPUs, which are a row already
     for (const int size : sizes)
         if (size > 1) candidates_.push_back({pool, size, blocks_of(size)});
-    for (std::size_t c = candidates_.size(); c-- > 1;)
+    const bool shared = std::ranges::any_of(open.pools()[pool].nodes, [&](std::size_t node) {
+        return open.first_sharing(node) != no_index;
+    });
+    // Jobs that share nodes take of no row in proportion to their size.
+    for (std::size_t c = candidates_.size(); !shared && c-- > 1;)
         if (std::any_of(candidates_.begin(), candidates_.end(), [&](const Row& other) {
                 return &other != &candidates_[c] && implies(other, candidates_[c], sizes);
             }))
@@ -141,6 +153,16 @@ GOODPUT_BODY void NodeBlocks::append(std::size_t pool, int size, int nodes,
     for (std::size_t row = first_of_pool_[pool]; row < first_of_pool_[pool + 1]; ++row)
         if (const int blocks = size / rows_[row].size; blocks > 0)
             add_use(uses, 0, first_ + row, static_cast<double>(nodes) * blocks);
+}
+
+GOODPUT_BODY void NodeBlocks::append_lost(std::size_t pool, int free, int gpus,
+                                          std::vector<ResourceUse>& uses) const {
+    if (pool + 1 >= first_of_pool_.size()) return;
+    for (std::size_t row = first_of_pool_[pool]; row < first_of_pool_[pool + 1]; ++row) {
+        const int size = rows_[row].size;
+        if (const int blocks = free / size - std::max(free - gpus, 0) / size; blocks > 0)
+            add_use(uses, 0, first_ + row, blocks);
+    }
 }
 
 }  // namespace goodput::detail

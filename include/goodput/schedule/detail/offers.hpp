@@ -171,7 +171,8 @@ private:
         const Configuration held = keeps || !may_hold(job, round) ? Configuration() : round.held_by(job);
         const bool is_usual =
             held.empty() || is_listed(job, held, open.pools_for(job), std::span<const int>(most_gpus_));
-        const bool stays_on_drained = !held.empty() && open.may_stay_on_drained(j);
+        // Only the nodes that it holds can give it that.
+        const bool only_there = !held.empty() && (open.may_stay_on_drained(j) || open.shares_nodes(j));
         const auto list = [&](std::vector<Option>& options) {
             if (keeps) {
                 if constexpr (KeptMaker<Maker>)
@@ -184,10 +185,10 @@ private:
             maker.list(round_for(job, round, open), job, std::span<const int>(most_gpus_), options);
             // A maker may have left out a shape that it knows, for its own reasons; not one that only a
             // drained node has. Of what is enough for one that must run only the maker knows.
-            if ((is_usual && !stays_on_drained) || job.must_run) return;
+            if ((is_usual && !only_there) || job.must_run) return;
             insert_held(job, held, open.used_pools(), first, options);
             if constexpr (KeptMaker<Maker>)
-                if (stays_on_drained) list_held_as_kept(round, job, maker, first, options);
+                if (only_there) list_held_as_kept(round, job, maker, first, options);
         };
         const auto ask = [&](std::span<Option> options) {
             predict_as_valued(policy, job, model, predict, maker, options);
@@ -201,7 +202,7 @@ private:
             return faults.size() == before;
         };
         if constexpr (DeclaresInputs<Predictor> && !PredictingMaker<Maker>) {
-            const bool complete = DeclaresJobInputs<Maker> && !keeps && is_usual && !stays_on_drained;
+            const bool complete = DeclaresJobInputs<Maker> && !keeps && is_usual && !only_there;
             const auto input = [&](Question& question) {
                 std::optional<GradientStatistics> gradient = job.gradient;
                 if constexpr (GradientForecast<P>) gradient = policy.expected_gradient(job);

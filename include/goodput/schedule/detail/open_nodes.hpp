@@ -14,8 +14,10 @@
 // into the open nodes as if there were no drained ones. What those who keep what they hold leave of each open
 // node is free_beside_kept(): what fits there is a matter of rows of its own (node_blocks.hpp).
 //
-// Where a job over several nodes does not have its nodes to itself, the placer may have to lay it out anew:
-// then keeping takes all that it occupies, like any other configuration.
+// A job over several nodes of one pool takes these nodes wholly, and the plans of this library give it no
+// others. Where other systems have let it share one of them with another job, it keeps exactly what it holds:
+// it takes its GPUs and no more, and if it is given as many GPUs on as many nodes, these are its own. Nothing
+// of it is moved, because a placer would have to give it whole nodes.
 
 #include <cstddef>
 #include <span>
@@ -68,6 +70,16 @@ public:
         const Node& of = cluster.nodes[node];
         return of.drained ? 0 : of.gpus - holders_[node].taken;
     }
+    /// It shares nodes with others that it would have to itself if it were placed now: it keeps exactly what
+    /// it holds, or gives that up.
+    [[nodiscard]] bool shares_nodes(std::size_t job) const { return kept_[job].shares; }
+    /// Whether any job does so.
+    [[nodiscard]] bool any_shares_nodes() const { return any_shares_; }
+    /// Of the jobs that share a node in this way, the first; no_index: there is none.
+    [[nodiscard]] std::size_t first_sharing(std::size_t node) const { return holders_[node].first_sharing; }
+    /// Whether a placement has other nodes of the same pool: of those it takes all GPUs, unless the job shares
+    /// them.
+    [[nodiscard]] bool is_spread(const Placement& placement, const NodeShare& share) const;
     /// It holds something on a drained node that it may keep.
     [[nodiscard]] bool may_stay_on_drained(std::size_t job) const { return kept_[job].on_drained; }
 
@@ -76,16 +88,18 @@ private:
         int jobs = 0;
         bool pinned_wide = false;  ///< one that keeps what it holds, over several nodes
         int taken = 0;             ///< GPUs of those that keep what they hold, so far
+        std::size_t first_sharing = no_index;
     };
     struct Kept {
         std::size_t first_use = 0;
         bool on_drained = false;
+        bool shares = false;
     };
 
     void find_kept(const Cluster& cluster, std::span<const Job> jobs);
 
     /// Whether the job may stay on drained nodes.
-    bool add_kept(const Cluster& cluster, const Job& job, bool pinned, std::size_t first);
+    bool add_kept(const Cluster& cluster, const Job& job, bool pinned, bool shares, std::size_t first);
     std::vector<Pool> pools_, used_pools_;
     std::vector<Pool> on_demand_pools_;   // spot pools without nodes; empty where no pool is spot
     std::vector<std::size_t> pool_of_;    // by node
@@ -93,6 +107,7 @@ private:
     std::vector<Kept> kept_;              // by job, and one more
     std::vector<ResourceUse> kept_uses_;  // of one job after the other
     std::vector<char> keeps_;             // by job
+    bool any_shares_ = false;
 };
 
 }  // namespace goodput::detail

@@ -58,29 +58,44 @@ GOODPUT_BODY void OpenNodes::find(const Cluster& cluster, std::span<const Job> j
 
 GOODPUT_BODY void OpenNodes::find_kept(const Cluster& cluster, std::span<const Job> jobs) {
     holders_.assign(cluster.nodes.size(), {});
-    for (std::size_t j = 0; j < jobs.size(); ++j)
-        for (const NodeShare& share : jobs[j].placement) {
-            Holders& holders = holders_[share.node];
-            ++holders.jobs;
-            holders.pinned_wide |= keeps(j) && jobs[j].placement.size() > 1;
-        }
+    for (const Job& job : jobs)
+        for (const NodeShare& share : job.placement) ++holders_[share.node].jobs;
     kept_.clear();
     kept_uses_.clear();
+    any_shares_ = false;
     for (std::size_t j = 0; j < jobs.size(); ++j) {
-        const std::size_t first = kept_uses_.size();
-        const bool on_drained = add_kept(cluster, jobs[j], keeps(j), first);
-        kept_.push_back({first, on_drained});
+        const Placement& placement = jobs[j].placement;
+        const bool shares = std::ranges::any_of(placement, [&](const NodeShare& share) {
+            return holders_[share.node].jobs > 1 && is_spread(placement, share);
+        });
+        kept_.push_back({0, false, shares});
+        any_shares_ |= shares;
+        for (const NodeShare& share : placement) {
+            Holders& holders = holders_[share.node];
+            holders.pinned_wide |= keeps(j) && !shares && is_spread(placement, share);
+            if (shares && holders.first_sharing == no_index) holders.first_sharing = j;
+        }
     }
-    kept_.push_back({kept_uses_.size(), false});
+    for (std::size_t j = 0; j < jobs.size(); ++j) {
+        kept_[j].first_use = kept_uses_.size();
+        kept_[j].on_drained = add_kept(cluster, jobs[j], keeps(j), kept_[j].shares, kept_[j].first_use);
+    }
+    kept_.push_back({kept_uses_.size(), false, false});
 }
 
-GOODPUT_BODY bool OpenNodes::add_kept(const Cluster& cluster, const Job& job, bool pinned,
+GOODPUT_BODY bool OpenNodes::is_spread(const Placement& placement, const NodeShare& share) const {
+    return std::ranges::any_of(placement, [&](const NodeShare& other) {
+        return other.node != share.node && pool_of_[other.node] == pool_of_[share.node];
+    });
+}
+
+GOODPUT_BODY bool OpenNodes::add_kept(const Cluster& cluster, const Job& job, bool pinned, bool shares,
                                       std::size_t first) {
-    const bool wide = job.placement.size() > 1;
     bool stays = true, on_drained = false;
     for (const NodeShare& share : job.placement) {
         const Node& node = cluster.nodes[share.node];
         Holders& holders = holders_[share.node];
+        const bool wide = !shares && is_spread(job.placement, share);
         on_drained |= node.drained;
         stays &= wide ? holders.jobs == 1 : !holders.pinned_wide;
         // Two that are pinned to one node take it once.
@@ -89,7 +104,7 @@ GOODPUT_BODY bool OpenNodes::add_kept(const Cluster& cluster, const Job& job, bo
         if (pinned) holders.taken += gpus;
         add_use(kept_uses_, first, pool_of_[share.node], gpus);
     }
-    if (pinned || (on_drained && stays)) return on_drained;
+    if (pinned || shares || (on_drained && stays)) return on_drained;
     kept_uses_.resize(first);
     append_occupied(configuration_of(job.placement, cluster), pools_, kept_uses_);
     return false;

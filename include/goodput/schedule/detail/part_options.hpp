@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
@@ -46,6 +47,25 @@ Option predict_part(PoolShare part, const Ask& ask) {
     Option option{Configuration(part), {}, 0, Knowledge::unknown};
     ask(std::span<Option>(&option, 1));
     return option;
+}
+
+/// Fills in an option of several parts: with the least of what all its GPUs would be worth, times `factor`, if
+/// they were of the type of one part, over as many nodes. Workers in step go at the pace of the slowest. The
+/// plan is that of this part, the knowledge the least sure of any.
+template <class Ask>
+void predict_at_slowest(Option& option, const Ask& ask, double factor = 1) {
+    const Shape all{option.configuration.nodes(), option.configuration.gpus()};
+    option.goodput = std::numeric_limits<double>::infinity();
+    option.knowledge = Knowledge::measured;
+    for (PoolShare part : option.configuration.parts()) {
+        part.shape = all;
+        const Option alone = predict_part(part, ask);
+        option.knowledge = std::max(option.knowledge, alone.knowledge);
+        const double goodput = alone.goodput * factor;
+        if (!(goodput < option.goodput)) continue;
+        option.plan = alone.plan;
+        option.goodput = goodput;
+    }
 }
 
 /// Lets `ask` fill in the options for which single(option) holds, side by side, and `fill` the others.

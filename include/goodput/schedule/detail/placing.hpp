@@ -22,12 +22,16 @@ namespace goodput::detail {
 /// Seconds that a move of a job costs, as far as placers take them.
 inline double move_cost(const Job& job) { return std::min(job.restart_cost_seconds, 1e9); }
 
+/// Whether a configuration has the GPUs that the job of that index holds.
+inline bool is_held(const Snapshot& snapshot, std::size_t j, const Configuration& configuration) {
+    return configuration.same_gpus(configuration_of(snapshot.jobs[j].placement, snapshot.cluster));
+}
+
 /// Who holds the same GPUs, but on other nodes, pays for the move.
 inline double move_cost_of(const Snapshot& snapshot, std::size_t j, const Placement& placement) {
     const Job& job = snapshot.jobs[j];
     const bool moves = !job.placement.empty() && placement != job.placement &&
-                       configuration_of(placement, snapshot.cluster)
-                           .same_gpus(configuration_of(job.placement, snapshot.cluster));
+                       is_held(snapshot, j, configuration_of(placement, snapshot.cluster));
     return moves ? move_cost(job) : 0;
 }
 
@@ -41,7 +45,7 @@ public:
               GiveNothing give_nothing) {
         job_of_.clear();
         for (std::size_t j = 0; j < snapshot.jobs.size(); ++j)
-            request(snapshot, j, plan.decisions[j].option.configuration, open.keeps(j));
+            request(snapshot, j, plan.decisions[j].option.configuration, open);
         const std::size_t requests = job_of_.size();
         const PlacementResult& placed =
             placer.place(snapshot.cluster, std::span<const PlacementRequest>(requests_.data(), requests));
@@ -83,10 +87,13 @@ private:
             }
     }
 
-    void request(const Snapshot& snapshot, std::size_t j, const Configuration& configuration, bool pinned) {
+    void request(const Snapshot& snapshot, std::size_t j, const Configuration& configuration,
+                 const OpenNodes& open) {
         const Job& job = snapshot.jobs[j];
+        const bool shares = open.shares_nodes(j),
+                   pinned = open.keeps(j) || (shares && is_held(snapshot, j, configuration));
         if (configuration.is_single()) {
-            PlacementRequest& request = next(job, pinned, j);
+            PlacementRequest& request = next(job, pinned, shares, j);
             request.part = configuration.first();
             request.current = job.placement;
             return;
@@ -94,7 +101,7 @@ private:
         // Each part keeps what the job holds of its pool; of two parts of one pool the first.
         Placement left = job.placement;
         for (const PoolShare& part : configuration.parts()) {
-            PlacementRequest& request = next(job, pinned, j);
+            PlacementRequest& request = next(job, pinned, shares, j);
             request.part = part;
             request.current.clear();
             std::erase_if(left, [&](const NodeShare& share) {
@@ -104,11 +111,12 @@ private:
             });
         }
     }
-    PlacementRequest& next(const Job& job, bool pinned, std::size_t j) {
+    PlacementRequest& next(const Job& job, bool pinned, bool shares, std::size_t j) {
         if (requests_.size() == job_of_.size()) requests_.emplace_back();
         PlacementRequest& request = requests_[job_of_.size()];
         request.move_cost = move_cost(job);
         request.pinned = pinned;
+        request.shares_nodes = pinned && shares;
         request.within = job.within;
         job_of_.push_back(j);
         return request;

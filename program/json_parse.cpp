@@ -12,41 +12,42 @@ namespace cli {
 
 namespace {
 
-/// Where a parser stands, by the events that it tells of.
-class ParserPlace {
+/// Builds a document from the events of a parser, and knows where the parser stands. The library's own parser
+/// with a callback looks at all earlier elements of an array whenever one of them ends.
+class DocumentBuilder {
 public:
-    /// False for a name that its object has already. `depth` is the parser's: objects and arrays around.
-    bool follow(int depth, Json::parse_event_t event, const Json& parsed) {
-        // The end of what is not kept is not told of.
-        const bool ends = event == Json::parse_event_t::object_end || event == Json::parse_event_t::array_end;
-        while (levels_.size() > static_cast<std::size_t>(depth) + (ends ? 1 : 0)) {
-            levels_.pop_back();
-            value_ended();
-        }
-        switch (event) {
-            case Json::parse_event_t::object_start:
-                levels_.push_back({false, 0, {}, {}});
-                break;
-            case Json::parse_event_t::array_start:
-                levels_.push_back({true, 0, {}, {}});
-                break;
-            case Json::parse_event_t::key:
-                levels_.back().key = parsed.get<std::string>();
-                return levels_.back().keys.insert(levels_.back().key).second;
-            case Json::parse_event_t::value:
-                value_ended();
-                break;
-            case Json::parse_event_t::object_end:
-            case Json::parse_event_t::array_end:
-                levels_.pop_back();
-                value_ended();
-                break;
-        }
+    using Keep = std::function<bool(int depth, std::string_view name)>;
+
+    DocumentBuilder(std::vector<std::string>& twice, const Keep& keep) : twice_(twice), keep_(keep) {}
+
+    bool null() { return value(nullptr); }
+    bool boolean(bool given) { return value(given); }
+    bool number_integer(Json::number_integer_t number) { return value(number); }
+    bool number_unsigned(Json::number_unsigned_t number) { return value(number); }
+    bool number_float(Json::number_float_t number, const std::string&) { return value(number); }
+    bool string(std::string& text) { return value(std::move(text)); }
+    bool binary(Json::binary_t& bytes) { return value(std::move(bytes)); }
+    bool start_object(std::size_t) { return start(false, Json::object()); }
+    bool start_array(std::size_t) { return start(true, Json::array()); }
+    bool end_object() { return end(); }
+    bool end_array() { return end(); }
+    bool key(std::string& name) {
+        Level& level = levels_.back();
+        const bool kept = level.json && (!keep_ || keep_(static_cast<int>(levels_.size()), name));
+        const std::size_t before = kept ? level.json->size() : 0;
+        level.field = kept ? &(*level.json)[name] : nullptr;
+        const bool known = kept ? level.json->size() == before : !level.left_out.insert(name).second;
+        level.key = std::move(name);
+        if (known) twice_.push_back(place());
         return true;
+    }
+    template <class Error>
+    bool parse_error(std::size_t, const std::string&, const Error& error) {
+        throw error;
     }
 
     /// "jobs[3].restarts"
-    [[nodiscard]] std::string text() const {
+    [[nodiscard]] std::string place() const {
         std::string place;
         for (const Level& level : levels_) {
             if (level.array) {
@@ -59,19 +60,47 @@ public:
         }
         return place;
     }
+    [[nodiscard]] Json take() { return std::move(document_); }
 
 private:
     struct Level {
-        bool array;
-        std::size_t index;
-        std::string key;
-        std::set<std::string> keys;
+        bool array = false;
+        Json* json = nullptr;   // where it is built; nothing of what is not kept
+        Json* field = nullptr;  // of an object: where the next value goes
+        std::size_t index = 0;
+        std::string key{};
+        std::set<std::string> left_out{};  // names of fields that are not kept
     };
 
-    void value_ended() {
+    Json* next() {
+        if (levels_.empty()) return &document_;
+        Level& level = levels_.back();
+        if (!level.array) return level.field;
+        return level.json ? &level.json->emplace_back(nullptr) : nullptr;
+    }
+    template <class Value>
+    bool value(Value&& given) {
+        if (Json* const at = next()) *at = std::forward<Value>(given);
+        return ended();
+    }
+    bool start(bool array, Json empty) {
+        Json* const at = next();
+        if (at) *at = std::move(empty);
+        levels_.push_back({array, at, nullptr, 0, {}, {}});
+        return true;
+    }
+    bool end() {
+        levels_.pop_back();
+        return ended();
+    }
+    bool ended() {
         if (!levels_.empty() && levels_.back().array) ++levels_.back().index;
+        return true;
     }
 
+    std::vector<std::string>& twice_;
+    const Keep& keep_;
+    Json document_;
     std::vector<Level> levels_;
 };
 
@@ -80,12 +109,9 @@ private:
 Json parse_json(std::string_view text, std::vector<std::string>& twice,
                 const std::function<bool(int depth, std::string_view name)>& keep) {
     twice.clear();
-    ParserPlace place;
-    return Json::parse(text, [&](int depth, Json::parse_event_t event, Json& parsed) {
-        if (!place.follow(depth, event, parsed)) twice.push_back(place.text());
-        return event != Json::parse_event_t::key || !keep ||
-               keep(depth, parsed.get_ref<const std::string&>());
-    });
+    DocumentBuilder builder(twice, keep);
+    Json::sax_parse(text, &builder);
+    return builder.take();
 }
 
 std::string given_twice(const std::string& place) {
@@ -93,16 +119,15 @@ std::string given_twice(const std::string& place) {
 }
 
 std::string place_of_error(std::string_view text) {
-    ParserPlace place;
+    std::vector<std::string> twice;
+    const DocumentBuilder::Keep none = [](int, std::string_view) { return false; };
+    DocumentBuilder builder(twice, none);
     try {
-        const Json ignored = Json::parse(text, [&](int depth, Json::parse_event_t event, Json& parsed) {
-            place.follow(depth, event, parsed);
-            return true;
-        });
+        Json::sax_parse(text, &builder);
     } catch (const std::exception&) {
         // That it cannot be parsed is known.
     }
-    return place.text();
+    return builder.place();
 }
 
 }  // namespace cli

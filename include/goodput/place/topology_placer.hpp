@@ -8,7 +8,9 @@
 // other and with wholly free nodes, at no move more. detail/topology_placer.hpp says how, and what is proven.
 
 #include <algorithm>
+#include <chrono>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -49,6 +51,10 @@ public:
     /// For when nodes came or went.
     void set_topology(Topology topology) { topology_ = std::move(topology); }
 
+    /// The next place() gives up its search for more room after this time, and answers with the best that it
+    /// has; none: it searches as far as it ever does, with the same answer on every machine.
+    void set_time(std::optional<std::chrono::nanoseconds> time) { time_ = time; }
+
     /// The topology of the next place().
     [[nodiscard]] const Topology& topology() const { return topology_; }
 
@@ -82,6 +88,7 @@ public:
 private:
     Topology topology_;
     LeastMovesPlacer inner_;
+    std::optional<std::chrono::nanoseconds> time_;
     Spread spread_;
     detail::Kept<detail::TopologyPlacing> kept_;
 };

@@ -56,7 +56,7 @@ template <class P = Sia, class NodePlacer = LeastMovesPlacer, class Solver = All
           class Factor = Factors<>, class Station = NoNodeStation>
 struct SchedulerParts {
     P policy{};              ///< what options are worth
-    AllotOptions options{};  ///< gap and deadline of the allotment
+    AllotOptions options{};  ///< gap of the allotment, and deadline of the plan
     NodePlacer placer{};     ///< which nodes
     Solver solver{};         ///< which option for each job
     Predictor predictor{};   ///< how good options are
@@ -222,6 +222,7 @@ private:
 
     template <class AfterStep>
     void plan_round(const Snapshot& snapshot, AfterStep step) {
+        const detail::Clock clock(parts_.options.deadline);
         plan_.faults.clear();
         open_.find(snapshot.cluster, snapshot.jobs);
         rows_.find_capacity(round_of(snapshot), open_, parts_.limits);
@@ -232,8 +233,9 @@ private:
         value(snapshot, plan_.faults);
         let_failed_jobs_keep(snapshot);
         step(PlanStep::value);
-        const detail::Clock clock(parts_.options.deadline);
-        allot(snapshot, parts_.options, false);
+        AllotOptions options = parts_.options;
+        options.deadline = clock.left();
+        allot(snapshot, options, false);
         step(PlanStep::allot);
         place(snapshot, clock);
         count_limits();
@@ -310,12 +312,14 @@ private:
     }
 
     /// Nodes for what is allotted, and for what is allotted instead where there are none.
-    void place(const Snapshot& snapshot, const detail::Clock& clock) {
+    void place(const Snapshot& snapshot, detail::Clock clock) {
         double allotted = allotted_.objective;
         for (int pass = 1;; ++pass) {
             decide(snapshot);
+            if constexpr (requires { parts_.placer.set_time(clock.left()); })
+                parts_.placer.set_time(clock.left());
             find_nodes(snapshot);
-            if (unplaced_.empty() || pass == most_passes) break;
+            if (unplaced_.empty() || pass == most_passes || clock.late()) break;
             withdrawn_.add(unplaced_, snapshot, offers_, rows_, plan_.decisions);
             AllotOptions options = parts_.options;
             options.deadline = clock.left();

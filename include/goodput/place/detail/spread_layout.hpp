@@ -252,14 +252,14 @@ inline void SpreadLayout::move_contents() {
     }
     if (moves.empty()) return;
     std::sort(moves.begin(), moves.end());
+    std::vector<char> roams(placements_->size(), 0);
+    for (const Roamer& roamer : roaming_) roams[roamer.job] = 1;
     for (std::size_t job = 0; job < placements_->size(); ++job) {
         Placement& placement = (*placements_)[job];
         if (placement.size() != 1) continue;
-        const bool roams = std::any_of(roaming_.begin(), roaming_.end(),
-                                       [&](const Roamer& roamer) { return roamer.job == job; });
         const auto move = std::lower_bound(moves.begin(), moves.end(),
                                            std::pair<std::size_t, std::size_t>{placement[0].node, 0});
-        if (!roams && move != moves.end() && move->first == placement[0].node)
+        if (!roams[job] && move != moves.end() && move->first == placement[0].node)
             placement[0].node = move->second;
     }
 }

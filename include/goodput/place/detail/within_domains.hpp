@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "goodput/allot/detail/clock.hpp"
 #include "goodput/core/cluster.hpp"
 #include "goodput/place/detail/holders.hpp"
 #include "goodput/place/detail/spread_layout.hpp"
@@ -27,18 +28,40 @@
 
 namespace goodput::detail {
 
+/// How much more is tried, in all pools together, once jobs have found no domain.
+class PlacingEffort {
+public:
+    explicit PlacingEffort(const Clock& clock) : clock_(clock) {}
+
+    /// Whether the caller's deadline has passed.
+    [[nodiscard]] bool late() { return clock_.late(); }
+    /// Whether one more draft may be tried, of so many jobs and nodes in all. It is counted.
+    [[nodiscard]] bool allows(std::size_t jobs_and_nodes) {
+        if (late() || drafts_ == 0 || work_ < jobs_and_nodes) return false;
+        --drafts_;
+        work_ -= jobs_and_nodes;
+        return true;
+    }
+
+private:
+    std::size_t drafts_ = 400;
+    std::size_t work_ = 200'000;  // jobs and nodes looked at
+    Clock clock_;
+};
+
 /// One round of a placer that keeps jobs within domains.
 class WithinDomains {
 public:
     WithinDomains(LeastMovesPlacer& inner, SpreadLayout& layout, const Topology& topology,
                   const Cluster& cluster, std::span<const Pool> pools,
-                  std::span<const PlacementRequest> requests)
+                  std::span<const PlacementRequest> requests, PlacingEffort& effort)
         : inner_(inner),
           layout_(layout),
           topology_(topology),
           cluster_(cluster),
           pools_(pools),
-          requests_(requests) {}
+          requests_(requests),
+          effort_(effort) {}
 
     /// The placement, given that the requests are valid. `above` becomes by how much the jobs that were laid
     /// out anew cost more than each would alone.
@@ -46,7 +69,7 @@ public:
 
 private:
     static constexpr std::size_t most_domains = 8;  // in which others are told to leave for a job
-    static constexpr std::size_t most_drafts = 32;  // in all
+    static constexpr std::size_t most_drafts = 32;  // in all of a pool
 
     // Smaller is better: fewest jobs left out, running ones and then lower indices placed first, least cost
     // of moves, fewest moves, least spread.
@@ -87,6 +110,7 @@ private:
     const Cluster& cluster_;
     std::span<const Pool> pools_;
     std::span<const PlacementRequest> requests_;
+    PlacingEffort& effort_;
     Holders holders_;
     std::vector<PlacementRequest> asked_;        // of the inner placer, now
     std::vector<std::size_t> by_priority_;       // jobs, those that run first
@@ -103,7 +127,14 @@ inline PlacementResult WithinDomains::place(double& above) {
     const std::size_t fewest = best.result.unplaced.size();
     const bool complete = best.homeless.empty();
     std::size_t drafts_left = most_drafts;
-    while (!best.homeless.empty()) {
+    const std::size_t work = cluster_.nodes.size() + requests_.size();
+    while (!best.homeless.empty() && !effort_.late()) {
+        if (drafts_left == 0 || !effort_.allows(work)) {
+            // All that found no domain give their nodes to others at once.
+            for (const std::size_t job : best.homeless) asked_[job].part = {};
+            best = draft(asked_);
+            continue;
+        }
         const auto job = *std::find_if(by_priority_.begin(), by_priority_.end(), [&](std::size_t j) {
             return std::find(best.homeless.begin(), best.homeless.end(), j) != best.homeless.end();
         });
@@ -111,7 +142,7 @@ inline PlacementResult WithinDomains::place(double& above) {
         best = draft(asked_);
         std::vector<PlacementRequest> asked = asked_;
         for (const Leaving& leaving : ways_to_vacate(job, best.result)) {
-            if (drafts_left == 0) break;
+            if (drafts_left == 0 || !effort_.allows(work)) break;
             --drafts_left;
             std::vector<PlacementRequest> with = asked_;
             with[job].part = requests_[job].part;
@@ -144,6 +175,7 @@ inline void WithinDomains::read() {
     for (const bool running : {true, false})
         for (std::size_t job = 0; job < requests_.size(); ++job)
             if (requests_[job].current.empty() != running) by_priority_.push_back(job);
+    std::map<std::pair<std::size_t, std::size_t>, std::size_t> most_of;  // by level and pool
     for (std::size_t job = 0; job < requests_.size(); ++job) {
         const PlacementRequest& request = requests_[job];
         const std::size_t l = level_within(topology_, request);
@@ -152,14 +184,18 @@ inline void WithinDomains::read() {
         if (holders_.holds(job) && domains(level, request.current) == 1) continue;
         const std::size_t pool = find_pool(pools_, request.part);
         if (pool == pools_.size()) continue;  // the inner placer says so
-        const auto most = largest_domain(level, pools_[pool], [&](std::size_t n) { return is_open(n); });
-        if (most.size() < static_cast<std::size_t>(request.part.shape.nodes)) {
+        const auto [known, is_new] = most_of.try_emplace({l, pool}, 0);
+        if (is_new)
+            known->second =
+                largest_domain(level, pools_[pool], [&](std::size_t n) { return is_open(n); }).size();
+        const std::size_t most = known->second;
+        if (most < static_cast<std::size_t>(request.part.shape.nodes)) {
             const PoolShare& part = request.part;
-            impossible_[job] = {
-                Outcome::impossible,
-                "needs " + text_of(part.shape.nodes) + " whole " + cluster_.gpu_types[part.gpu_type] +
-                    " nodes of " + text_of(part.gpus_per_node) + " GPUs in one " + request.within + "; no " +
-                    request.within + " has more than " + text_of(most.size()) + " that are healthy"};
+            impossible_[job] = {Outcome::impossible,
+                                "needs " + text_of(part.shape.nodes) + " whole " +
+                                    cluster_.gpu_types[part.gpu_type] + " nodes of " +
+                                    text_of(part.gpus_per_node) + " GPUs in one " + request.within + "; no " +
+                                    request.within + " has more than " + text_of(most) + " that are healthy"};
             asked_[job].part = {};
         } else if (holders_.holds(job)) {
             asked_[job].leaves = true;
@@ -243,19 +279,22 @@ inline auto WithinDomains::ways_to_vacate(std::size_t job, const PlacementResult
 // What is still free goes to those who were given up and fit there. Returns what they cost by their spread.
 inline double WithinDomains::give_free_nodes(PlacementResult& result) const {
     double cost = 0;
+    std::vector<int> free = free_gpus(cluster_, result.placements);
     for (const std::size_t job : by_priority_) {
         const PlacementRequest& request = requests_[job];
         const std::size_t l = level_within(topology_, request);
         const std::size_t pool = find_pool(pools_, request.part);
         Placement& placement = result.placements[job];
         if (l == topology_.levels.size() || pool == pools_.size() || !placement.empty()) continue;
-        const std::vector<int> free = free_gpus(cluster_, result.placements);
         const auto nodes = largest_domain(topology_.levels[l], pools_[pool], [&](std::size_t node) {
             return free[node] == request.part.gpus_per_node;
         });
         const auto needed = static_cast<std::size_t>(request.part.shape.nodes);
         if (nodes.size() < needed) continue;
-        for (std::size_t i = 0; i < needed; ++i) placement.push_back({nodes[i], 0});
+        for (std::size_t i = 0; i < needed; ++i) {
+            placement.push_back({nodes[i], 0});
+            free[nodes[i]] = 0;
+        }
         fill_whole_nodes(request.part, placement);
         cost += spread_cost(topology_, placement);
     }

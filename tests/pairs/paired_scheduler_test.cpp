@@ -330,6 +330,87 @@ TEST_CASE("many pairs are chosen to within a few per cent of what no plan exceed
     MESSAGE("at most " << widest << " below the bound");
 }
 
+namespace {
+
+/// Jobs on nodes of 8 GPUs of one type, none of which runs yet.
+Snapshot many_jobs(Random& random, std::size_t jobs, int nodes, int most_gpus) {
+    Snapshot now;
+    now.time_seconds = 1000;
+    now.cluster.gpu_types = {"V100"};
+    for (int n = 0; n < nodes; ++n) now.cluster.nodes.push_back({"n" + std::to_string(n), 0, 8});
+    for (std::size_t j = 0; j < jobs; ++j) {
+        Job job{.name = std::to_string(j), .max_gpus = 1 << random.integer(0, most_gpus)};
+        job.adaptivity = Adaptivity::gpus;
+        job.initial_batch = job.target_batch = 1;
+        job.types.push_back({.max_atomic_batch = 8, .reference_rate = random.between(1, 10)});
+        now.jobs.push_back(std::move(job));
+    }
+    return now;
+}
+
+/// GPUs that a plan gives, those of two jobs together once.
+int used_gpus(const Plan& plan) {
+    int used = 0;
+    for (std::size_t j = 0; j < plan.decisions.size(); ++j)
+        if (plan.decisions[j].shares_with.value_or(j) >= j)
+            for (const NodeShare& share : plan.decisions[j].placement) used += share.gpus;
+    return used;
+}
+
+}  // namespace
+
+TEST_CASE("a ring of pairs is worth at least what a few of its pairs are, and leaves no GPU idle") {
+    // 26 equal jobs on 16 GPUs: ten pairs, and six jobs alone.
+    Random random(42);
+    Snapshot now = many_jobs(random, 26, 2, 0);
+    for (Job& job : now.jobs) job.types[0].reference_rate = 4;
+    std::vector<JobPair> ring;
+    for (std::size_t j = 0; j < 26; ++j) ring.push_back({{j, (j + 1) % 26}, {{0.64, 0.64}}, false});
+    std::vector<JobPair> few;
+    for (std::size_t p = 0; p < 20; p += 2) few.push_back(ring[p]);
+    Paired<> scheduler;
+    const double of_few = scheduler.plan(now, few).objective;
+    CHECK(of_few == doctest::Approx(6 * 2.0 + 20 * 1.6));
+    const Plan& plan = scheduler.plan(now, ring);
+    CHECK(plan.objective == doctest::Approx(of_few));
+    CHECK(plan.status == AllotStatus::optimal);
+    CHECK(used_gpus(plan) == 16);
+}
+
+TEST_CASE(
+    "the more pairs are on offer, the more a plan is worth, and no GPU stays idle beside waiting jobs") {
+    Random random(43);
+    double widest = 0;
+    for (int r = 0; r < 20; ++r) {
+        CAPTURE(r);
+        const int nodes = random.integer(2, 5);
+        const Snapshot now =
+            many_jobs(random, static_cast<std::size_t>(random.integer(26, 70)), nodes, r % 3);
+        std::vector<JobPair> all, offered;
+        for (std::size_t j = 0; j < now.jobs.size(); ++j)
+            for (std::size_t other = 0; other < j; ++other)
+                if (random.chance(0.15))
+                    all.push_back(
+                        {{j, other}, {{random.between(0.4, 0.9), random.between(0.4, 0.9)}}, false});
+        double before = 0;
+        Paired<> scheduler;
+        for (const std::size_t part : {0, 1, 2, 3, 4}) {
+            offered.assign(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(all.size() * part / 4));
+            const Plan& plan = scheduler.plan(now, offered);
+            check_nodes(now, plan);
+            CHECK(plan.objective >= (1 - 1e-4) * before);
+            CHECK(plan.objective <= plan.bound);
+            before = plan.objective;
+            widest = std::max(widest, 1 - plan.objective / plan.bound);
+            const bool waits = std::ranges::any_of(
+                plan.decisions, [](const Decision& decision) { return decision.placement.empty(); });
+            if (waits) CHECK(used_gpus(plan) == 8 * nodes);
+        }
+    }
+    MESSAGE("at most " << widest << " below the bound");
+    CHECK(widest < 0.03);
+}
+
 TEST_CASE("pairs chosen by weight are disjoint, and nothing is worth more than their bound") {
     Random random(39);
     int equal = 0;

@@ -8,6 +8,7 @@
 // program a level (Gavel, OSDI'20, section 4.3).
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -47,10 +48,10 @@ public:
           one_(problem.alone.jobs.size()),
           height_(problem.alone.jobs.size(), 0),
           result_(no_shares(problem.alone)) {
+        const ShareProblem compared = program_.with_rates_to_compare();
         for (std::size_t j = 0; j < one_.size(); ++j) {
             rises_[j] = program_.top_rate(j) > 0;
-            const double rate = proportional_rate(problem_, j);
-            one_[j] = (rate > 0 ? rate : program_.top_rate(j)) / problem_.jobs[j].workers;
+            one_[j] = proportional_rate(compared, j) / problem_.jobs[j].workers;
         }
     }
 
@@ -61,7 +62,8 @@ public:
 
 private:
     static constexpr double accuracy = 5e-11;  // of a program's worth
-    static constexpr double give = 1e-7;       // the part of what they have that those who stand may miss
+    static constexpr double trace = 1e-9;
+    static constexpr double give = 1e-7;  // the part of what they have that those who stand may miss
 
     /// How fast each of those rises who can; answers whether there is anybody.
     bool deal() {
@@ -88,6 +90,36 @@ private:
 
     /// As high as it goes; who cannot go on stands from now on.
     void raise() {
+        Rise best;
+        for (const double give : gives)
+            if (raise_by(give, best)) break;
+        if (std::ranges::none_of(result_.prices, [](double price) { return price != 0; }))
+            result_.prices = best.gpu_prices;
+        std::size_t dearest = rises_.size();
+        bool any = false;
+        for (std::size_t j = 0; j < rises_.size(); ++j) {
+            if (!(speed_[j] > 0)) continue;
+            height_[j] += speed_[j] * best.level;
+            if (dearest == rises_.size() || best.parts[j] > best.parts[dearest]) dearest = j;
+            if (!best.stops[j]) continue;
+            rises_[j] = false;
+            any = true;
+        }
+        if (!any) rises_[dearest] = false;
+    }
+
+    /// What prices say of a level.
+    struct Rise {
+        double level = 0;                                      ///< above where all stand now
+        double gap = std::numeric_limits<double>::infinity();  ///< to the level of the method's shares
+        std::vector<double> parts{};                           ///< by job: of the price of the level
+        std::vector<char> stops{};                             ///< by job: it cannot have more
+        std::vector<double> gpu_prices{};
+    };
+
+    /// The rise where those who stand may miss this part of what they have; replaces `best` if its shares are
+    /// nearer to its prices. Answers whether they are near enough.
+    bool raise_by(double give, Rise& best) {
         program_.build(
             [&](std::size_t j) -> ProgramRow {
                 return {one_[j] * speed_[j] / program_.top_rate(j),
@@ -96,60 +128,70 @@ private:
             no_value, false);
         program_.program().reward = 1;
         PairProgram::Method<> method(program_.program());
-        method.solve(accuracy);
+        const bool ended = method.solve(accuracy);
         result_.iterations += method.iterations();
         // At these prices the level cannot be higher, with all of what those have who stand.
-        double worth = program_.dual_value(method, method.rate_prices()), rise = 0;
-        std::vector<double> parts(rises_.size(), 0);  // of the price of the level
+        double given = 0, worth = program_.dual_value(method, method.rate_prices()), price_of_level = 0;
+        Rise rise{.parts = std::vector<double>(rises_.size(), 0),
+                  .stops = std::vector<char>(rises_.size(), 0)};
+        double highest = std::numeric_limits<double>::infinity();
         for (std::size_t j = 0; j < rises_.size(); ++j) {
             const std::size_t g = program_.group_of(j);
             if (g == PairProgram::no_group) continue;
             const double price = method.rate_price(g) / program_.top_rate(j);
-            worth -= price * one_[j] * height_[j] * give;
-            parts[j] = price * one_[j] * speed_[j];
-            rise += parts[j];
+            given += price * one_[j] * height_[j] * give;
+            rise.parts[j] = price * one_[j] * speed_[j];
+            price_of_level += rise.parts[j];
+            // No prices say that a job may have more than its top rate.
+            if (speed_[j] > 0)
+                highest =
+                    std::min(highest, std::max(program_.top_rate(j) / one_[j] - height_[j], 0.0) / speed_[j]);
         }
-        const double level = rise > 0 ? std::max(worth / rise, 0.0) : 0;
-        const bool priced = std::any_of(result_.prices.begin(), result_.prices.end(),
-                                        [](double price) { return price != 0; });
-        if (!priced && rise > 0) {
-            result_.prices = program_.gpu_prices(method, method.rate_prices(), no_value);
-            for (double& price : result_.prices) price /= rise;
+        if (price_of_level > 0) {
+            rise.level = std::clamp((worth - given) / price_of_level, 0.0, highest);
+            rise.gap = std::abs(worth / price_of_level - method.level());
+            rise.gpu_prices = program_.gpu_prices(method, method.rate_prices(), no_value);
+            for (double& price : rise.gpu_prices) price /= price_of_level;
         }
-        std::size_t dearest = rises_.size();
-        bool any = false;
         for (std::size_t j = 0; j < rises_.size(); ++j) {
-            if (!(speed_[j] > 0)) continue;
-            height_[j] += speed_[j] * level;
             const std::size_t g = program_.group_of(j);
-            const double asked = one_[j] * height_[j] / program_.top_rate(j);
-            const double of_group = parts[j] / rise * program_.copies(g);
-            if (dearest == rises_.size() || parts[j] > parts[dearest]) dearest = j;
-            if (of_group * asked < method.rate_slack(g) && rise > 0) continue;
-            rises_[j] = false;
-            any = true;
+            if (!(speed_[j] > 0)) continue;
+            const double asked = one_[j] * (height_[j] + speed_[j] * rise.level) / program_.top_rate(j);
+            const double of_group = rise.parts[j] / price_of_level * program_.copies(g);
+            rise.stops[j] = !(of_group * asked < method.rate_slack(g) && price_of_level > 0);
         }
-        if (!any) rises_[dearest] = false;
+        const bool near = ended && rise.gap <= options_.gap * rise.level;
+        if (near || best.parts.empty() || rise.gap < best.gap) best = std::move(rise);
+        return near;
     }
 
     ShareResult finished() {
         // All levels are known now: the shares that are nearest to giving everybody his.
         const LevelTrial trial(
-            program_, height_.size(), [&](std::size_t j) { return one_[j] * height_[j]; }, accuracy);
+            program_, height_.size(), [&](std::size_t j) { return rate_at_height(j); }, accuracy);
         ShareResult found = trial.shares(options_.least_part);
         found.iterations = result_.iterations + trial.iterations();
         found.prices = std::move(result_.prices);
-        double lowest = std::numeric_limits<double>::infinity(), missing = 0;
+        double lowest = std::numeric_limits<double>::infinity(), reached = lowest, missing = 0;
         for (std::size_t j = 0; j < height_.size(); ++j) {
-            found.levels.push_back(height_[j] / problem_.jobs[j].weight);
-            if (program_.top_rate(j) <= 0) continue;
-            lowest = std::min(lowest, found.levels.back());
-            if (height_[j] > 0) missing = std::max(missing, 1 - found.rates[j] / (one_[j] * height_[j]));
+            const bool counts = program_.top_rate(j) > 0;
+            found.levels.push_back(counts ? found.rates[j] / (one_[j] * problem_.jobs[j].weight) : 0);
+            if (!counts) continue;
+            lowest = std::min(lowest, height_[j] / problem_.jobs[j].weight);
+            reached = std::min(reached, found.levels.back());
+            if (const double asked = rate_at_height(j); asked > 0)
+                missing = std::max(missing, 1 - found.rates[j] / asked);
         }
-        found.bound = std::isfinite(lowest) ? lowest : 0;
-        found.objective = found.bound * (1 - missing);
+        found.objective = std::isfinite(reached) ? reached : 0;
+        found.bound = std::max(std::isfinite(lowest) ? lowest : 0, found.objective);
         found.status = missing <= options_.gap ? ShareStatus::optimal : ShareStatus::feasible;
         return found;
+    }
+
+    /// Steps/s of a job where it stands; a trace of its top rate is what rounding has left of nothing.
+    [[nodiscard]] double rate_at_height(std::size_t job) const {
+        const double rate = one_[job] * height_[job];
+        return rate > trace * program_.top_rate(job) ? rate : 0;
     }
 
     const ShareProblem& problem_;

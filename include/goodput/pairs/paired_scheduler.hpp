@@ -104,6 +104,7 @@ public:
         for (int n = 0;; ++n) {
             const Plan& found = plan_pass(pass, step);
             Pass next = pass_after(n, clock);
+            step(PlanStep::allot);
             // Of plans that are equally good the last one knows best who stays where.
             if (n == 0 || found.objective >= most - options().enough(found.objective)) {
                 best = pass;

@@ -4,6 +4,8 @@
 // Which fraction of time on which GPU type, alone or together with whom (Gavel, OSDI'20, section 3.1): with
 // proof and prices, as without pairs (share_time.hpp).
 
+#include <utility>
+
 #include "goodput/pairs/detail/pair_program.hpp"
 #include "goodput/pairs/paired_problem.hpp"
 #include "goodput/share/objectives.hpp"
@@ -13,18 +15,22 @@
 namespace goodput {
 
 /// The best shares of jobs alone and in pairs under an objective, which looks at the jobs' rates alone where
-/// it compares (proportional and isolated rates), and at all that they get where it counts. A linear
-/// objective values the time of a pair as both values with the pair's rates. What the answer proves, and who
-/// does not count, is as without pairs; a job that runs only with others counts. Refuses what
-/// PairedShareProblem::validate() does (std::invalid_argument).
+/// it compares (proportional and isolated rates), and at all that they get where it counts. A job that runs
+/// only with others counts: it is compared as one that could have the largest of its rates alone everywhere.
+/// A linear objective values the time of a pair as both values with the pair's rates. What the answer proves,
+/// and who does not count, is as without pairs. Refuses what PairedShareProblem::validate() does
+/// (std::invalid_argument).
 ///
 /// With n sorts of jobs (alike in rates, pairs and what is asked of them) and p of pairs, a pass of the
-/// method takes of the order of n^3 + p operations.
+/// method takes of the order of n^3 + p operations where most sorts may run together, and hardly more than
+/// n + p where each of them has a few partners.
 template <ShareObjective O>
 [[nodiscard]] ShareResult share_time(const PairedShareProblem& problem, const O& objective,
                                      const ShareOptions& options = {}) {
     problem.validate();
-    ShareResult result = detail::share_with(problem.alone, detail::PairProgram(problem), objective, options);
+    detail::PairProgram program(problem);
+    const ShareProblem compared = program.with_rates_to_compare();
+    ShareResult result = detail::share_with(compared, std::move(program), objective, options);
     result.pair_shares.resize(problem.pairs.size() * problem.alone.types(), 0);  // none where nobody can run
     return result;
 }

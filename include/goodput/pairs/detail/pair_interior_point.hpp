@@ -255,7 +255,10 @@ private:
                 of_rate ? std::abs(limits_(row)) + slopes_(row) * std::abs(level_) - sums(row) : 1;
             error_ = std::max(error_, std::abs(missing_(row)) / std::max(size, 1e-300));
         }
-        worth_ = program_.reward * std::abs(level_) + (values_ * amount_).sum();
+        // Where floors leave next to nothing for the level, prices are as exact as rounding lets them be in
+        // sums that the floors are in.
+        worth_ = program_.reward * std::abs(level_) + (values_ * amount_).sum() +
+                 rate_sum(has_ * row_price_ * (-limits_).max(0.0));
         if (program_.utility)
             for (Index g = 0; g < groups_; ++g) {
                 error_ = std::max(error_, std::abs(utility_slope(g) / row_price_(rate_row(g)) - 1));

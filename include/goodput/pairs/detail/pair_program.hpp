@@ -60,6 +60,16 @@ public:
     /// Steps/s of a job where it is fastest, alone or not, at all times; 0: it can run nowhere.
     [[nodiscard]] double top_rate(std::size_t job) const { return top_[job]; }
 
+    /// The jobs as objectives compare them: a job that runs only with others as one that could have its top
+    /// rate alone everywhere.
+    [[nodiscard]] ShareProblem with_rates_to_compare() const {
+        ShareProblem compared = alone_;
+        for (std::size_t j = 0; j < top_.size(); ++j)
+            if (top_[j] > 0 && !alone_.can_run(j))
+                std::fill(compared.jobs[j].rates.begin(), compared.jobs[j].rates.end(), top_[j]);
+        return compared;
+    }
+
     /// Builds the program: `row(job)` is what is asked of a job, `value(problem, job, type)` what its time
     /// there is worth for its own sake with the rates of that problem.
     template <class Row, class Value>
@@ -227,6 +237,7 @@ public:
             if (!splits) return ended;
         }
     }
+    [[nodiscard]] double level() const { return end_->level(); }
     [[nodiscard]] double amount(std::size_t c) const { return end_->amount(c); }
     [[nodiscard]] double price(std::size_t t) const { return end_->price(t); }
     [[nodiscard]] double time_price(std::size_t g) const { return end_->time_price(g); }

@@ -33,20 +33,33 @@ void check_shares(const PairedShareProblem& problem, const ShareResult& result) 
 
 /// The best level by the definition; none where nobody counts.
 template <class Objective>
-double best_level(const PairedShareProblem& problem, const Objective& objective, double near) {
+double best_level(const PairedShareProblem& problem, const ShareProblem& alone, const Objective& objective,
+                  double near) {
     // What is needed at a level may be any function: at the best level, the program with these needs is just
     // feasible.
     PairRows rows(problem);
     for (std::size_t j = 0; j < problem.alone.jobs.size(); ++j)
-        rows.ask(j, objective.rate_for(problem.alone, j, near), 0);
+        rows.ask(j, objective.rate_for(alone, j, near), 0);
     return rows.highest_level();
 }
 
-template <class Objective>
-void check_levels(const PairedShareProblem& problem, const Objective& objective) {
-    const ShareResult result = share_time(problem, objective);
-    check_shares(problem, result);
+/// The problem with a rate alone for jobs that run only with others: the largest of theirs, everywhere.
+PairedShareProblem compared(PairedShareProblem problem) {
     const PairRows rows(problem);
+    std::vector<double> tops;
+    for (std::size_t j = 0; j < problem.alone.jobs.size(); ++j) tops.push_back(rows.top_rate(j));
+    for (std::size_t j = 0; j < tops.size(); ++j)
+        if (!problem.alone.can_run(j))
+            for (double& rate : problem.alone.jobs[j].rates) rate = tops[j];
+    return problem;
+}
+
+template <class Objective>
+void check_levels(const PairedShareProblem& given, const Objective& objective) {
+    const ShareResult result = share_time(given, objective);
+    check_shares(given, result);
+    const PairRows rows(given);
+    const PairedShareProblem problem = compared(given);
     double least = std::numeric_limits<double>::infinity();
     for (std::size_t j = 0; j < problem.alone.jobs.size(); ++j)
         if (rows.top_rate(j) > 0)
@@ -58,7 +71,7 @@ void check_levels(const PairedShareProblem& problem, const Objective& objective)
     CHECK(result.objective == doctest::Approx(number).epsilon(1e-12));
     // With the needs of a level a little above, the program cannot have all of them.
     const double beyond = least * (1 + 4 * gap);
-    CHECK(best_level(problem, objective, beyond) <= 1);
+    CHECK(best_level(given, problem.alone, objective, beyond) <= 1);
 }
 
 template <class Objective>

@@ -63,7 +63,10 @@ public:
 private:
     static constexpr double accuracy = 5e-11;  // of a program's worth
     static constexpr double trace = 1e-9;
-    static constexpr double give = 1e-7;  // the part of what they have that those who stand may miss
+    static constexpr double close = 1e-5;
+    /// Parts of what they have that those who stand may miss. The smallest is best as long as rounding leaves
+    /// room for it.
+    static constexpr std::array gives{1e-7, 1e-6, 1e-5, 1e-4, 1e-3};
 
     /// How fast each of those rises who can; answers whether there is anybody.
     bool deal() {
@@ -110,15 +113,15 @@ private:
 
     /// What prices say of a level.
     struct Rise {
-        double level = 0;                                      ///< above where all stand now
-        double gap = std::numeric_limits<double>::infinity();  ///< to the level of the method's shares
-        std::vector<double> parts{};                           ///< by job: of the price of the level
-        std::vector<char> stops{};                             ///< by job: it cannot have more
+        double level = 0;             ///< above where all stand now
+        std::vector<double> parts{};  ///< by job: of the price of the level
+        std::vector<char> stops{};    ///< by job: it cannot have more
         std::vector<double> gpu_prices{};
     };
 
-    /// The rise where those who stand may miss this part of what they have; replaces `best` if its shares are
-    /// nearer to its prices. Answers whether they are near enough.
+    /// The rise where those who stand may miss this part of what they have; replaces `best` if it is lower,
+    /// because prices prove that no rise is higher, whatever they are. Answers whether the method's own
+    /// shares rise as high.
     bool raise_by(double give, Rise& best) {
         program_.build(
             [&](std::size_t j) -> ProgramRow {
@@ -128,13 +131,13 @@ private:
             no_value, false);
         program_.program().reward = 1;
         PairProgram::Method<> method(program_.program());
-        const bool ended = method.solve(accuracy);
+        method.solve(accuracy);
         result_.iterations += method.iterations();
         // At these prices the level cannot be higher, with all of what those have who stand.
         double given = 0, worth = program_.dual_value(method, method.rate_prices()), price_of_level = 0;
         Rise rise{.parts = std::vector<double>(rises_.size(), 0),
                   .stops = std::vector<char>(rises_.size(), 0)};
-        double highest = std::numeric_limits<double>::infinity();
+        double highest = std::numeric_limits<double>::infinity(), gap = highest;
         for (std::size_t j = 0; j < rises_.size(); ++j) {
             const std::size_t g = program_.group_of(j);
             if (g == PairProgram::no_group) continue;
@@ -149,7 +152,7 @@ private:
         }
         if (price_of_level > 0) {
             rise.level = std::clamp((worth - given) / price_of_level, 0.0, highest);
-            rise.gap = std::abs(worth / price_of_level - method.level());
+            gap = std::abs(worth / price_of_level - method.level());
             rise.gpu_prices = program_.gpu_prices(method, method.rate_prices(), no_value);
             for (double& price : rise.gpu_prices) price /= price_of_level;
         }
@@ -160,8 +163,8 @@ private:
             const double of_group = rise.parts[j] / price_of_level * program_.copies(g);
             rise.stops[j] = !(of_group * asked < method.rate_slack(g) && price_of_level > 0);
         }
-        const bool near = ended && rise.gap <= options_.gap * rise.level;
-        if (near || best.parts.empty() || rise.gap < best.gap) best = std::move(rise);
+        const bool near = gap <= close * rise.level;
+        if (best.parts.empty() || rise.level < best.level) best = std::move(rise);
         return near;
     }
 

@@ -369,6 +369,13 @@ private:
                 round_.warnings.push_back("jobs '" + first.name + "' and '" + second.name +
                                           "': with says that they share GPUs, but their placements differ; "
                                           "they count as two jobs that run apart");
+            // Of a job that shares its GPUs a plan takes the part of its speed alone: times in which that
+            // part is already would count it twice.
+            for (const std::size_t j : pair.jobs)
+                if (pair.together && !std::exchange(round_.news[j].samples, {}).empty())
+                    round_.warnings.push_back("job '" + jobs[j].name +
+                                              "': its samples are left out, because it shares "
+                                              "its GPUs: send those of a job that runs alone");
         }
         if (round_.pairs.empty() || round_.deadlines.empty()) return;
         const RoundPair& pair = round_.pairs.front();

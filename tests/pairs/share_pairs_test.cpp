@@ -207,6 +207,85 @@ TEST_CASE("water in pairs rises as the definition says") {
     });
 }
 
+TEST_CASE("levels are those that the shares give, also where nothing is left for a job") {
+    // The first job takes all of one type, the second all of the other: the third gets nothing.
+    PairedShareProblem problem{{.gpus = {1, 1},
+                                .jobs = {{.rates = {227.01872674831492, 26.040725124157458}},
+                                         {.rates = {231.76289258481694, 16.169356560089934}},
+                                         {.rates = {135.78206802063784, 20.377622239607263}}}},
+                               {{{0, 1}, {{131.63001637579623, 150.94777620598424}, {13.3463, 3.37105}}},
+                                {{0, 2}, {{55.03618298586599, 112.31929936578267}, {22.46305, 10.15298}}}}};
+    const ShareHierarchy queue{{{.weight = 3, .in_order = true}}, {0, 0, 0}};
+    const ShareResult result = fill_water(problem, queue);
+    check_shares(problem, result);
+    CHECK(result.status == ShareStatus::optimal);
+    const std::vector<double> levels = support::paired_levels(problem, queue);
+    for (std::size_t j = 0; j < 3; ++j) {
+        CHECK(result.levels[j] == doctest::Approx(levels[j]).epsilon(2e-6).scale(1e-3));
+        CHECK(result.levels[j] == doctest::Approx(result.rates[j] / proportional_rate(problem.alone, j)));
+    }
+    CHECK(result.objective == doctest::Approx(0).scale(1e-6));
+}
+
+TEST_CASE("a job that runs only with others counts in the least level") {
+    PairedShareProblem problem{{.gpus = {1}, .jobs = {{.rates = {10}}, {.rates = {0}}}}, {}};
+    problem.pairs.push_back({{0, 1}, {{4, 5}}});
+    // A part x of the time together: levels are (10 (1 - x) + 4 x) / 10 and x.
+    const ShareResult result = share_time(problem, MaxMin());
+    CHECK(result.objective == doctest::Approx(1 / 1.6).epsilon(1e-6));
+    CHECK(result.levels[1] == doctest::Approx(1 / 1.6).epsilon(1e-6));
+    CHECK(fill_water(problem).objective == doctest::Approx(1 / 1.6).epsilon(1e-6));
+}
+
+TEST_CASE("a factor with a few entries is that of the whole matrix") {
+    using Index = Eigen::Index;
+    support::Random random(7);
+    for (const bool few : {true, false}) {
+        const Index rows = 60;
+        std::vector<std::pair<Index, Index>> entries;
+        for (Index i = 0; i < (few ? 60 : 2000); ++i)
+            entries.emplace_back(random.integer(0, 59), random.integer(0, 59));
+        detail::PairFactor factor;
+        factor.pose(rows, entries);
+        for (int again = 0; again < 2; ++again) {
+            Eigen::MatrixXd matrix = Eigen::MatrixXd::Identity(rows, rows) * 100;
+            factor.clear();
+            for (Index row = 0; row < rows; ++row) factor.add(row, row, 100);
+            for (const auto& [row, column] : entries) {
+                const double amount = random.between(0, 1);
+                factor.add(row, column, amount);
+                matrix(row, column) += amount;
+                if (row != column) matrix(column, row) += amount;
+            }
+            REQUIRE(factor.compute(1));
+            const Eigen::VectorXd right = Eigen::VectorXd::LinSpaced(rows, -1, 1);
+            CHECK((matrix * factor.solve(right) - right).norm() < 1e-10);
+            factor.add(3, 3, -1e4);
+            CHECK(!factor.compute(1));
+        }
+    }
+}
+
+TEST_CASE("many jobs with a few partners each have shares as good as their bound") {
+    support::Random random(8);
+    PairedShareProblem problem{{.gpus = {40, 30}}, {}};
+    for (int j = 0; j < 200; ++j)
+        problem.alone.jobs.push_back(
+            {.name = std::to_string(j), .rates = {random.between(1, 9), random.between(1, 9)}});
+    for (std::size_t j = 0; j < 200; ++j) {
+        SharePair pair{{j, (j + 1) % 200}, {}};
+        for (std::size_t t = 0; t < 2; ++t)
+            pair.rates.push_back({problem.alone.jobs[pair.jobs[0]].rates[t] * random.between(0.5, 0.9),
+                                  problem.alone.jobs[pair.jobs[1]].rates[t] * random.between(0.5, 0.9)});
+        problem.pairs.push_back(pair);
+    }
+    for (const ShareResult& result : {share_time(problem, MaxMin()), share_time(problem, SumOfRates()),
+                                      share_time(problem, NashWelfare())}) {
+        check_shares(problem, result);
+        CHECK(result.status == ShareStatus::optimal);
+    }
+}
+
 TEST_CASE("jobs that run only together do so") {
     PairedShareProblem problem{{.gpus = {1}, .jobs = {{.rates = {0}}, {.rates = {0}}}}, {}};
     problem.pairs.push_back({{0, 1}, {{3, 4}}});

@@ -998,6 +998,25 @@ TEST_CASE("plan: a line with deadlines and with jobs that may share GPUs is refu
     CHECK(!ask(program, line).contains("error"));
 }
 
+TEST_CASE("plan: times of a job that shares its GPUs say nothing of its speed alone") {
+    Json line = two_that_share();
+    line["jobs"][0]["shares_with"] = {{{"job", "ranking"}, {"part", {{"aws", {0.9, 0.9}}}}}};
+    line["jobs"][0]["with"] = "ranking";
+    for (Json& each : line["jobs"]) each["placement"] = placement({{"aws-0", 1}});
+    Program without = plan();
+    const Json expected = ask(without, line);
+    Json slow = sample("aws", {1, 1}, 128);
+    slow["step_s"] = 128 / 400.0 / 0.9;
+    slow["sync_s"] = 0;
+    line["jobs"][1]["samples"] = Json::array({slow});
+    Program with = plan();
+    const Json answer = ask(with, line);
+    CHECK(answer["plan"] == expected["plan"]);
+    CHECK(answer["warnings"].dump().find(
+              "job 'ranking': its samples are left out, because it shares its GPUs") != std::string::npos);
+    CHECK(answer["warnings"].size() == 1);
+}
+
 TEST_CASE("plan: a limit that a pair exceeds by what it keeps names the pair's two jobs") {
     Json line = two_that_share();
     line["jobs"][0]["preemptible"] = false;

@@ -3,9 +3,7 @@
 
 // The program of interior_point.hpp with columns that tie two groups of jobs to each other: a pair takes time
 // of both and has a rate for both. The jobs no longer fall apart at the types' prices, so that the linear
-// system of an iteration has a row for the time and one for the rate of every group. It is dense as soon as
-// everybody may pair with everybody, and solved as such: columns, of which there are many more than rows, are
-// only summed into it.
+// system of an iteration has a row for the time and one for the rate of every group (pair_factor.hpp).
 //
 // With c a column, an amount x_c of it and l a level that all want to be high:
 //
@@ -22,9 +20,9 @@
 #include <utility>
 #include <vector>
 
-#include <Eigen/Cholesky>
 #include <Eigen/Core>
 
+#include "goodput/pairs/detail/pair_factor.hpp"
 #include "goodput/share/share_time.hpp"
 
 namespace goodput::detail {
@@ -73,6 +71,20 @@ public:
         }
         for (Index c = 0; c < columns_; ++c) values_(c) = column(c).value;
         shift_.setZero(groups_);
+        std::vector<std::pair<Index, Index>> meets;
+        for (Index c = 0; c < columns_; ++c) {
+            const auto [first, second] = column(c).group;
+            for (const Index g : {first, second}) {
+                if (g < 0) continue;
+                meets.insert(meets.end(), {{time_row(g), rate_row(g)},
+                                           {time_row(g), type_row(column(c).type)},
+                                           {rate_row(g), type_row(column(c).type)}});
+            }
+            if (second < 0) continue;
+            for (const Index row : {time_row(first), rate_row(first)})
+                for (const Index other : {time_row(second), rate_row(second)}) meets.emplace_back(row, other);
+        }
+        factor_.pose(rows_, std::move(meets));
         start();
         if (columns_ == 0) row_price_.setZero();
     }
@@ -299,31 +311,27 @@ private:
                 spread_(rate_row(g)) /= utility_.elasticity(static_cast<std::size_t>(g), slack_(rate_row(g)));
             if (has_(rate_row(g)) == 0) spread_(rate_row(g)) = 1;
         }
-        Eigen::MatrixXd matrix = Eigen::MatrixXd::Zero(rows_, rows_);  // its lower half
+        factor_.clear();
         for (Index c = 0; c < columns_; ++c) {
             std::array<std::pair<Index, double>, 5> of{};
             std::size_t entries_of = 0;
             entries(c, [&](Index row, double coefficient) { of[entries_of++] = {row, coefficient}; });
             for (std::size_t i = 0; i < entries_of; ++i)
-                for (std::size_t k = 0; k <= i; ++k) {
-                    const auto [row, other] = std::minmax(of[i].first, of[k].first);
-                    matrix(other, row) += ratio_(c) * of[i].second * of[k].second;
-                }
+                for (std::size_t k = 0; k <= i; ++k)
+                    factor_.add(of[i].first, of[k].first, ratio_(c) * of[i].second * of[k].second);
         }
-        matrix.diagonal() += spread_.matrix();
+        for (Index row = 0; row < rows_; ++row) factor_.add(row, row, spread_(row));
         for (Index g = 0; g < groups_; ++g) {
-            matrix(rate_row(g), time_row(g)) += shift_(g) * spread_(time_row(g));
-            matrix(rate_row(g), rate_row(g)) += shift_(g) * shift_(g) * spread_(time_row(g));
+            const double spread = shift_(g) * spread_(time_row(g));
+            factor_.add(rate_row(g), time_row(g), spread);
+            factor_.add(rate_row(g), rate_row(g), shift_(g) * spread);
         }
         // Where the other prices determine one, rounding should not leave less than nothing for it.
-        for (double more = 1e-15; more < 1e-8; more *= 100) {
-            matrix.diagonal() *= 1 + more;
-            factor_.compute(matrix);
-            if (factor_.info() == Eigen::Success) {
+        for (double more = 1e-15; more < 1e-8; more *= 100)
+            if (factor_.compute(1 + more)) {
                 of_level_ = factor_.solve(slopes_.matrix()).array();
                 return true;
             }
-        }
         return false;
     }
 
@@ -388,7 +396,7 @@ private:
     // The system of an iteration.
     Array ratio_, spread_;
     Array shift_;  // by group: rate a time of its main column
-    Eigen::LLT<Eigen::MatrixXd> factor_;
+    PairFactor factor_;
     Array of_level_;  // solution for a change of the level
 
     double step_primal_ = 0, step_dual_ = 0;

@@ -1,0 +1,97 @@
+#ifndef GOODPUT_PAIRS_DETAIL_PAIR_FACTOR_HPP
+#define GOODPUT_PAIRS_DETAIL_PAIR_FACTOR_HPP
+
+// The linear systems of pair_interior_point.hpp: symmetric, positive definite, and the same entries in each
+// iteration. Where every group may run with every other one the matrix is full. Where each has a few partners
+// nearly all of it is 0, and stays 0 in a factor whose rows are in the right order, which is found once. The
+// factor that takes less time is used: per entry a sparse one takes some ten times as long.
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
+#include <Eigen/SparseCholesky>
+#include <Eigen/SparseCore>
+
+namespace goodput::detail {
+
+/// A matrix that is added up and factored again and again.
+class PairFactor {
+public:
+    using Index = Eigen::Index;
+
+    /// A matrix of this many rows, with its diagonal and these entries, in any order and any number of times.
+    void pose(Index rows, std::vector<std::pair<Index, Index>> entries) {
+        rows_ = rows;
+        for (auto& [row, column] : entries)
+            if (row < column) std::swap(row, column);
+        for (Index row = 0; row < rows; ++row) entries.emplace_back(row, row);
+        std::ranges::sort(entries, {}, [](const auto& at) { return std::pair(at.second, at.first); });
+        entries.erase(std::ranges::unique(entries).begin(), entries.end());
+        sparse_ = false;
+        if (static_cast<double>(entries.size()) < 0.1 * static_cast<double>(rows * rows)) {
+            std::vector<Eigen::Triplet<double, int>> triplets;
+            for (const auto& [row, column] : entries)
+                triplets.emplace_back(static_cast<int>(row), static_cast<int>(column), 0);
+            matrix_.resize(rows, rows);
+            matrix_.setFromTriplets(triplets.begin(), triplets.end());
+            ordered_.analyzePattern(matrix_);
+            const auto size = static_cast<double>(rows);
+            sparse_ = sparse_cost * ordered_.operations() < size * size * size / 3;
+        }
+        if (!sparse_) full_.resize(rows, rows);
+    }
+    /// All entries are 0.
+    void clear() {
+        if (sparse_)
+            std::fill_n(matrix_.valuePtr(), matrix_.nonZeros(), 0.0);
+        else
+            full_.setZero();
+    }
+    /// Adds to an entry, of which (row, column) and (column, row) are the same.
+    void add(Index row, Index column, double amount) {
+        if (row < column) std::swap(row, column);
+        if (sparse_)
+            matrix_.coeffRef(row, column) += amount;
+        else
+            full_(row, column) += amount;
+    }
+    /// Multiplies the diagonal by this and factors the matrix; answers whether it is positive definite.
+    bool compute(double diagonal) {
+        if (sparse_) {
+            for (Index row = 0; row < rows_; ++row) matrix_.coeffRef(row, row) *= diagonal;
+            ordered_.factorize(matrix_);
+            return ordered_.info() == Eigen::Success;
+        }
+        full_.diagonal() *= diagonal;
+        factor_.compute(full_);
+        return factor_.info() == Eigen::Success;
+    }
+    /// With the last factor.
+    [[nodiscard]] Eigen::VectorXd solve(const Eigen::VectorXd& right) const {
+        if (sparse_) return ordered_.solve(right);
+        return factor_.solve(right);
+    }
+
+private:
+    static constexpr double sparse_cost = 10;
+
+    /// Knows how many multiplications its factor takes before it is computed.
+    struct Ordered : Eigen::SimplicialLLT<Eigen::SparseMatrix<double>> {
+        [[nodiscard]] double operations() const { return m_nonZerosPerCol.cast<double>().squaredNorm(); }
+    };
+
+    Index rows_ = 0;
+    bool sparse_ = false;
+    Eigen::SparseMatrix<double> matrix_;  // lower half
+    Ordered ordered_;
+    Eigen::MatrixXd full_;  // lower half
+    Eigen::LLT<Eigen::MatrixXd> factor_;
+};
+
+}  // namespace goodput::detail
+
+#endif

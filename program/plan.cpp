@@ -35,7 +35,7 @@ namespace cli {
 namespace {
 
 struct Milliseconds {
-    double fit = 0, value = 0, allot = 0, place = 0;
+    double fit = 0, value = 0, allot = 0, place = 0, promise = 0;
 };
 
 const char* text_of_knowledge(goodput::Knowledge knowledge) {
@@ -228,12 +228,14 @@ int serve_rounds(P policy, PairedRounds pairs, PromisedLines promised, PlanModel
                     break;
             }
         };
-        const bool in_pairs = !round.pairs.empty(), in_time = !round.deadlines.empty();
+        const bool in_pairs = !round.pairs.empty(), has_promises = promised.keep_only(round),
+                   in_time = !in_pairs && (has_promises || !round.deadlines.empty());
         if (!in_pairs && !in_time) set_up(scheduler, round);
         stopwatch.lap();
-        const goodput::Plan& plan = in_pairs  ? pairs.plan(round, lap)
-                                    : in_time ? promised.plan(round, lap)
-                                              : scheduler.plan(round.snapshot, lap);
+        const goodput::Plan& plan =
+            in_pairs  ? pairs.plan(round, lap)
+            : in_time ? promised.plan(round, lap, [&] { milliseconds.promise += stopwatch.lap(); })
+                      : scheduler.plan(round.snapshot, lap);
         Json answer = answer_of(round.snapshot, plan, milliseconds);
         for (std::size_t j = 0; j < plan.decisions.size(); ++j)
             if (const auto& with = plan.decisions[j].shares_with) {
@@ -257,7 +259,11 @@ int serve_rounds(P policy, PairedRounds pairs, PromisedLines promised, PlanModel
             for (std::size_t l = 0; l < plan.limits.size(); ++l)
                 answer["limits"][l]["why"] = plan.limits[l].report();
         }
-        if (in_time) promised.add_promises(round, command.explain, answer["plan"]);
+        if (in_time) {
+            stopwatch.lap();
+            promised.add_promises(round, command.explain, answer["plan"]);
+            answer["milliseconds"]["promise"] = milliseconds.promise + stopwatch.lap();
+        }
         memory.keep(round.snapshot, plan);
         known.gpu_types = round.snapshot.cluster.gpu_types;
         known.nodes.clear();

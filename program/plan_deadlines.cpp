@@ -35,8 +35,10 @@ PromisedLines::PromisedLines(AnyPolicy<false> policy, PlanModels models)
                            {}, PlanPredictor(models))})) {}
 
 const goodput::Plan& PromisedLines::plan(const Round& round,
-                                         const std::function<void(goodput::PlanStep)>& step) {
+                                         const std::function<void(goodput::PlanStep)>& step,
+                                         std::function<void()> after_promises) {
     auto& scheduler = inside_->scheduler;
+    scheduler.after_promises(std::move(after_promises));
     set_up(scheduler.scheduler(), round);
     scheduler.set_round_seconds(round.interval_s);
     scheduler.set_node_times(round.node_times);
@@ -44,8 +46,19 @@ const goodput::Plan& PromisedLines::plan(const Round& round,
     return scheduler.plan(round.snapshot, round.deadlines, step);
 }
 
+bool PromisedLines::keep_only(const Round& round) {
+    goodput::Promises& promises = inside_->scheduler.promises();
+    if (promises.empty()) return false;
+    std::set<std::string> names;
+    for (const goodput::Job& job : round.snapshot.jobs) names.insert(job.name);
+    promises.keep_only(names);
+    return !promises.kept().empty();
+}
+
 void PromisedLines::add_promises(const Round& round, bool always, Json& jobs) {
-    constexpr const char* names[] = {"kept", "refused", "broken"};
+    constexpr const char* names[] = {"kept", "refused", "broken", "at_risk"};
+    constexpr int most_helped = 3;  // without --explain
+    int helped = 0;
     std::set<std::string> refused;
     const std::vector<goodput::PromiseAnswer>& answers = inside_->scheduler.answers();
     for (std::size_t k = 0; k < answers.size(); ++k) {
@@ -56,8 +69,9 @@ void PromisedLines::add_promises(const Round& round, bool always, Json& jobs) {
         if (answer.promise == goodput::Promise::kept) continue;
         const std::string name = job["name"].get<std::string>();
         refused.insert(name);
-        std::string why = "no promise: " + answer.why;
-        if (always || !inside_->refused.contains(name))
+        std::string why =
+            (answer.promise == goodput::Promise::at_risk ? "promise at risk: " : "no promise: ") + answer.why;
+        if ((always || (!inside_->refused.contains(name) && helped < most_helped)) && ++helped)
             if (const std::string help = inside_->scheduler.what_would_help(k); !help.empty())
                 why += "; it could be promised with " + help;
         const std::string before = job.contains("why") ? job["why"].get<std::string>() + "; " : "";

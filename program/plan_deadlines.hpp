@@ -23,7 +23,11 @@ public:
     PromisedLines(AnyPolicy<false> policy, PlanModels models);
 
     /// The plan of a line whose jobs have their models; valid until the next call.
-    const goodput::Plan& plan(const Round& round, const std::function<void(goodput::PlanStep)>& step);
+    /// `after_promises` is called after each step that is about promises, `step` after the others.
+    const goodput::Plan& plan(const Round& round, const std::function<void(goodput::PlanStep)>& step,
+                              std::function<void()> after_promises);
+    /// Ends promises whose jobs are not in a line any more; returns whether any job of it has a promise.
+    bool keep_only(const Round& round);
     /// Adds to the jobs of an answer to the last line what becomes of their deadlines. What would help is
     /// looked for when a job is first refused, or always.
     void add_promises(const Round& round, bool always, Json& jobs);

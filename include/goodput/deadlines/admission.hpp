@@ -94,7 +94,7 @@ inline std::vector<double> work_with_start(const TimeGrid& grid, std::span<const
     for (const std::size_t j : grid.order) {
         double slowest = std::numeric_limits<double>::infinity();
         for (const DeadlineOption& option : grid.options[j]) slowest = std::min(slowest, option.speed);
-        work[j] = jobs[j].work_left;
+        work[j] = grid.work[j];
         if (!jobs[j].holds && std::isfinite(slowest)) work[j] += jobs[j].restart_seconds * slowest;
     }
     return work;
@@ -178,6 +178,12 @@ inline Admission admit(const ClusterOverTime& cluster, std::span<const DeadlineJ
             answer.reachable = answer.needed - program.bound();
         }
         if (outcome != detail::DeadlineOutcome::possible) return answer;
+        // The program moves jobs about. For those that cannot be moved it only proves that there is no plan.
+        if (std::any_of(grid.order.begin(), grid.order.end(),
+                        [&](std::size_t j) { return !jobs[j].movable; })) {
+            is_filled(128);
+            return answer;
+        }
 
         DeadlinePlan plan = lay_out(program.configurations(), program.parts(), work);
         bool all_done = true;
@@ -189,7 +195,7 @@ inline Admission admit(const ClusterOverTime& cluster, std::span<const DeadlineJ
             const double done = work_of(jobs[j], std::span(plan).subspan(begin, end - begin), &lost);
             begin = end;
             const double lacks = jobs[j].work_left - done;
-            work[j] = std::max(work[j], jobs[j].work_left + lost);
+            work[j] = std::max(work[j], grid.work[j] + lost);
             if (lacks <= 2 * detail::deadline_tolerance * jobs[j].work_left) continue;
             all_done = false;
             work[j] += 1.1 * lacks;

@@ -20,11 +20,15 @@ struct NodesOverTime {
     int gpus_per_node = 1;                                           ///< at least 1
     double from_seconds = 0;                                         ///< from now; 0 or less: they are there
     double until_seconds = std::numeric_limits<double>::infinity();  ///< from now
-    bool operator==(const NodesOverTime&) const = default;           ///< the same in all
+    int taken = 0;  ///< GPUs of each node that others have meanwhile, at most gpus_per_node
+    bool operator==(const NodesOverTime&) const = default;  ///< the same in all
 };
 
-/// A cluster over time. A job has GPUs of one type, and a power of two of them: within one node as far as the
-/// largest power of two that fits the largest node of the type, and beyond that several blocks of this size.
+/// A cluster over time. A job has GPUs of one type. Up to the size of the largest node of the type they lie
+/// on one node. Numbers that are neither a power of two nor a whole node take as much as the next larger one
+/// that is. More GPUs than one node has take whole nodes of the largest size; a power of two that is no
+/// multiple of it takes several of the largest power of two that fits that node. So give nodes of another
+/// size a type of their own where jobs may use whole nodes of either size.
 struct ClusterOverTime {
     std::vector<std::string> gpu_types{};  ///< names
     std::vector<NodesOverTime> nodes{};    ///< in any order
@@ -42,6 +46,8 @@ inline void validate(const ClusterOverTime& cluster) {
                       "below the number of GPU types, " + text_of(cluster.gpu_types.size()));
         if (group.nodes < 0) bad_input(subject, "nodes", group.nodes, "at least 0");
         if (group.gpus_per_node < 1) bad_input(subject, "gpus_per_node", group.gpus_per_node, "at least 1");
+        if (group.taken < 0 || group.taken > group.gpus_per_node)
+            bad_input(subject, "taken", group.taken, "0 to " + text_of(group.gpus_per_node));
         gpus += static_cast<double>(group.nodes) * group.gpus_per_node;
         if (gpus > 1 << 30) bad_input(subject, "nodes", group.nodes, "such that all GPUs are at most 2^30");
         if (std::isnan(group.from_seconds))

@@ -20,6 +20,12 @@ struct HeldGpus {
     bool operator==(const HeldGpus&) const = default;  ///< the same in both
 };
 
+/// Work a second with a number of GPUs.
+struct SpeedWith {
+    HeldGpus held{};   ///< the GPUs
+    double speed = 0;  ///< work a second
+};
+
 /// A job with a deadline. Work is counted in any unit, such as iterations, that its speeds are given in.
 struct DeadlineJob {
     std::string name{};           ///< for messages
@@ -32,10 +38,20 @@ struct DeadlineJob {
     double restart_seconds = 0;
     /// What the job holds now: it goes on with the same GPUs without a restart.
     std::optional<HeldGpus> holds{};
-    double weight = 1;  ///< of its promise, where these are given by weight: at least 0
+    /// Speeds on other numbers of GPUs, which `speed` has no place for.
+    std::vector<SpeedWith> other_sizes{};
+    /// What is left of the restart that the job is in, where it goes on with what it holds.
+    double restart_left_seconds = 0;
+    /// Until then it keeps what it holds, because it cannot be moved now. The cluster's nodes must not count
+    /// these GPUs for that time. 0: it can be moved now; infinity: never.
+    double from_seconds = 0;
+    bool movable = true;  ///< false: it keeps the GPUs that it starts with to its end
+    double weight = 1;    ///< of its promise, where these are given by weight: at least 0
 
     /// Work a second with these GPUs: 0 where none is given.
     [[nodiscard]] double speed_on(const HeldGpus& held) const {
+        for (const SpeedWith& other : other_sizes)
+            if (other.held == held) return other.speed;
         if (held.gpu_type >= speed.size()) return 0;
         std::size_t power = 0;
         while (power < 30 && (1 << power) < held.gpus) ++power;
@@ -45,7 +61,7 @@ struct DeadlineJob {
 };
 
 /// Refuses work, deadlines, speeds and restarts that are not finite, negative ones but for deadlines, speeds
-/// of unknown GPU types, and more than 31 sizes (std::invalid_argument with job, field and value).
+/// of unknown GPU types, and more than 31 powers of two (std::invalid_argument with job, field and value).
 inline void validate(const DeadlineJob& job, std::size_t gpu_types) {
     const std::string subject = "job '" + job.name + "'";
     const auto amount = [&](const std::string& field, double value) {
@@ -54,7 +70,16 @@ inline void validate(const DeadlineJob& job, std::size_t gpu_types) {
     };
     amount("work_left", job.work_left);
     amount("restart_seconds", job.restart_seconds);
+    amount("restart_left_seconds", job.restart_left_seconds);
+    if (!(job.from_seconds >= 0)) bad_input(subject, "from_seconds", job.from_seconds, "at least 0");
     amount("weight", job.weight);
+    for (const SpeedWith& other : job.other_sizes) {
+        if (other.held.gpu_type >= gpu_types)
+            bad_input(subject, "other_sizes.gpu_type", other.held.gpu_type,
+                      "below the number of GPU types, " + text_of(gpu_types));
+        if (other.held.gpus < 1) bad_input(subject, "other_sizes.gpus", other.held.gpus, "at least 1");
+        amount("other_sizes.speed", other.speed);
+    }
     if (!std::isfinite(job.deadline_seconds))
         bad_input(subject, "deadline_seconds", job.deadline_seconds, "finite");
     if (job.speed.size() > gpu_types)

@@ -30,19 +30,24 @@ using DeadlinePlan = std::vector<PlannedPiece>;
 namespace detail {
 
 /// Goes through the pieces of one job until its deadline: visit(piece, speed, seconds, restart seconds in
-/// them).
+/// them). The first piece is what it holds for as long as it cannot be moved; it ends at job.from_seconds,
+/// before which no piece of a plan begins.
 template <class Visit>
 void for_each_planned_run(const DeadlineJob& job, std::span<const PlannedPiece> pieces, Visit&& visit) {
-    double end = 0;
+    double end = 0, restart_left = job.restart_left_seconds;
     std::optional<HeldGpus> held = job.holds;
-    for (const PlannedPiece& piece : pieces) {
+    const auto run = [&](const PlannedPiece& piece) {
         const double seconds =
             std::max(0.0, std::min(piece.until_seconds, job.deadline_seconds) - piece.from_seconds);
         const bool goes_on = held == piece.held && piece.from_seconds <= end;
-        visit(piece, job.speed_on(piece.held), seconds, goes_on ? 0 : std::min(seconds, job.restart_seconds));
+        if (!goes_on) restart_left = job.restart_seconds;
+        visit(piece, job.speed_on(piece.held), seconds, std::min(seconds, restart_left));
+        restart_left = std::max(0.0, restart_left - (piece.until_seconds - piece.from_seconds));
         held = piece.held;
         end = piece.until_seconds;
-    }
+    };
+    if (job.holds && job.from_seconds > 0) run({0, *job.holds, 0, job.from_seconds});
+    for (const PlannedPiece& piece : pieces) run(piece);
 }
 
 /// Seconds from now until pieces of one job have done its work but for this part of it; infinity where they
@@ -66,7 +71,8 @@ inline bool end_with_work(const DeadlineJob& job, DeadlinePlan& pieces, double s
         DeadlinePlan useful;
         for_each_planned_run(job, pieces,
                              [&](const PlannedPiece& piece, double, double seconds, double restart) {
-                                 if (seconds > restart) useful.push_back(piece);
+                                 if (seconds > restart && piece.until_seconds > job.from_seconds)
+                                     useful.push_back(piece);
                              });
         pieces = std::move(useful);
     }
@@ -82,7 +88,8 @@ inline bool end_with_work(const DeadlineJob& job, DeadlinePlan& pieces, double s
 }  // namespace detail
 
 /// The work that pieces of one job do before its deadline, in the job's unit. A piece loses the job's
-/// restart, unless it goes on with the GPUs of the piece before, or with those that the job holds now.
+/// restart, unless it goes on with the GPUs of the piece before, or with those that the job holds now. What
+/// the job does before it can be moved (DeadlineJob::from_seconds) is part of it.
 /// `lost`, where given, receives the work that the restarts would have done.
 inline double work_of(const DeadlineJob& job, std::span<const PlannedPiece> pieces, double* lost = nullptr) {
     double work = 0;

@@ -8,14 +8,17 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "goodput/core/cluster.hpp"
 #include "goodput/core/error.hpp"
+#include "goodput/core/host.hpp"
 #include "goodput/core/job.hpp"
 #include "goodput/core/option.hpp"
 #include "goodput/deadlines/cluster_over_time.hpp"
@@ -67,79 +70,137 @@ inline void validate(const PromiseMargins& margins) {
     return std::nullopt;
 }
 
-/// The nodes that promises count on: neither drained nor spot, without what jobs hold that cannot be moved
-/// and have no promise. What jobs in the middle of a restart hold is free again after `round_seconds`.
-/// `times`: of each node, or empty; a node that is announced for later may be drained now.
-[[nodiscard]] inline ClusterOverTime promised_cluster(const Snapshot& snapshot,
-                                                      std::span<const char> has_promise, double round_seconds,
+/// The pools that promises count on, each a GPU type of its own in plans over time: nodes of one type and
+/// size that are not spot. Whole nodes of a job over several nodes lie in one of them.
+[[nodiscard]] inline std::vector<Pool> promised_pools(const Cluster& cluster) {
+    std::vector<Pool> pools = pools_of(cluster);
+    std::erase_if(pools, [](const Pool& pool) { return pool.spot; });
+    return pools;
+}
+
+/// The index of the pool with these nodes; the number of pools where there is none. A group below 0 is that
+/// of nodes of one price, which may lie in any pool of that type and size.
+[[nodiscard]] inline std::size_t pool_index(std::span<const Pool> pools, const PoolId& of) {
+    const auto is_same = [&](const Pool& pool) {
+        return pool.gpu_type == of.gpu_type && pool.gpus_per_node == of.gpus_per_node && !of.spot &&
+               (of.group < 0 || pool.group == of.group);
+    };
+    return static_cast<std::size_t>(std::find_if(pools.begin(), pools.end(), is_same) - pools.begin());
+}
+
+/// GPUs that are taken until a moment: what a job holds that has no promise and cannot be moved, that is in
+/// the middle of a restart, or that is set aside.
+struct Reservation {
+    Placement placement{};     ///< the GPUs
+    double until_seconds = 0;  ///< from now
+};
+
+/// The nodes of these pools over time, each pool as one GPU type: neither drained nor spot, without what is
+/// reserved. `times`: of each node, or empty; a node that is announced for later may be drained now.
+[[nodiscard]] inline ClusterOverTime promised_cluster(const Snapshot& snapshot, std::span<const Pool> pools,
+                                                      std::span<const Reservation> reservations,
                                                       std::span<const NodeTimes> times = {}) {
     const std::vector<Node>& nodes = snapshot.cluster.nodes;
-    std::vector<int> restarting(nodes.size()), pinned(nodes.size());
-    for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
-        const Job& job = snapshot.jobs[j];
-        if (!job.keeps_what_it_holds() || has_promise[j]) continue;
-        for (const NodeShare& share : job.placement)
-            (job.preemptible ? restarting : pinned)[share.node] += share.gpus;
-    }
-    ClusterOverTime cluster{snapshot.cluster.gpu_types, {}};
-    const auto add = [&](std::size_t type, int gpus, double from, double until) {
-        if (gpus <= 0 || until <= from) return;
-        NodesOverTime group{type, 1, gpus, from, until};
-        for (NodesOverTime& like : cluster.nodes) {
-            group.nodes = like.nodes;
-            if (group == like) {
-                ++like.nodes;
-                return;
+    std::vector<std::vector<std::pair<double, int>>> reserved(nodes.size());  // until when, GPUs
+    for (const Reservation& reservation : reservations)
+        for (const NodeShare& share : reservation.placement)
+            if (share.node < nodes.size())
+                reserved[share.node].emplace_back(reservation.until_seconds, share.gpus);
+    ClusterOverTime cluster;
+    std::map<std::tuple<std::size_t, double, double, int>, std::size_t> groups;
+    for (std::size_t p = 0; p < pools.size(); ++p) {
+        cluster.gpu_types.push_back(snapshot.cluster.gpu_types[pools[p].gpu_type]);
+        for (const std::size_t n : pools[p].nodes) {
+            const NodeTimes there = times.empty() ? NodeTimes() : times[n];
+            double from = std::max(0.0, there.from_seconds - snapshot.time_seconds);
+            const double until = there.until_seconds - snapshot.time_seconds;
+            if (nodes[n].drained && from == 0) continue;
+            std::sort(reserved[n].begin(), reserved[n].end());
+            int taken = 0;
+            for (const auto& [end, gpus] : reserved[n]) taken += gpus;
+            const auto add = [&](double end) {
+                if (end <= from) return;
+                const int held = std::min(taken, nodes[n].gpus);
+                const auto [group, is_new] = groups.try_emplace({p, from, end, held}, cluster.nodes.size());
+                if (is_new) cluster.nodes.push_back({p, 0, nodes[n].gpus, from, end, held});
+                ++cluster.nodes[group->second].nodes;
+                from = end;
+            };
+            for (const auto& [end, gpus] : reserved[n]) {
+                add(std::min(end, until));
+                taken -= gpus;
             }
+            add(until);
         }
-        group.nodes = 1;
-        cluster.nodes.push_back(group);
-    };
-    for (std::size_t n = 0; n < nodes.size(); ++n) {
-        const NodeTimes its = times.empty() ? NodeTimes() : times[n];
-        const double from = std::max(0.0, its.from_seconds - snapshot.time_seconds),
-                     until = its.until_seconds - snapshot.time_seconds;
-        if (nodes[n].spot || (nodes[n].drained && from == 0)) continue;
-        const int later = nodes[n].gpus - pinned[n];
-        const double free_again = restarting[n] > 0 ? std::max(from, std::min(round_seconds, until)) : from;
-        add(nodes[n].gpu_type, later - restarting[n], from, free_again);
-        add(nodes[n].gpu_type, later, free_again, until);
     }
     return cluster;
 }
 
-/// The GPUs that a job holds, where they are of one type; none: it holds nothing, or several types.
-[[nodiscard]] inline std::optional<HeldGpus> held_gpus(const Snapshot& snapshot, std::size_t job) {
-    const Configuration holds = configuration_of(snapshot.jobs[job].placement, snapshot.cluster);
-    if (holds.empty() || !holds.is_single()) return std::nullopt;
-    return HeldGpus{holds.first().gpu_type, holds.first().shape.gpus};
+/// The GPUs that a job holds, by the index of their pool; none: it holds nothing, or GPUs of several pools.
+[[nodiscard]] inline std::optional<HeldGpus> held_gpus(const Snapshot& snapshot, std::span<const Pool> pools,
+                                                       const Placement& placement) {
+    std::optional<HeldGpus> held;
+    for (const NodeShare& share : placement) {
+        const std::size_t pool = pool_index(pools, snapshot.cluster.nodes[share.node]);
+        if (pool == pools.size() || (held && held->gpu_type != pool)) return std::nullopt;
+        held = HeldGpus{pool, (held ? held->gpus : 0) + share.gpus};
+    }
+    return held;
 }
 
-/// Work a second that a promise counts on with these GPUs: a number of them that is no power of two counts as
-/// the next smaller one.
-[[nodiscard]] inline double promised_speed(const DeadlineJob& job, const HeldGpus& held) {
-    return job.speed_on({held.gpu_type, static_cast<int>(std::bit_floor(static_cast<unsigned>(held.gpus)))});
+/// Work a second that a promise counts on with these GPUs: with a number of them on which the speed is not
+/// known, that of the next smaller number on which it is.
+[[nodiscard]] inline double promised_speed(const DeadlineJob& job, HeldGpus held) {
+    for (double speed = 0; held.gpus > 0; --held.gpus)
+        if ((speed = job.speed_on(held)) > 0) return speed;
+    return 0;
 }
 
-/// A job of the snapshot as a plan over time counts on it: its speed on 1, 2, 4, ... GPUs of each type that
-/// it may have on these pools, slowest first where nodes differ; 0 on all where nothing of it has been
-/// measured. What larger batches are worth is what its gradient statistics say, or those that jobs like it
-/// begin with; where neither is known, nothing is counted on beyond its initial batch size. What may be left
-/// of its restart in a round from now counts as work.
+/// Why plans over time cannot count on a job with this part of a pool; empty: they can.
+[[nodiscard]] inline std::string why_not_planned(const Job& job, const Cluster& cluster, const Pool& pool,
+                                                 const PoolShare& part) {
+    if (part.shape.nodes > 1 && part.shape.gpus != part.shape.nodes * part.gpus_per_node)
+        return "parts of several nodes are not promised";
+    if (!job.within.empty() && part.shape.nodes > 1) return "plans over time do not count on " + job.within + "s";
+    if (job.tasks) return "jobs of many tasks are not promised an end";
+    if (!job.host) return {};
+    for (const std::size_t n : pool.nodes) {
+        const Node& node = cluster.nodes[n];
+        const auto lacks = [&](double has, double needs) { return has > 0 && needs * node.gpus > has; };
+        if (lacks(node.cores, job.host->least.cores_per_gpu) ||
+            lacks(node.memory_gib, job.host->least.memory_gib_per_gpu))
+            return "it needs more CPU cores or memory than go with a GPU, which plans over time do not count";
+    }
+    return {};
+}
+
+/// A job of the snapshot as a plan over time counts on it: its speed by pool and number of GPUs, which are
+/// powers of two and whole nodes, or what it may have where it may have none of these; 0 on all where nothing
+/// of it has been measured. What larger batches are worth is what its gradient statistics say, or those that
+/// jobs like it begin with; where neither is known, nothing is counted on beyond its initial batch size.
+/// Cores and memory are those that go with a GPU on every node. `why_none` becomes why it has no speed, if
+/// that has another reason.
 template <OptionPredictor Predict>
 [[nodiscard]] DeadlineJob promised_job(const Snapshot& snapshot, std::span<const Pool> pools,
                                        const Deadline& deadline, double work, Predict& predict,
-                                       const PromiseMargins& margins, double round_seconds) {
+                                       const PromiseMargins& margins, std::string& why_none) {
     const Job& job = snapshot.jobs[deadline.job];
     DeadlineJob promised{.name = job.name,
                          .work_left = work,
                          .deadline_seconds = deadline.deadline_seconds - snapshot.time_seconds,
                          .restart_seconds = job.restart_cost_seconds,
+                         .holds = held_gpus(snapshot, pools, job.placement),
+                         .movable = job.preemptible,
                          .weight = job.weight};
-    promised.speed.resize(snapshot.cluster.gpu_types.size());
+    promised.speed.resize(pools.size());
     std::vector<Option> options;
     append_options(
         job, pools, [](std::size_t) { return std::numeric_limits<int>::max(); }, options);
+    const Configuration holds = configuration_of(job.placement, snapshot.cluster);
+    if (promised.holds && holds.is_single() &&
+        std::none_of(options.begin(), options.end(),
+                     [&](const Option& option) { return option.configuration.same_gpus(holds); }))
+        options.push_back({.configuration = holds});
     const std::optional<GradientStatistics> gradient = job.gradient ? job.gradient : job.usual_gradient;
     if constexpr (ForecastPredictor<Predict>)
         predict(job, model_of(snapshot, deadline.job), options, gradient);
@@ -152,25 +213,45 @@ template <OptionPredictor Predict>
                replicas * option.plan.atomic_batch * (1 + option.plan.accumulation_steps) <=
                    job.initial_batch;
     };
+    std::vector<SpeedWith> unusual;  // counted where it has no other size in the pool
     for (const Option& option : options) {
         const PoolShare& part = option.configuration.first();
-        const bool even =
-            std::has_single_bit(static_cast<unsigned>(part.shape.gpus)) &&
-            (part.shape.nodes == 1 || std::has_single_bit(static_cast<unsigned>(part.gpus_per_node)));
-        if (!even || !is_known(option) || !(std::isfinite(option.goodput) && option.goodput > 0)) continue;
-        const double counted = option.knowledge == Knowledge::measured    ? margins.measured
-                               : option.knowledge == Knowledge::projected ? margins.projected
-                                                                          : 0;
-        const auto power = static_cast<std::size_t>(std::countr_zero(static_cast<unsigned>(part.shape.gpus)));
-        std::vector<double>& speeds = promised.speed[part.gpu_type];
+        const std::size_t p = pool_index(pools, part);
+        if (p == pools.size() || !is_known(option) || !(std::isfinite(option.goodput) && option.goodput > 0))
+            continue;
+        const bool held = promised.holds == HeldGpus{p, part.shape.gpus};
+        if (std::string why = why_not_planned(job, snapshot.cluster, pools[p], part); !why.empty() && !held) {
+            why_none = std::move(why);
+            continue;
+        }
+        double speed = option.goodput * (option.knowledge == Knowledge::measured    ? margins.measured
+                                         : option.knowledge == Knowledge::projected ? margins.projected
+                                                                                    : 0);
+        if (job.host) {
+            double factor = 1;
+            for (const std::size_t n : pools[p].nodes) {
+                const Node& node = snapshot.cluster.nodes[n];
+                factor =
+                    std::min(factor, job.host->factor({.cores_per_gpu = node.cores / node.gpus,
+                                                       .memory_gib_per_gpu = node.memory_gib / node.gpus}));
+            }
+            speed *= factor;
+        }
+        const auto gpus = static_cast<unsigned>(part.shape.gpus);
+        const SpeedWith size{{p, part.shape.gpus}, speed};
+        if (!std::has_single_bit(gpus)) {
+            const bool usual =
+                std::has_single_bit(static_cast<unsigned>(part.shape.nodes)) || held;
+            (usual ? promised.other_sizes : unusual).push_back(size);
+            continue;
+        }
+        const auto power = static_cast<std::size_t>(std::countr_zero(gpus));
+        std::vector<double>& speeds = promised.speed[p];
         if (speeds.size() <= power) speeds.resize(power + 1, 0.0);
-        const double speed = option.goodput * counted;
         speeds[power] = speeds[power] > 0 ? std::min(speeds[power], speed) : speed;
     }
-    promised.holds = held_gpus(snapshot, deadline.job);
-    if (promised.holds && job.restarting)
-        promised.work_left += promised_speed(promised, *promised.holds) *
-                              std::max(0.0, job.restart_cost_seconds - round_seconds);
+    for (const SpeedWith& size : unusual)
+        if (promised.speed[size.held.gpu_type].empty()) promised.other_sizes.push_back(size);
     return promised;
 }
 

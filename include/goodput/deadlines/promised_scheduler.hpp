@@ -7,13 +7,18 @@
 // is offered only what does as much as that; the rest of the cluster still goes to whom the policy says.
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
+#include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,6 +29,7 @@
 #include "goodput/schedule/explain_plan.hpp"
 #include "goodput/schedule/makers.hpp"
 #include "goodput/schedule/scheduler.hpp"
+#include "goodput/schedule/snapshot_check.hpp"
 
 namespace goodput {
 
@@ -38,15 +44,25 @@ struct PromisedRoundOptions {
 
 /// What promises ask of a round, by job's name.
 struct PromisedRound {
-    /// Of one job.
-    struct Of {
-        DeadlineJob job{};       ///< as promises count on it
-        PromiseAnswer answer{};  ///< how it stands
-        bool never = false;      ///< refused, and not to run without a promise
+    /// A job with a deadline.
+    struct PromisedJob {
+        DeadlineJob job{};         ///< as promises count on it; its GPU types are indices into `pools`
+        PromiseAnswer answer{};    ///< how it stands, likewise
+        bool may_not_run = false;  ///< refused, and not to run without a promise
+        std::size_t deadline = 0;  ///< index of its deadline; that of no deadline where it gave none
     };
-    std::map<std::string, Of> jobs{};  ///< those that have a deadline
-    double round_seconds = 60;         ///< until the next round
+    std::map<std::string, PromisedJob> jobs{};  ///< those that have a deadline or a promise
+    std::vector<Pool> pools{};                  ///< those that promises count on
+    double round_seconds = 60;                  ///< until the next round
     bool enforced = false;  ///< promised jobs have what their plans say, whatever the policy thinks
+    /// Jobs without a promise that could not be moved once they had begun, and that must not begin now.
+    std::set<std::string> held_back{};
+
+    /// A job with a deadline; null where it has none.
+    [[nodiscard]] const PromisedJob* find(const std::string& name) const {
+        const auto found = jobs.find(name);
+        return found == jobs.end() ? nullptr : &found->second;
+    }
 };
 
 /// Offers a promised job what keeps its plan of what the inner maker offers, and nothing to one that is not
@@ -58,23 +74,23 @@ public:
     PromiseMaker(Inner inner, std::shared_ptr<const PromisedRound> round)
         : MakerAround<Inner>(std::move(inner)), round_(std::move(round)) {}
 
-    /// Appends what a job may have. Of a promised job that what its plan says for now does not fit to any
-    /// shape: all that the inner maker lists.
+    /// Appends what a job may have. If no shape matches what a promised job's plan needs now, appends all
+    /// that the inner maker lists.
     void list(const Round& round, const Job& job, std::span<const int> most_gpus,
               std::vector<Option>& options) {
-        const auto found = round_->jobs.find(job.name);
-        const PromisedRound::Of* of = found == round_->jobs.end() ? nullptr : &found->second;
-        if (of && of->never) return;
-        if (!of || !round_->enforced || of->answer.promise != Promise::kept || !of->answer.now)
+        const PromisedRound::PromisedJob* promised = round_->find(job.name);
+        if ((promised && promised->may_not_run) || round_->held_back.contains(job.name)) return;
+        if (!promised || !round_->enforced || promised->answer.promise == Promise::refused ||
+            !promised->answer.now)
             return MakerAround<Inner>::list(round, job, most_gpus, options);
         const std::size_t first = options.size();
         // Its plan may need more than the policy lets it grow to.
         std::vector<int> most(most_gpus.begin(), most_gpus.end());
-        int& its = most[of->answer.now->gpu_type];
-        its = std::max(its, of->answer.now->gpus);
+        int& most_of_type = most[round_->pools[promised->answer.now->gpu_type].gpu_type];
+        most_of_type = std::max(most_of_type, promised->answer.now->gpus);
         MakerAround<Inner>::list(round, job, most, options);
         const Configuration held = round.held_by(job);
-        const auto keeps = [&](const Option& option) { return keeps_its_plan(*of, option, held); };
+        const auto keeps = [&](const Option& option) { return keeps_its_plan(*promised, option, held); };
         const auto begin = options.begin() + static_cast<std::ptrdiff_t>(first);
         if (std::none_of(begin, options.end(), keeps)) return;
         options.erase(std::remove_if(begin, options.end(), [&](const Option& each) { return !keeps(each); }),
@@ -82,20 +98,25 @@ public:
     }
     /// Why a job is offered nothing.
     [[nodiscard]] std::string why_none(const Round& round, const Job& job) {
-        const auto found = round_->jobs.find(job.name);
-        if (found != round_->jobs.end() && found->second.never)
-            return "it is not to run without a promise, and " + found->second.answer.why;
+        if (const auto* promised = round_->find(job.name); promised && promised->may_not_run)
+            return "it is not to run without a promise, and " + promised->answer.why;
+        if (round_->held_back.contains(job.name))
+            return "it could not be moved once it had begun, and promised jobs need its GPUs later";
         if constexpr (ReasonMaker<Inner>) return MakerAround<Inner>::why_none(round, job);
         return {};
     }
 
 private:
-    [[nodiscard]] bool keeps_its_plan(const PromisedRound::Of& of, const Option& option,
+    [[nodiscard]] bool keeps_its_plan(const PromisedRound::PromisedJob& promised, const Option& option,
                                       const Configuration& held) const {
         if (!option.configuration.is_single()) return false;
         const PoolShare& part = option.configuration.first();
-        if (of.answer.now == HeldGpus{part.gpu_type, part.shape.gpus}) return true;
-        return keeps_plan(of.job, of.answer, promised_speed(of.job, {part.gpu_type, part.shape.gpus}),
+        const HeldGpus gpus{pool_index(round_->pools, part), part.shape.gpus};
+        if (gpus.gpu_type == round_->pools.size()) return false;
+        if (promised.answer.now == gpus) return true;
+        PromiseAnswer answer = promised.answer;
+        answer.promise = Promise::kept;
+        return keeps_plan(promised.job, answer, promised_speed(promised.job, gpus),
                           option.configuration.same_gpus(held), round_->round_seconds);
     }
 
@@ -141,34 +162,50 @@ public:
     void set_node_times(std::vector<NodeTimes> times) { times_ = std::move(times); }
 
     /// The plan for a snapshot in which these jobs have deadlines; valid until the next call. What becomes of
-    /// the deadlines is in answers(). A deadline that is not finite, of an unknown job, or the second one of
-    /// a job is refused, as are node times of another number of nodes, and what Scheduler::plan() refuses
-    /// (std::invalid_argument). `step(PlanStep)` is called after each step.
+    /// the deadlines is in answers(). A promise ends when its job is not in the snapshot any more, or is
+    /// there without a deadline and is not set aside. A deadline that is not finite, of an unknown job, or
+    /// the second one of a job is refused, as are node times of another number of nodes, and what
+    /// Scheduler::plan() refuses (std::invalid_argument). `step(PlanStep)` is called after each step of the
+    /// scheduler, and after_promises() after each step in between.
     template <class AfterStep>
     const Plan& plan(const Snapshot& snapshot, std::span<const Deadline> deadlines, AfterStep step) {
+        std::vector<std::string> said;  // by the scheduler inside as well
+        const Snapshot& checked = check_(snapshot, true, said);
         if (!times_.empty() && times_.size() != snapshot.cluster.nodes.size())
             bad_input("promised rounds", "number of node times", times_.size(),
                       "that of nodes, " + text_of(snapshot.cluster.nodes.size()));
         snapshot_ = snapshot;
-        answer(deadlines);
-        for (const Deadline& deadline : deadlines) {
-            Job& job = snapshot_.jobs[deadline.job];
-            if (const auto of = round_->jobs.find(job.name); of != round_->jobs.end() && of->second.never)
-                for (TypeLimits& type : job.types) type.max_atomic_batch = 0;
-        }
+        stop_.reset();
+        if (scheduler_.options().deadline)
+            stop_ = std::chrono::steady_clock::now() + *scheduler_.options().deadline;
         round_->enforced = false;
-        const Plan& wanted = scheduler_.plan(snapshot_, step);
-        if (still_kept_after(wanted)) return wanted;
-        round_->enforced = true;
-        for (std::size_t k = 0; k < deadlines.size(); ++k)
-            snapshot_.jobs[deadlines[k].job].must_run =
-                answers_[k].promise == Promise::kept && answers_[k].now.has_value();
-        return scheduler_.plan(snapshot_, step);
+        round_->held_back.clear();
+        answer(checked, deadlines);
+        for (const auto& [name, promised] : round_->jobs)
+            if (promised.may_not_run)
+                for (TypeLimits& type : snapshot_.jobs[deadlines_[promised.deadline].job].types)
+                    type.max_atomic_batch = 0;
+        after_promises_();
+        // What the policy wants; with promised jobs where their plans say; and these where they are, if they
+        // go on, and no job new there that could not be moved again.
+        constexpr int attempts = 3;
+        for (int attempt = 0;; ++attempt) {
+            if (attempt > 0) enforce(attempt > 1);
+            scheduler_.options().deadline = part_of_time(attempts - attempt);
+            const Plan& plan = scheduler_.plan(snapshot_, step);
+            const bool kept = still_kept_after(checked, plan);
+            after_promises_();
+            if (!kept && attempt + 1 < attempts) continue;
+            note_starts(plan);
+            return plan;
+        }
     }
     /// The same without a call after each step.
     const Plan& plan(const Snapshot& snapshot, std::span<const Deadline> deadlines) {
         return plan(snapshot, deadlines, [](PlanStep) {});
     }
+    /// What to call after each step that is about promises.
+    void after_promises(std::function<void()> call) { after_promises_ = std::move(call); }
 
     /// In the last plan promised jobs had to have what their plans say, because not all promises would have
     /// been kept after a round of what the policy wanted.
@@ -179,26 +216,34 @@ public:
     /// kept beside all promises, in words; empty where nothing was found. Takes some ten times as long as to
     /// find out that it is refused.
     [[nodiscard]] std::string what_would_help(std::size_t deadline) const {
+        const std::string& name = snapshot_.jobs[deadlines_[deadline].job].name;
+        const PromisedRound::PromisedJob* asking = round_->find(name);
+        if (!asking || asking->job.deadline_seconds <= 0) return {};
         std::vector<DeadlineJob> jobs;
-        for (const std::string& name : promises_.kept()) jobs.push_back(round_->jobs.at(name).job);
-        const auto asks = round_->jobs.find(snapshot_.jobs[deadlines_[deadline].job].name);
-        if (asks == round_->jobs.end()) return {};
-        jobs.push_back(asks->second.job);
+        for (const std::string& kept : promises_.kept())
+            if (const auto* promised = round_->find(kept); promised && kept != name) {
+                jobs.push_back(promised->job);
+                const double early = promises_.with_reserve(jobs.back().deadline_seconds);
+                if (promised->answer.done_by_seconds - snapshot_.time_seconds <= early)
+                    jobs.back().deadline_seconds = early;
+            }
+        jobs.push_back(asking->job);
+        jobs.back().deadline_seconds = promises_.with_reserve(jobs.back().deadline_seconds);
         return goodput::what_would_help(cluster_, jobs, jobs.size() - 1, promises_.options().admission);
     }
     /// Why every job of the last plan has what it has (schedule/explain_plan.hpp), and what it was promised.
     [[nodiscard]] std::vector<DecisionExplanation> explain() const {
         std::vector<DecisionExplanation> all = explain_plan(scheduler_, snapshot_);
         for (std::size_t k = 0; k < answers_.size(); ++k) {
-            const PromiseAnswer& of = answers_[k];
-            if (of.promise != Promise::kept) continue;
+            const PromiseAnswer& answer = answers_[k];
+            if (answer.promise != Promise::kept) continue;
             std::string note = "promised: its end " +
-                               rounded_text_of(deadlines_[k].deadline_seconds - of.done_by_seconds) +
+                               rounded_text_of(deadlines_[k].deadline_seconds - answer.done_by_seconds) +
                                " s before its deadline";
-            if (round_->enforced && of.now)
-                note += ", and for that at least " + text_of(of.now->gpus) + " " +
-                        snapshot_.cluster.gpu_types[of.now->gpu_type] + " for " +
-                        rounded_text_of(of.until_seconds - snapshot_.time_seconds) + " s";
+            if (round_->enforced && answer.now)
+                note += ", and for that at least " + text_of(answer.now->gpus) + " " +
+                        snapshot_.cluster.gpu_types[answer.now->gpu_type] + " for " +
+                        rounded_text_of(answer.until_seconds - snapshot_.time_seconds) + " s";
             all[deadlines_[k].job].notes.push_back(std::move(note));
         }
         return all;
@@ -210,112 +255,224 @@ public:
     [[nodiscard]] Promises& promises() { return promises_; }
 
 private:
-    void answer(std::span<const Deadline> deadlines) {
-        const std::vector<Job>& jobs = snapshot_.jobs;
-        deadlines_.assign(deadlines.begin(), deadlines.end());
-        answers_.assign(deadlines.size(), {});
-        round_->jobs.clear();
-        std::vector<Pool> pools = pools_of(snapshot_.cluster);
-        std::erase_if(pools, [](const Pool& pool) { return pool.spot; });
-        std::vector<char> has_promise(jobs.size(), 0);
-        std::vector<DeadlineJob> asking;
-        std::vector<std::size_t> of;  // by asking job: its deadline
+    [[nodiscard]] std::optional<std::chrono::nanoseconds> part_of_time(int parts) const {
+        if (!stop_) return std::nullopt;
+        return std::max(std::chrono::nanoseconds(0), *stop_ - std::chrono::steady_clock::now()) / parts;
+    }
+    /// Seconds until a job that restarts can be moved again.
+    [[nodiscard]] double restart_left(const Job& job) const {
+        const auto began = began_.find(job.name);
+        if (began == began_.end()) return 0;
+        return std::max(0.0, began->second + job.restart_cost_seconds - snapshot_.time_seconds);
+    }
+    [[nodiscard]] double whole_rounds(double seconds) const {
+        return std::max(1.0, std::ceil(seconds / options_.round_seconds - 1e-9)) * options_.round_seconds;
+    }
+    static void check_deadlines(const std::vector<Job>& jobs, std::span<const Deadline> deadlines) {
         std::vector<char> seen(jobs.size(), 0);
-        for (std::size_t k = 0; k < deadlines.size(); ++k) {
-            const Deadline& deadline = deadlines[k];
+        for (const Deadline& deadline : deadlines) {
             if (deadline.job >= jobs.size())
                 bad_input("deadline", "job", deadline.job,
                           "below the number of jobs, " + text_of(jobs.size()));
-            const Job& job = jobs[deadline.job];
+            const std::string subject = "job '" + jobs[deadline.job].name + "'";
             if (!std::isfinite(deadline.deadline_seconds))
-                bad_input("job '" + job.name + "'", "deadline_seconds", deadline.deadline_seconds, "finite");
+                bad_input(subject, "deadline_seconds", deadline.deadline_seconds, "finite");
+            if (deadline.work && !(std::isfinite(*deadline.work) && *deadline.work >= 0))
+                bad_input(subject, "work", *deadline.work, "a finite number of at least 0");
             if (std::exchange(seen[deadline.job], 1))
-                bad_input("job '" + job.name + "'", "deadline_seconds", std::string_view("given twice"),
-                          "given once");
-            if (!job.set_aside.empty()) {
-                answers_[k].why = "it is set aside";
-                continue;
-            }
-            const std::optional<double> work = promised_work(job, deadline, options_.margins);
-            if (!work) {
-                answers_[k].why = "how much work it has left is neither declared nor known from other jobs";
-                continue;
-            }
-            DeadlineJob promised = promised_job(snapshot_, pools, deadline, *work, predictor_,
-                                                options_.margins, options_.round_seconds);
-            if (job.keeps_what_it_holds() && !job.preemptible) {
-                answer_pinned(job, promised, answers_[k]);
-                continue;
-            }
-            has_promise[deadline.job] = 1;
-            asking.push_back(std::move(promised));
-            of.push_back(k);
-        }
-        cluster_ = promised_cluster(snapshot_, has_promise, options_.round_seconds, times_);
-        const std::vector<PromiseAnswer> answers = promises_.plan(snapshot_.time_seconds, cluster_, asking);
-        for (std::size_t i = 0; i < asking.size(); ++i) {
-            const PromiseAnswer& found = answers_[of[i]] = answers[i];
-            round_->jobs[asking[i].name] = {asking[i], found,
-                                            found.promise != Promise::kept && deadlines[of[i]].or_never};
+                bad_input(subject, "deadline_seconds", std::string_view("given twice"), "given once");
         }
     }
+
+    /// Promises for this round. `checked` is the snapshot without what makes no sense.
+    void answer(const Snapshot& checked, std::span<const Deadline> deadlines) {
+        const std::vector<Job>& jobs = checked.jobs;
+        check_deadlines(jobs, deadlines);
+        deadlines_.assign(deadlines.begin(), deadlines.end());
+        answers_.assign(deadlines.size(), {});
+        round_->jobs.clear();
+        round_->pools = promised_pools(checked.cluster);
+        std::set<std::string> names;
+        for (const Job& job : jobs) {
+            names.insert(job.name);
+            if (job.restarting) began_.try_emplace(job.name, checked.time_seconds - options_.round_seconds);
+        }
+        std::erase_if(began_, [&](const auto& began) { return !names.contains(began.first); });
+
+        std::vector<std::size_t> deadline_of(jobs.size(), deadlines.size());
+        for (std::size_t k = 0; k < deadlines.size(); ++k) deadline_of[deadlines[k].job] = k;
+        std::vector<DeadlineJob> asking;
+        reservations_.clear();
+        for (std::size_t j = 0; j < jobs.size(); ++j) {
+            const Job& job = jobs[j];
+            std::optional<DeadlineJob> promised =
+                ask(checked, j, deadline_of[j] < deadlines.size() ? &deadlines_[deadline_of[j]] : nullptr,
+                    deadline_of[j] < deadlines.size() ? &answers_[deadline_of[j]].why : nullptr);
+            reserve(job, promised ? &*promised : nullptr, check_.is_set_aside(j), restart_left(job));
+            if (!promised) continue;
+            if (round_->jobs.contains(job.name)) continue;  // a second job of this name, which is set aside
+            round_->jobs[job.name] = {*promised, {}, false, deadline_of[j]};
+            asking.push_back(std::move(*promised));
+        }
+        cluster_ = promised_cluster(checked, round_->pools, reservations_, times_);
+        promises_.options().admission.deadline = part_of_time(2);
+        const std::vector<PromiseAnswer> found = promises_.plan(snapshot_.time_seconds, cluster_, asking);
+        for (std::size_t i = 0; i < asking.size(); ++i) {
+            PromisedRound::PromisedJob& promised = round_->jobs[asking[i].name];
+            promised.answer = found[i];
+            if (promised.deadline == deadlines.size()) continue;
+            PromiseAnswer& answer = answers_[promised.deadline];
+            std::string why = std::move(answer.why);  // of a job that no plan can count on
+            answer = found[i];
+            if (answer.promise == Promise::refused) {
+                if (!why.empty()) answer.why = promised.answer.why = why;
+                promised.may_not_run = deadlines_[promised.deadline].or_never &&
+                                       !jobs[deadlines_[promised.deadline].job].keeps_what_it_holds();
+            }
+            if (answer.now) answer.now->gpu_type = round_->pools[answer.now->gpu_type].gpu_type;
+        }
+    }
+    /// A job as promises count on it; none: it has no deadline and no promise, or nothing is known of its
+    /// work, and then `why` says so. A promised job of which nothing is known in this round is what it should
+    /// be.
+    [[nodiscard]] std::optional<DeadlineJob> ask(const Snapshot& checked, std::size_t j,
+                                                 const Deadline* deadline, std::string* why) {
+        const Job& job = checked.jobs[j];
+        std::optional<DeadlineJob> promised;
+        const bool aside = check_.is_set_aside(j);
+        const std::optional<double> work =
+            deadline && !aside ? promised_work(job, *deadline, options_.margins) : std::nullopt;
+        if (work) {
+            promised =
+                promised_job(checked, round_->pools, *deadline, *work, predictor_, options_.margins, *why);
+            promised->restart_left_seconds = promised->holds ? restart_left(job) : 0;
+        } else if (deadline || aside) {
+            promised = promises_.expected(job.name, checked.time_seconds);
+            if (promised && promised->speed.size() != round_->pools.size()) promised.reset();
+            if (promised) promised->holds = held_gpus(checked, round_->pools, job.placement);
+            if (why && !promised)
+                *why = aside ? "it is set aside"
+                             : "how much work it has left is neither declared nor known from other jobs";
+        }
+        if (!promised) return promised;
+        if (job.keeps_what_it_holds()) {
+            promised->from_seconds = aside             ? options_.round_seconds
+                                     : job.preemptible ? whole_rounds(promised->restart_left_seconds)
+                                                       : std::numeric_limits<double>::infinity();
+        }
+        return count_held(std::move(*promised));
+    }
+    /// Has a speed for what the job holds.
+    [[nodiscard]] static DeadlineJob count_held(DeadlineJob job) {
+        if (job.holds && job.speed_on(*job.holds) == 0)
+            if (const double speed = promised_speed(job, *job.holds); speed > 0)
+                job.other_sizes.push_back({*job.holds, speed});
+        return job;
+    }
+    /// Notes until when a job keeps what it holds: until it can be moved, or until it ends if it is promised
+    /// an end there.
+    void reserve(const Job& job, const DeadlineJob* promised, bool aside, double restart_seconds_left) {
+        if (!job.keeps_what_it_holds()) return;
+        double until = std::numeric_limits<double>::infinity();
+        if (promised) {
+            until = promised->from_seconds;
+            if (std::isinf(until))
+                if (const double end = done_after(*promised, {}); std::isfinite(end))
+                    until = whole_rounds(end);
+        } else if (job.preemptible && !aside) {
+            until = whole_rounds(restart_seconds_left);
+        }
+        reservations_.push_back({job.placement, until});
+    }
+
+    /// Has promised jobs run where their plans say. `strictly`: those that go on with what they hold stay
+    /// there, and no job without a promise begins that could not be moved again.
+    void enforce(bool strictly) {
+        round_->enforced = true;
+        for (const auto& [name, promised] : round_->jobs) {
+            if (promised.deadline == deadlines_.size() || promised.answer.promise == Promise::refused ||
+                promised.answer.promise == Promise::broken || !promised.answer.now)
+                continue;
+            Job& job = snapshot_.jobs[deadlines_[promised.deadline].job];
+            job.must_run = true;
+            if (strictly && promised.job.holds == promised.answer.now) job.preemptible = false;
+        }
+        if (!strictly) return;
+        for (const Job& job : snapshot_.jobs)
+            if (const auto* promised = round_->find(job.name);
+                !job.preemptible && job.placement.empty() &&
+                (!promised || promised->answer.promise == Promise::refused))
+                round_->held_back.insert(job.name);
+    }
+
     /// Whether all promises can be kept from the next round on if this plan is carried out now, by what
-    /// promises count on. Jobs in the middle of a restart then still hold what they have now.
-    bool still_kept_after(const Plan& plan) {
-        if (std::none_of(answers_.begin(), answers_.end(),
-                         [](const PromiseAnswer& answer) { return answer.promise == Promise::kept; }))
-            return true;
+    /// promises count on.
+    bool still_kept_after(const Snapshot& checked, const Plan& plan) {
         const double round = options_.round_seconds, later = snapshot_.time_seconds + round;
         const std::vector<PromiseAnswer> before = answers_;
-        Snapshot then{.time_seconds = later, .cluster = snapshot_.cluster, .jobs = snapshot_.jobs};
-        for (std::size_t j = 0; j < then.jobs.size(); ++j) {
-            then.jobs[j].placement = plan.decisions[j].placement;
-            then.jobs[j].restarting = plan.decisions[j].starts && then.jobs[j].restart_cost_seconds > round;
-        }
+        Snapshot then{.time_seconds = later, .cluster = checked.cluster, .jobs = checked.jobs};
+        reservations_.clear();
         std::vector<DeadlineJob> jobs;
-        std::vector<char> has_promise(then.jobs.size(), 0);
-        for (std::size_t k = 0; k < answers_.size(); ++k) {
-            const std::size_t j = deadlines_[k].job;
-            const auto of = round_->jobs.find(then.jobs[j].name);
-            if (answers_[k].promise != Promise::kept || of == round_->jobs.end()) continue;
-            has_promise[j] = 1;
-            DeadlineJob job = of->second.job;
-            job.deadline_seconds -= round;
-            job.holds = held_gpus(then, j);
-            const double restart = plan.decisions[j].starts ? job.restart_seconds : 0;
-            const double speed = job.holds ? promised_speed(job, *job.holds) : 0;
-            answers_[k].done_by_seconds =
-                speed > 0 ? snapshot_.time_seconds + restart + job.work_left / speed : later;
-            // What is left of a restart counts as work.
-            job.work_left = std::max(0.0, job.work_left - speed * (round - restart));
-            jobs.push_back(std::move(job));
+        std::vector<std::size_t> deadline_of;
+        for (std::size_t j = 0; j < then.jobs.size(); ++j) {
+            Job& job = then.jobs[j];
+            const Decision& decision = plan.decisions[j];
+            const double restart = decision.starts              ? job.restart_cost_seconds
+                                   : decision.placement.empty() ? 0
+                                                                : restart_left(job);
+            job.placement = decision.placement;
+            job.restarting = restart > round;
+            const auto* promised = round_->find(job.name);
+            std::optional<DeadlineJob> left;
+            if (promised && promised->answer.promise == Promise::kept) {
+                left = promised->job;
+                if (check_.is_set_aside(j)) job.preemptible = true;
+                left->deadline_seconds -= round;
+                left->holds = held_gpus(then, round_->pools, job.placement);
+                left = count_held(std::move(*left));
+                left->restart_left_seconds = left->holds ? std::max(0.0, restart - round) : 0;
+                left->from_seconds = 0;
+                if (job.keeps_what_it_holds())
+                    left->from_seconds = job.preemptible ? whole_rounds(left->restart_left_seconds)
+                                                         : std::numeric_limits<double>::infinity();
+                const double speed = left->holds ? left->speed_on(*left->holds) : 0;
+                const double seconds = std::min(round, promised->job.deadline_seconds);
+                const double work = speed * std::max(0.0, seconds - restart);
+                const bool ends = work >= left->work_left * (1 - detail::deadline_tolerance);
+                if (promised->deadline < answers_.size() && ends)
+                    answers_[promised->deadline].done_by_seconds =
+                        snapshot_.time_seconds + (speed > 0 ? restart + left->work_left / speed : 0);
+                if (!ends && left->deadline_seconds <= 0) {
+                    answers_ = before;
+                    return false;
+                }
+                left->work_left = ends ? 0 : left->work_left - work;
+                deadline_of.push_back(promised->deadline);
+            }
+            reserve(job, left ? &*left : nullptr, check_.is_set_aside(j), restart - round);
+            if (left) jobs.push_back(std::move(*left));
         }
         if (jobs.empty()) return true;
-        if (!promises_.keep_from(later, promised_cluster(then, has_promise, round, times_), jobs)) {
+        promises_.options().admission.deadline = part_of_time(2);
+        const ClusterOverTime cluster = promised_cluster(then, round_->pools, reservations_, times_);
+        if (!promises_.keep_from(later, cluster, jobs)) {
             answers_ = before;
             return false;
         }
-        std::size_t next = 0;
-        for (std::size_t k = 0; k < answers_.size(); ++k) {
-            if (answers_[k].promise != Promise::kept ||
-                !round_->jobs.contains(then.jobs[deadlines_[k].job].name))
-                continue;
-            if (const DeadlineJob& job = jobs[next++]; job.work_left > 0)
-                answers_[k].done_by_seconds = promises_.done_by(later, job);
-        }
+        for (std::size_t i = 0; i < jobs.size(); ++i)
+            if (jobs[i].work_left > 0 && deadline_of[i] < answers_.size())
+                answers_[deadline_of[i]].done_by_seconds = promises_.done_by(later, jobs[i]);
         return true;
     }
 
-    /// Nobody can give or take anything: it ends when it ends.
-    void answer_pinned(const Job& job, const DeadlineJob& promised, PromiseAnswer& answer) {
-        const double speed = promised.holds ? promised.speed_on(*promised.holds) : 0;
-        const double seconds =
-            speed > 0 ? promised.work_left / speed : std::numeric_limits<double>::infinity();
-        if (seconds <= promised.deadline_seconds) {
-            answer.promise = Promise::kept;
-            answer.done_by_seconds = snapshot_.time_seconds + seconds;
-        } else {
-            answer.why = "job '" + job.name + "' keeps what it holds, and is not known to end there in time";
+    /// Remembers when restarts began that this plan orders.
+    void note_starts(const Plan& plan) {
+        for (std::size_t j = 0; j < plan.decisions.size(); ++j) {
+            const std::string& name = snapshot_.jobs[j].name;
+            if (plan.decisions[j].starts)
+                began_[name] = snapshot_.time_seconds;
+            else if (plan.decisions[j].placement.empty())
+                began_.erase(name);
         }
     }
 
@@ -324,6 +481,12 @@ private:
     Promises promises_{};
     std::shared_ptr<PromisedRound> round_ = std::make_shared<PromisedRound>();
     Inner scheduler_;
+    SnapshotCheck check_{};
+    std::optional<std::chrono::steady_clock::time_point> stop_{};  // of the plan that is being made
+    std::function<void()> after_promises_ = [] {};
+    std::map<std::string, double>
+        began_{};  // when jobs began the restart that they are in, or their last one
+    std::vector<Reservation> reservations_{};
     Snapshot snapshot_{};
     ClusterOverTime cluster_{};
     std::vector<NodeTimes> times_{};

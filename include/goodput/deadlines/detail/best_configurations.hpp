@@ -107,7 +107,7 @@ inline void BestConfigurations::take_in(std::size_t job, double part, double pri
     before_ = table;
     const std::vector<DeadlineOption>& options = grid_.options[job];
     for (std::size_t option = 0; option < options.size(); ++option) {
-        const auto gpus = static_cast<std::size_t>(options[option].held.gpus);
+        const auto gpus = static_cast<std::size_t>(grid_.blocks_of(options[option].held, 0));
         const double value = price * part * options[option].speed;
         const auto mark = static_cast<std::uint8_t>(option + 1);
         for (std::size_t used = gpus; used < table.size(); ++used)
@@ -129,7 +129,7 @@ inline void BestConfigurations::read(std::size_t interval, std::size_t layers, d
         const std::size_t option = its.choice[used] - std::size_t{1};
         const DeadlineOption& chosen = grid_.options[its.job][option];
         best.jobs.push_back({its.job, option, its.part * chosen.speed});
-        used -= static_cast<std::size_t>(chosen.held.gpus);
+        used -= static_cast<std::size_t>(grid_.blocks_of(chosen.held, 0));
     }
 }
 

@@ -30,11 +30,11 @@ namespace goodput::detail {
 class ProgressiveFilling {
 public:
     ProgressiveFilling(const TimeGrid& grid, std::span<const DeadlineJob> jobs, double slot_seconds)
-        : grid_(grid),
-          jobs_(jobs),
-          slot_(slot_seconds),
-          order_(grid.order.rbegin(), grid.order.rend()),
-          plans_(jobs.size()) {
+        : grid_(grid), jobs_(jobs), slot_(slot_seconds), order_(grid.order), plans_(jobs.size()) {
+        std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
+            return jobs_[a].deadline_seconds < jobs_[b].deadline_seconds;
+        });
+        clear();
         for (std::size_t row = 0; row < grid_.rows.size(); ++row) {
             if (grid_.rows[row].size > 1) continue;
             gpu_seconds_.resize(grid_.rows[row].gpu_type + 1, 0);
@@ -48,6 +48,20 @@ public:
     std::optional<DeadlinePlan> operator()(std::size_t most_tries,
                                            std::optional<std::chrono::steady_clock::time_point> stop);
 
+    /// Has all GPUs free again.
+    void clear() {
+        segments_.clear();
+        for (const GridInterval& interval : grid_.intervals)
+            segments_.push_back({interval.from, interval.until, interval.capacity});
+    }
+    /// Takes pieces of one job if they are free for all of their time; returns whether they were.
+    bool take(std::span<const PlannedPiece> pieces);
+    /// The pieces of one more job in what is free; none if it would be late.
+    [[nodiscard]] std::optional<DeadlinePlan> plan_of(std::size_t job) const {
+        if (!(grid_.work[job] > 1e-12 * jobs_[job].work_left)) return DeadlinePlan();
+        return best_of(job);
+    }
+
 private:
     /// GPUs that nobody has from one moment to another.
     struct Segment {
@@ -57,14 +71,16 @@ private:
 
     [[nodiscard]] bool is_free(const Segment& segment, const HeldGpus& held) const {
         for (std::size_t row = 0; row < grid_.rows.size(); ++row)
-            if (grid_.blocks_of(held, row) > segment.free[row]) return false;
+            if (grid_.rows[row].gpu_type == held.gpu_type && grid_.blocks_of(held, row) > segment.free[row])
+                return false;
         return true;
     }
+    std::size_t begin_segment(double at);
     std::optional<DeadlinePlan> at_levels(std::size_t job, std::span<const DeadlineOption> levels,
                                           std::size_t before, std::size_t change, std::size_t after) const;
+    std::optional<DeadlinePlan> without_change(std::size_t job, std::span<const DeadlineOption> levels) const;
     std::optional<DeadlinePlan> of_type(std::size_t job, std::span<const DeadlineOption> levels) const;
     std::optional<DeadlinePlan> best_of(std::size_t job) const;
-    void take(const PlannedPiece& piece);
     std::size_t fill();
 
     const TimeGrid& grid_;
@@ -85,6 +101,7 @@ inline std::optional<DeadlinePlan> ProgressiveFilling::at_levels(std::size_t job
     DeadlinePlan pieces;
     for (std::size_t k = 0; k < segments_.size() && segments_[k].from < jobs_[job].deadline_seconds; ++k) {
         const Segment& segment = segments_[k];
+        if (segment.from < jobs_[job].from_seconds) continue;
         std::size_t level = k < change ? before : after;
         while (level > 0 && !is_free(segment, levels[level - 1].held)) --level;
         if (level == 0) continue;
@@ -98,8 +115,24 @@ inline std::optional<DeadlinePlan> ProgressiveFilling::at_levels(std::size_t job
     return pieces;
 }
 
+/// The smallest size at which the job can have the same GPUs from its start to its end, as early as possible.
+inline std::optional<DeadlinePlan> ProgressiveFilling::without_change(
+    std::size_t job, std::span<const DeadlineOption> levels) const {
+    for (const DeadlineOption& level : levels)
+        for (std::size_t first = 0; first < segments_.size(); ++first) {
+            DeadlinePlan piece{{job, level.held, segments_[first].from, segments_[first].from}};
+            for (std::size_t k = first; k < segments_.size() && is_free(segments_[k], level.held); ++k)
+                piece.front().until_seconds = segments_[k].until;
+            if (piece.front().until_seconds > piece.front().from_seconds &&
+                end_with_work(jobs_[job], piece, slot_))
+                return piece;
+        }
+    return std::nullopt;
+}
+
 inline std::optional<DeadlinePlan> ProgressiveFilling::of_type(std::size_t job,
                                                                std::span<const DeadlineOption> levels) const {
+    if (!jobs_[job].movable) return without_change(job, levels);
     for (std::size_t level = 1; level <= levels.size(); ++level) {
         std::optional<DeadlinePlan> pieces = at_levels(job, levels, level, 0, level);
         if (!pieces) continue;
@@ -138,30 +171,39 @@ inline std::optional<DeadlinePlan> ProgressiveFilling::best_of(std::size_t job) 
     return best;
 }
 
-/// Takes a piece out of what is free.
-inline void ProgressiveFilling::take(const PlannedPiece& piece) {
-    for (std::size_t k = 0; k < segments_.size(); ++k) {
-        if (segments_[k].until <= piece.from_seconds) continue;
-        if (segments_[k].from >= piece.until_seconds) break;
-        if (segments_[k].until > piece.until_seconds) {
-            Segment rest = segments_[k];
-            rest.from = segments_[k].until = piece.until_seconds;
-            segments_.insert(segments_.begin() + static_cast<std::ptrdiff_t>(k) + 1, std::move(rest));
-        }
-        for (std::size_t row = 0; row < grid_.rows.size(); ++row)
-            segments_[k].free[row] -= grid_.blocks_of(piece.held, row);
+/// The segment that begins at this moment, cut off from the one before if need be.
+inline std::size_t ProgressiveFilling::begin_segment(double at) {
+    const auto found = std::partition_point(segments_.begin(), segments_.end(),
+                                            [&](const Segment& each) { return each.until <= at; });
+    const auto k = static_cast<std::size_t>(found - segments_.begin());
+    if (k == segments_.size() || segments_[k].from >= at) return k;
+    Segment rest = segments_[k];
+    rest.from = segments_[k].until = at;
+    segments_.insert(segments_.begin() + static_cast<std::ptrdiff_t>(k) + 1, std::move(rest));
+    return k + 1;
+}
+
+inline bool ProgressiveFilling::take(std::span<const PlannedPiece> pieces) {
+    for (const PlannedPiece& piece : pieces) {
+        const std::size_t end = (begin_segment(piece.from_seconds), begin_segment(piece.until_seconds));
+        for (std::size_t k = begin_segment(piece.from_seconds); k < end; ++k)
+            if (!is_free(segments_[k], piece.held)) return false;
     }
+    for (const PlannedPiece& piece : pieces)
+        for (std::size_t k = begin_segment(piece.from_seconds), end = begin_segment(piece.until_seconds);
+             k < end; ++k)
+            for (std::size_t row = 0; row < grid_.rows.size(); ++row)
+                segments_[k].free[row] -= grid_.blocks_of(piece.held, row);
+    return true;
 }
 
 /// Plans all jobs in this order; returns which is late, or their number if none is.
 inline std::size_t ProgressiveFilling::fill() {
-    segments_.clear();
-    for (const GridInterval& interval : grid_.intervals)
-        segments_.push_back({interval.from, interval.until, interval.capacity});
+    clear();
     for (std::size_t k = 0; k < order_.size(); ++k) {
-        std::optional<DeadlinePlan> pieces = best_of(order_[k]);
+        std::optional<DeadlinePlan> pieces = plan_of(order_[k]);
         if (!pieces) return k;
-        for (const PlannedPiece& piece : *pieces) take(piece);
+        (void)take(*pieces);
         plans_[order_[k]] = std::move(*pieces);
     }
     return order_.size();

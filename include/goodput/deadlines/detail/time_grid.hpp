@@ -4,23 +4,28 @@
 // The time until the last deadline, cut into intervals in which neither the cluster nor the set of jobs
 // changes.
 //
-// Rows: the GPUs of a type, and blocks of b GPUs of one node, of which a node of g GPUs has floor(g / b), and
-// a job of n >= b GPUs takes n / b. With blocks in powers of two, whatever keeps to all rows can be placed,
-// the largest blocks first. A row of blocks that the row of GPUs implies is left out.
+// Rows: the GPUs of a type, and blocks of b GPUs of one node, b a power of two or a whole node. A node of g
+// free GPUs has floor(g / b) of them, and a job that takes t GPUs of a node takes floor(t / b). On one node a
+// job takes a power of two or the whole node, beyond that whole nodes, or a power of two in the largest
+// blocks that are powers of two. With these sizes whatever keeps to all rows can be placed, the largest
+// blocks first. A row of blocks that the row of GPUs implies is left out.
 //
 // With slots, intervals begin and end at whole slots. Nodes that come or go within a slot are not there in
 // it, and a job with a deadline within a slot makes use of the first part of it only.
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "goodput/core/resource_use.hpp"
 #include "goodput/deadlines/cluster_over_time.hpp"
 #include "goodput/deadlines/deadline_job.hpp"
+#include "goodput/deadlines/deadline_plan.hpp"
 
 namespace goodput::detail {
 
@@ -30,10 +35,10 @@ struct DeadlineOption {
     double speed = 0;  ///< work a second
 };
 
-/// A job that can use the first part of an interval.
+/// A job that can use the first part of an interval, or one that cannot use all intervals before it.
 struct PartialJob {
     std::size_t job = 0;
-    double part = 1;  ///< above 0, below 1
+    double part = 1;  ///< above 0, at most 1
 };
 
 /// An interval of the grid.
@@ -56,15 +61,23 @@ struct BlockRow {
 struct TimeGrid {
     std::vector<GridInterval> intervals{};
     std::vector<BlockRow> rows{};
-    std::vector<std::size_t> order{};                    ///< jobs with work left, the latest deadline first
+    /// Jobs with work left beyond what they do before they can be moved: those that can be moved now, the
+    /// latest deadline first, then the others.
+    std::vector<std::size_t> order{};
+    std::vector<double> work{};                          ///< by job: that work
     std::vector<std::vector<DeadlineOption>> options{};  ///< by job: faster ones take more GPUs of their type
 
     TimeGrid(const ClusterOverTime& cluster, std::span<const DeadlineJob> jobs, double slot_seconds);
 
     /// How much of a row GPUs take.
     [[nodiscard]] double blocks_of(const HeldGpus& held, std::size_t row) const {
-        const BlockRow& its = rows[row];
-        return its.gpu_type == held.gpu_type ? static_cast<double>(held.gpus / its.size) : 0;
+        if (rows[row].gpu_type != held.gpu_type) return 0;
+        const int whole = whole_node[held.gpu_type], size = rows[row].size, gpus = held.gpus;
+        const auto up = static_cast<int>(std::bit_ceil(static_cast<unsigned>(gpus))),
+                   block = static_cast<int>(std::bit_floor(static_cast<unsigned>(whole)));
+        if (gpus <= whole) return static_cast<double>(std::min(up, whole) / size);
+        if (gpus == up && gpus % whole != 0) return static_cast<double>(gpus / block * (block / size));
+        return static_cast<double>((gpus + whole - 1) / whole * (whole / size));
     }
     /// What GPUs take of all rows.
     void append_uses(const HeldGpus& held, std::vector<ResourceUse>& uses) const {
@@ -73,8 +86,10 @@ struct TimeGrid {
                 uses.push_back({static_cast<std::uint32_t>(row), blocks});
     }
 
+    std::vector<int> whole_node{};  ///< by GPU type: GPUs of its largest node
+
 private:
-    void find_rows(const ClusterOverTime& cluster);
+    void find_rows(const ClusterOverTime& cluster, std::span<const DeadlineJob> jobs);
     void find_options(std::span<const DeadlineJob> jobs);
 };
 
@@ -88,12 +103,14 @@ inline TimeGrid::TimeGrid(const ClusterOverTime& cluster, std::span<const Deadli
     };
     double horizon = 0;
     for (std::size_t j = 0; j < jobs.size(); ++j) {
-        if (!(jobs[j].work_left > 0)) continue;
+        work.push_back(jobs[j].work_left - work_of(jobs[j], {}));
+        if (!(work[j] > 1e-12 * jobs[j].work_left)) continue;
         order.push_back(j);
         horizon = std::max(horizon, up(jobs[j].deadline_seconds));
     }
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-        return jobs[a].deadline_seconds > jobs[b].deadline_seconds;
+        const bool a_waits = jobs[a].from_seconds > 0, b_waits = jobs[b].from_seconds > 0;
+        return a_waits != b_waits ? b_waits : jobs[a].deadline_seconds > jobs[b].deadline_seconds;
     });
 
     std::vector<double> moments{0, horizon};
@@ -103,6 +120,7 @@ inline TimeGrid::TimeGrid(const ClusterOverTime& cluster, std::span<const Deadli
     for (const std::size_t j : order) {
         add(down(jobs[j].deadline_seconds));
         add(up(jobs[j].deadline_seconds));
+        if (std::isfinite(jobs[j].from_seconds)) add(up(jobs[j].from_seconds));
     }
     for (const NodesOverTime& group : cluster.nodes) {
         add(up(group.from_seconds));
@@ -111,7 +129,7 @@ inline TimeGrid::TimeGrid(const ClusterOverTime& cluster, std::span<const Deadli
     std::sort(moments.begin(), moments.end());
     moments.erase(std::unique(moments.begin(), moments.end()), moments.end());
 
-    find_rows(cluster);
+    find_rows(cluster, jobs);
     for (std::size_t k = 0; k + 1 < moments.size(); ++k) {
         GridInterval& interval = intervals.emplace_back();
         interval.from = moments[k];
@@ -121,46 +139,62 @@ inline TimeGrid::TimeGrid(const ClusterOverTime& cluster, std::span<const Deadli
             if (up(group.from_seconds) <= interval.from && down(group.until_seconds) >= interval.until)
                 for (std::size_t row = 0; row < rows.size(); ++row)
                     if (rows[row].gpu_type == group.gpu_type)
-                        interval.capacity[row] +=
-                            static_cast<double>(group.nodes) * (group.gpus_per_node / rows[row].size);
+                        interval.capacity[row] += static_cast<double>(group.nodes) *
+                                                  ((group.gpus_per_node - group.taken) / rows[row].size);
         for (const std::size_t j : order) {
-            if (jobs[j].deadline_seconds >= interval.until)
+            const double deadline = jobs[j].deadline_seconds, from = jobs[j].from_seconds;
+            if (from > interval.from || deadline <= interval.from) continue;
+            if (from <= 0 && deadline >= interval.until)
                 ++interval.full_jobs;
-            else if (jobs[j].deadline_seconds > interval.from)
+            else
                 interval.partial_jobs.push_back(
-                    {j, (jobs[j].deadline_seconds - interval.from) / interval.seconds()});
+                    {j, std::min(1.0, (deadline - interval.from) / interval.seconds())});
         }
     }
     find_options(jobs);
 }
 
-inline void TimeGrid::find_rows(const ClusterOverTime& cluster) {
+inline void TimeGrid::find_rows(const ClusterOverTime& cluster, std::span<const DeadlineJob> jobs) {
+    whole_node.assign(cluster.gpu_types.size(), 1);
+    for (const NodesOverTime& group : cluster.nodes)
+        whole_node[group.gpu_type] = std::max(whole_node[group.gpu_type], group.gpus_per_node);
     for (std::size_t type = 0; type < cluster.gpu_types.size(); ++type) {
-        int largest = 1;
-        for (const NodesOverTime& group : cluster.nodes)
-            if (group.gpu_type == type) largest = std::max(largest, group.gpus_per_node);
-        for (int size = 1; size <= largest; size *= 2) {
-            const bool implied = std::all_of(
-                cluster.nodes.begin(), cluster.nodes.end(),
-                [&](const auto& group) { return group.gpu_type != type || group.gpus_per_node % size == 0; });
-            if (size == 1 || !implied) rows.push_back({type, size});
-            if (size > largest / 2) break;
+        const int whole = whole_node[type];
+        for (int size = 1;; size = std::min(2 * size, whole)) {
+            const bool implied =
+                std::all_of(cluster.nodes.begin(), cluster.nodes.end(), [&](const NodesOverTime& group) {
+                    return group.gpu_type != type || (group.gpus_per_node - group.taken) % size == 0;
+                });
+            // Powers of two take no whole nodes of another size.
+            const bool used =
+                std::has_single_bit(static_cast<unsigned>(size)) ||
+                std::any_of(jobs.begin(), jobs.end(), [&](const DeadlineJob& job) {
+                    return std::any_of(job.other_sizes.begin(), job.other_sizes.end(),
+                                       [&](const SpeedWith& other) { return other.held.gpu_type == type; });
+                });
+            if (size == 1 || (used && !implied)) rows.push_back({type, size});
+            if (size == whole) break;
         }
     }
 }
 
 inline void TimeGrid::find_options(std::span<const DeadlineJob> jobs) {
     options.resize(jobs.size());
-    for (const std::size_t j : order)
-        for (std::size_t type = 0; type < jobs[j].speed.size(); ++type) {
-            double fastest = 0;
-            for (std::size_t power = 0; power < jobs[j].speed[type].size(); ++power) {
-                const double speed = jobs[j].speed[type][power];
-                if (!(speed > fastest)) continue;
-                fastest = speed;
-                options[j].push_back({{type, 1 << power}, speed});
-            }
+    std::vector<DeadlineOption> sizes;
+    for (const std::size_t j : order) {
+        sizes.clear();
+        for (std::size_t type = 0; type < jobs[j].speed.size(); ++type)
+            for (std::size_t power = 0; power < jobs[j].speed[type].size(); ++power)
+                sizes.push_back({{type, 1 << power}, jobs[j].speed[type][power]});
+        for (const SpeedWith& other : jobs[j].other_sizes) sizes.push_back({other.held, other.speed});
+        std::stable_sort(sizes.begin(), sizes.end(), [](const DeadlineOption& a, const DeadlineOption& b) {
+            return std::pair(a.held.gpu_type, a.held.gpus) < std::pair(b.held.gpu_type, b.held.gpus);
+        });
+        for (const DeadlineOption& size : sizes) {
+            const bool first = options[j].empty() || options[j].back().held.gpu_type != size.held.gpu_type;
+            if (size.speed > (first ? 0 : options[j].back().speed)) options[j].push_back(size);
         }
+    }
 }
 
 }  // namespace goodput::detail

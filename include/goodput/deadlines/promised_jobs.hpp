@@ -161,7 +161,8 @@ struct Reservation {
                                                  const PoolShare& part) {
     if (part.shape.nodes > 1 && part.shape.gpus != part.shape.nodes * part.gpus_per_node)
         return "parts of several nodes are not promised";
-    if (!job.within.empty() && part.shape.nodes > 1) return "plans over time do not count on " + job.within + "s";
+    if (!job.within.empty() && part.shape.nodes > 1)
+        return "plans over time do not count on " + job.within + "s";
     if (job.tasks) return "jobs of many tasks are not promised an end";
     if (!job.host) return {};
     for (const std::size_t n : pool.nodes) {
@@ -196,11 +197,7 @@ template <OptionPredictor Predict>
     std::vector<Option> options;
     append_options(
         job, pools, [](std::size_t) { return std::numeric_limits<int>::max(); }, options);
-    const Configuration holds = configuration_of(job.placement, snapshot.cluster);
-    if (promised.holds && holds.is_single() &&
-        std::none_of(options.begin(), options.end(),
-                     [&](const Option& option) { return option.configuration.same_gpus(holds); }))
-        options.push_back({.configuration = holds});
+    insert_held(job, configuration_of(job.placement, snapshot.cluster), pools, 0, options);
     const std::optional<GradientStatistics> gradient = job.gradient ? job.gradient : job.usual_gradient;
     if constexpr (ForecastPredictor<Predict>)
         predict(job, model_of(snapshot, deadline.job), options, gradient);
@@ -240,8 +237,7 @@ template <OptionPredictor Predict>
         const auto gpus = static_cast<unsigned>(part.shape.gpus);
         const SpeedWith size{{p, part.shape.gpus}, speed};
         if (!std::has_single_bit(gpus)) {
-            const bool usual =
-                std::has_single_bit(static_cast<unsigned>(part.shape.nodes)) || held;
+            const bool usual = std::has_single_bit(static_cast<unsigned>(part.shape.nodes)) || held;
             (usual ? promised.other_sizes : unusual).push_back(size);
             continue;
         }

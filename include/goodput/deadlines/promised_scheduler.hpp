@@ -360,14 +360,7 @@ private:
                                      : job.preemptible ? whole_rounds(promised->restart_left_seconds)
                                                        : std::numeric_limits<double>::infinity();
         }
-        return count_held(std::move(*promised));
-    }
-    /// Has a speed for what the job holds.
-    [[nodiscard]] static DeadlineJob count_held(DeadlineJob job) {
-        if (job.holds && job.speed_on(*job.holds) == 0)
-            if (const double speed = promised_speed(job, *job.holds); speed > 0)
-                job.other_sizes.push_back({*job.holds, speed});
-        return job;
+        return promised;
     }
     /// Notes until when a job keeps what it holds: until it can be moved, or until it ends if it is promised
     /// an end there.
@@ -429,7 +422,9 @@ private:
                 if (check_.is_set_aside(j)) job.preemptible = true;
                 left->deadline_seconds -= round;
                 left->holds = held_gpus(then, round_->pools, job.placement);
-                left = count_held(std::move(*left));
+                // What it holds may be of a size that it was not offered before, or that it cannot use.
+                if (left->holds && left->speed_on(*left->holds) == 0 && decision.option.goodput > 0)
+                    left->other_sizes.push_back({*left->holds, promised_speed(*left, *left->holds)});
                 left->restart_left_seconds = left->holds ? std::max(0.0, restart - round) : 0;
                 left->from_seconds = 0;
                 if (job.keeps_what_it_holds())

@@ -410,20 +410,24 @@ inline std::optional<DeadlineJob> Promises::expected(const std::string& name, do
 inline bool Promises::keep_from(double later_seconds, const ClusterOverTime& cluster,
                                 std::span<const DeadlineJob> jobs) {
     check(later_seconds, cluster, jobs);
-    Call call(later_seconds, cluster, jobs, options_.admission.slot_seconds);
+    // The reserve is for rounds that are late, not for the policy: no job may end later than its plan says,
+    // or than the reserve lets it.
+    std::vector<DeadlineJob> all(jobs.begin(), jobs.end());
     std::vector<std::size_t> who;
-    std::vector<bool> reserved;
-    bool stands = true;
     for (const Given& given : given_)
         for (std::size_t j = 0; j < jobs.size() && !given.broken; ++j) {
             if (jobs[j].name != given.name) continue;
-            stands = stands && keeps_its_plan(call, j);
             who.push_back(j);
-            // What was planned with the reserve keeps it.
-            reserved.push_back(given.job && end_of(given, *given.job, given.seen_seconds) <=
-                                                with_reserve(given.job->deadline_seconds));
+            if (!given.job) continue;
+            const double passed = later_seconds - given.seen_seconds,
+                         end = end_of(given, *given.job, given.seen_seconds) - passed;
+            all[j].deadline_seconds =
+                std::min(jobs[j].deadline_seconds,
+                         std::max(end + 1e-6 * passed, with_reserve(jobs[j].deadline_seconds)));
         }
-    return stands || plan_anew(call, who, reserved, false) == AdmissionStatus::possible;
+    Call call(later_seconds, cluster, all, options_.admission.slot_seconds);
+    return std::all_of(who.begin(), who.end(), [&](std::size_t j) { return keeps_its_plan(call, j); }) ||
+           plan_anew(call, who, std::vector<bool>(who.size(), false), false) == AdmissionStatus::possible;
 }
 
 inline std::vector<PromiseAnswer> Promises::plan(double now_seconds, const ClusterOverTime& cluster,

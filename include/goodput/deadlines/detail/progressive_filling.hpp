@@ -120,6 +120,7 @@ inline std::optional<DeadlinePlan> ProgressiveFilling::without_change(
     std::size_t job, std::span<const DeadlineOption> levels) const {
     for (const DeadlineOption& level : levels)
         for (std::size_t first = 0; first < segments_.size(); ++first) {
+            if (segments_[first].from < jobs_[job].from_seconds) continue;
             DeadlinePlan piece{{job, level.held, segments_[first].from, segments_[first].from}};
             for (std::size_t k = first; k < segments_.size() && is_free(segments_[k], level.held); ++k)
                 piece.front().until_seconds = segments_[k].until;

@@ -309,6 +309,12 @@ private:
                 ask(checked, j, deadline_of[j] < deadlines.size() ? &deadlines_[deadline_of[j]] : nullptr,
                     deadline_of[j] < deadlines.size() ? &answers_[deadline_of[j]].why : nullptr);
             reserve(job, promised ? &*promised : nullptr, check_.is_set_aside(j), restart_left(job));
+            if (!promised && deadline_of[j] < deadlines.size()) {
+                PromisedRound::PromisedJob& unknown = round_->jobs[job.name];
+                unknown.deadline = deadline_of[j];
+                unknown.answer.why = answers_[deadline_of[j]].why;
+                unknown.may_not_run = deadlines_[deadline_of[j]].or_never && !job.keeps_what_it_holds();
+            }
             if (!promised) continue;
             if (round_->jobs.contains(job.name)) continue;  // a second job of this name, which is set aside
             round_->jobs[job.name] = {*promised, {}, false, deadline_of[j]};

@@ -1,0 +1,296 @@
+// Promises that were once broken, lost or given wrongly, each as small as it can be.
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "goodput/deadlines/promised_scheduler.hpp"
+#include "goodput/policy/queue.hpp"
+#include "goodput/schedule/scheduler.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace goodput;
+
+namespace {
+
+/// 100 examples/s on each GPU, measured.
+struct Linear {
+    void operator()(const Job&, const JobModel&, std::span<Option> options) const {
+        for (Option& option : options) {
+            option.goodput = 100.0 * option.configuration.gpus();
+            option.plan = {1, 0};
+            option.knowledge = Knowledge::measured;
+        }
+    }
+};
+using FifoScheduler = Scheduler<Fifo, LeastMovesPlacer, Allotter<>, Linear>;
+
+/// Rounds of 60 s on nodes of one GPU type, in which each job does as told.
+struct Rounds {
+    explicit Rounds(std::vector<int> nodes, double margin = 1)
+        : scheduler(FifoScheduler({}, {}, {}, {}, Linear()),
+                    {.round_seconds = 60, .margins = {.measured = margin}}, Linear()) {
+        snapshot.cluster.gpu_types = {"A"};
+        for (std::size_t n = 0; n < nodes.size(); ++n)
+            snapshot.cluster.nodes.push_back({.name = "n" + std::to_string(n), .gpus = nodes[n]});
+    }
+    Job& add(const std::string& name, int least, int most, std::optional<double> work = {},
+             std::optional<double> deadline = {}) {
+        Job job{.name = name, .min_gpus = least, .max_gpus = most};
+        job.adaptivity = Adaptivity::gpus;
+        job.initial_batch = job.target_batch = 1024;
+        job.types = {{.max_atomic_batch = 1024}};
+        job.remaining_examples = work;
+        snapshot.jobs.push_back(job);
+        deadline_of.push_back(deadline);
+        return snapshot.jobs.back();
+    }
+    void remove(std::size_t job) {
+        snapshot.jobs.erase(snapshot.jobs.begin() + static_cast<std::ptrdiff_t>(job));
+        deadline_of.erase(deadline_of.begin() + static_cast<std::ptrdiff_t>(job));
+    }
+    const Plan& plan() {
+        std::vector<Deadline> deadlines;
+        for (std::size_t j = 0; j < deadline_of.size(); ++j)
+            if (deadline_of[j]) deadlines.push_back({.job = j, .deadline_seconds = *deadline_of[j]});
+        return scheduler.plan(snapshot, deadlines);
+    }
+    /// A round passes.
+    void pass(const Plan& plan) {
+        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
+            Job& job = snapshot.jobs[j];
+            const Decision& decision = plan.decisions[j];
+            double& restart = restart_left[job.name];
+            if (decision.starts) restart = job.restart_cost_seconds;
+            job.placement = decision.placement;
+            const double trains = std::max(0.0, 60 - restart);
+            restart = std::max(0.0, restart - 60);
+            job.restarting = !job.placement.empty() && restart > 0;
+            if (job.remaining_examples && !job.placement.empty())
+                *job.remaining_examples =
+                    std::max(0.0, *job.remaining_examples - decision.option.goodput * trains);
+        }
+        snapshot.time_seconds += 60;
+    }
+    const PromiseAnswer& answer(std::size_t deadline = 0) const { return scheduler.answers()[deadline]; }
+
+    Snapshot snapshot;
+    std::vector<std::optional<double>> deadline_of;
+    std::map<std::string, double> restart_left;
+    PromisedScheduler<FifoScheduler, Linear> scheduler;
+};
+
+}  // namespace
+
+TEST_CASE("A job that does as told through a restart of many rounds keeps its promise") {
+    Rounds rounds({1});
+    rounds.add("x", 1, 1, 100.0 * 600, 1000).restart_cost_seconds = 300;
+    while (*rounds.snapshot.jobs[0].remaining_examples > 0) {
+        const Plan& plan = rounds.plan();
+        INFO(rounds.snapshot.time_seconds);
+        CHECK(rounds.answer().promise == Promise::kept);
+        CHECK(rounds.answer().done_by_seconds <= 1000);
+        rounds.pass(plan);
+    }
+    CHECK(rounds.snapshot.time_seconds <= 1000);
+}
+
+TEST_CASE("GPUs of a job in the middle of a restart are promised to nobody before the restart is over") {
+    Rounds rounds({1});
+    Job& other = rounds.add("restarting", 1, 1);
+    other.restart_cost_seconds = 200;
+    other.placement = {{0, 1}};
+    other.restarting = true;
+    rounds.add("x", 1, 1, 100.0 * 100, 180);
+    rounds.plan();  // began a round ago: over in 140 s, so free at 180 s
+    CHECK(rounds.answer().promise == Promise::refused);
+    rounds.deadline_of[1] = 400;
+    rounds.plan();
+    CHECK(rounds.answer().promise == Promise::kept);
+}
+
+TEST_CASE("A kept promise ends before a deadline within the round, or is not kept") {
+    // On one GPU it ends at 50 s. Moving to two would cost 30 s and end it at 55 s, after the deadline.
+    Rounds rounds({2});
+    Job& x = rounds.add("x", 1, 2, 100.0 * 50, 52);
+    x.placement = {{0, 1}};
+    x.restart_cost_seconds = 30;
+    const Plan& plan = rounds.plan();
+    REQUIRE(rounds.answer().promise == Promise::kept);
+    CHECK(rounds.answer().done_by_seconds <= 52);
+    CHECK(plan.decisions[0].action == Action::stay);
+}
+
+TEST_CASE("A bad number, or work that is unknown, in one line takes no promise away") {
+    for (const bool bad : {true, false}) {
+        Rounds rounds({4});
+        rounds.add("x", 1, 4, 600000.0 / 4, 2400);
+        rounds.pass(rounds.plan());
+        REQUIRE(rounds.answer().promise == Promise::kept);
+        const double left = *rounds.snapshot.jobs[0].remaining_examples;
+        if (bad)
+            rounds.snapshot.jobs[0].remaining_examples = -1;
+        else
+            rounds.snapshot.jobs[0].remaining_examples.reset();
+        rounds.add("rival", 4, 4, 400.0 * 2200, 2400);
+        rounds.plan();
+        CHECK(rounds.answer(0).promise == Promise::kept);
+        CHECK(rounds.answer(1).promise == Promise::refused);
+        rounds.snapshot.jobs[0].remaining_examples = left;
+        rounds.snapshot.time_seconds += 60;
+        rounds.plan();
+        CHECK(rounds.answer(0).promise == Promise::kept);
+        CHECK(rounds.answer(1).promise == Promise::refused);
+    }
+}
+
+TEST_CASE("A newcomer that could not be moved again does not take what a promise needs later") {
+    Rounds rounds({8, 8, 8});
+    Job& first = rounds.add("held", 8, 8);
+    first.placement = {{0, 8}};
+    first.preemptible = false;
+    rounds.add("running", 8, 8, 800.0 * 300, 1000).placement = {{1, 8}};
+    rounds.add("wide", 16, 16, 1600.0 * 400, 1200);
+    rounds.add("new", 2, 2).preemptible = false;
+    for (int round = 0; round < 20; ++round) {
+        const Plan& plan = rounds.plan();
+        for (const PromiseAnswer& answer : rounds.scheduler.answers()) CHECK(answer.promise == Promise::kept);
+        rounds.pass(plan);
+        if (rounds.snapshot.jobs[1].name == "running" && *rounds.snapshot.jobs[1].remaining_examples <= 0)
+            rounds.remove(1);
+        if (*rounds.snapshot.jobs[1].remaining_examples <= 0) break;
+    }
+    CHECK(*rounds.snapshot.jobs[1].remaining_examples <= 0);
+}
+
+TEST_CASE("A pinned job far ahead of its deadline is kept on 12 GPUs of three nodes") {
+    Rounds rounds({4, 4, 4});
+    Job& x = rounds.add("x", 12, 12, 1200.0 * 200, 1000);
+    x.preemptible = false;
+    rounds.pass(rounds.plan());
+    CHECK(rounds.answer().promise == Promise::kept);
+    rounds.plan();
+    CHECK(rounds.answer().promise == Promise::kept);
+    CHECK(rounds.answer().done_by_seconds == doctest::Approx(200));
+}
+
+TEST_CASE("Nodes of which pinned jobs have a part are no whole nodes in a plan") {
+    Rounds rounds({2, 2});
+    for (std::size_t n = 0; n < 2; ++n) {
+        Job& pinned = rounds.add("p" + std::to_string(n), 1, 1);
+        pinned.placement = {{n, 1}};
+        pinned.preemptible = false;
+    }
+    rounds.add("x", 1, 2, 100.0 * 1000, 900);  // in time on two GPUs only
+    rounds.plan();
+    CHECK(rounds.answer().promise == Promise::refused);
+}
+
+TEST_CASE("With one node more no promise is lost: 16 GPUs lie on four nodes of 4 beside one of 8") {
+    for (const bool more : {false, true}) {
+        Rounds rounds({4, 4, 4, 4});
+        if (more) rounds.snapshot.cluster.nodes.push_back({.name = "more", .gpus = 8});
+        rounds.add("x", 16, 16, 1600.0 * 600, 1000);
+        rounds.plan();
+        CHECK(rounds.answer().promise == Promise::kept);
+    }
+}
+
+TEST_CASE("Sizes that are no powers of two are promised, as far as they are whole nodes or lie on one") {
+    Rounds three({4});
+    three.add("x", 3, 3, 300.0 * 60, 60000);
+    three.plan();
+    CHECK(three.answer().promise == Promise::kept);
+    Rounds whole({8, 8, 8});
+    whole.add("x", 24, 24, 2400.0 * 60, 6000);
+    whole.plan();
+    CHECK(whole.answer().promise == Promise::kept);
+    Rounds six({6, 6});
+    six.add("x", 12, 12, 1200.0 * 60, 6000);
+    six.plan();
+    CHECK(six.answer().promise == Promise::kept);
+    // Two jobs of 3 GPUs do not fit on a node of 4, and both take a node of their own at the same time.
+    Rounds two({4, 4});
+    for (const char* name : {"x", "y", "z"}) two.add(name, 3, 3, 300.0 * 300, 420);
+    two.plan();
+    CHECK(two.answer(0).promise == Promise::kept);
+    CHECK(two.answer(1).promise == Promise::kept);
+    CHECK(two.answer(2).promise == Promise::refused);
+    // Parts of two nodes are not promised, and the reason says so.
+    Rounds parts({8, 8});
+    parts.add("x", 12, 12, 1200.0 * 60, 6000);
+    parts.plan();
+    CHECK(parts.answer().promise == Promise::refused);
+    CHECK(parts.answer().why.find("parts of several nodes") != std::string::npos);
+}
+
+TEST_CASE("No promise is given on cores that do not go with the GPUs") {
+    Rounds rounds({4});
+    rounds.snapshot.cluster.nodes[0].cores = 4;
+    HostNeeds needs;
+    needs.least.set_cores(4);
+    needs.most.set_cores(8);
+    rounds.add("x", 4, 4, 400.0 * 60, 6000).host = needs;
+    rounds.plan();
+    CHECK(rounds.answer().promise == Promise::refused);
+    CHECK(rounds.answer().why.find("cores") != std::string::npos);
+    rounds.snapshot.cluster.nodes[0].cores = 16;
+    rounds.plan();
+    CHECK(rounds.answer().promise == Promise::kept);
+}
+
+TEST_CASE("A name that comes again after its job was gone is a new job") {
+    Rounds rounds({1});
+    rounds.add("x", 1, 1, 100.0 * 60, 300);
+    rounds.pass(rounds.plan());
+    CHECK(rounds.answer().promise == Promise::kept);
+    rounds.remove(0);
+    rounds.add("y", 1, 1);
+    rounds.pass(rounds.plan());
+    rounds.remove(0);
+    rounds.add("x", 1, 1, 100.0 * 6000, 300);
+    rounds.plan();
+    CHECK(rounds.answer().promise == Promise::refused);
+}
+
+TEST_CASE("Jobs that make no sense are set aside, and do not ask") {
+    Rounds rounds({2, 2});
+    rounds.add("no types", 1, 2, 100.0, 600).types.clear();
+    rounds.add("nowhere", 1, 2, 100.0, 600).placement = {{7, 1}};
+    rounds.add("negative", 1, 2, -5.0, 600);
+    rounds.add("good", 1, 2, 100.0 * 60, 600);
+    const Plan& plan = rounds.plan();
+    CHECK(plan.warnings.size() >= 3);
+    for (std::size_t k = 0; k < 3; ++k) CHECK(rounds.answer(k).promise == Promise::refused);
+    CHECK(rounds.answer(3).promise == Promise::kept);
+}
+
+TEST_CASE("A deadline in the past says so") {
+    Rounds rounds({2});
+    rounds.snapshot.time_seconds = 1000;
+    rounds.add("x", 1, 2, 100.0, 990);
+    rounds.plan();
+    CHECK(rounds.answer().promise == Promise::refused);
+    CHECK(rounds.answer().why.find("passed 10 s ago") != std::string::npos);
+    CHECK(rounds.scheduler.what_would_help(0).empty());
+}
+
+TEST_CASE("A promise for which no plan is found, and none is ruled out, is at risk and goes on") {
+    Promises promises({.admission = {.slot_seconds = 60, .most_rounds = 0}});
+    const ClusterOverTime two{{"A"}, {{.nodes = 1, .gpus_per_node = 2}}};
+    std::vector<DeadlineJob> jobs{
+        {.name = "x", .work_left = 5, .deadline_seconds = 600, .speed = {{0.0, 0.01}}},
+        {.name = "y", .work_left = 4, .deadline_seconds = 600, .speed = {{0.01, 0.0101}}}};
+    REQUIRE(promises.plan(0, two, std::span(jobs).first(1)).front().promise == Promise::kept);
+    promises.give("y");
+    const std::vector<PromiseAnswer> answers = promises.plan(0, two, jobs);
+    CHECK(answers[0].promise == Promise::kept);
+    CHECK(answers[1].promise == Promise::at_risk);
+    CHECK_FALSE(answers[1].why.empty());
+}

@@ -244,7 +244,7 @@ Round Planner::plan(const State& state) {
         const goodput::PromiseAnswer& answer = scheduler_.answers()[k];
         const auto goal = round.goals.find(snapshot_.jobs[asked[k].job].name);
         if (goal == round.goals.end()) continue;
-        constexpr const char* words[] = {"kept", "refused: ", "broken: "};
+        constexpr const char* words[] = {"kept", "refused: ", "broken: ", "at risk: "};
         goal->second.promise = words[static_cast<int>(answer.promise)] + answer.why;
     }
     round.report = plan.report();

@@ -44,6 +44,8 @@ struct AdmissionOptions {
     /// GPUs change hands only at whole multiples of this, from now on; 0: at any time. A job whose deadline
     /// lies within a slot may hold GPUs until the slot's end, but its work counts to the deadline only.
     double slot_seconds = 0;
+    /// Most orders of jobs in which a plan is made job by job before a program is solved.
+    std::size_t most_orders = 16;
     /// Most rounds in which new configurations are looked for: bounds the work, with the same answer on every
     /// machine.
     std::size_t most_rounds = 500;
@@ -162,7 +164,7 @@ inline Admission admit(const ClusterOverTime& cluster, std::span<const DeadlineJ
         answer.plan = std::move(*plan);
         return true;
     };
-    if (is_filled(16)) return answer;
+    if (is_filled(options.most_orders)) return answer;
 
     detail::DeadlineProgram program(grid);
     detail::DeadlineLayout lay_out(grid, jobs, options.slot_seconds);
@@ -181,7 +183,7 @@ inline Admission admit(const ClusterOverTime& cluster, std::span<const DeadlineJ
         // The program moves jobs about. For those that cannot be moved it only proves that there is no plan.
         if (std::any_of(grid.order.begin(), grid.order.end(),
                         [&](std::size_t j) { return !jobs[j].movable; })) {
-            is_filled(128);
+            is_filled(8 * options.most_orders);
             return answer;
         }
 
@@ -205,7 +207,7 @@ inline Admission admit(const ClusterOverTime& cluster, std::span<const DeadlineJ
             answer.plan = std::move(plan);
             return answer;
         }
-        if (repair == 0 && is_filled(128)) return answer;
+        if (repair == 0 && is_filled(8 * options.most_orders)) return answer;
     }
     return answer;
 }

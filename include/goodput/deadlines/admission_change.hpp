@@ -146,7 +146,13 @@ inline std::string what_would_help(const ClusterOverTime& cluster, std::span<con
                                    std::size_t job, const AdmissionOptions& options = {}) {
     constexpr double resolution_seconds = 60;
     std::vector<std::string> ways;
-    const auto minutes = [](double seconds) { return text_of(std::ceil(seconds / 60)) + " min"; };
+    // What is said is in whole minutes, and checked as it is said.
+    const auto minutes = [](double seconds) { return std::ceil(seconds / 60 - 1e-9); };
+    const auto helps = [&](const ClusterOverTime& with_nodes, double deadline_seconds) {
+        std::vector<DeadlineJob> later(jobs.begin(), jobs.end());
+        later[job].deadline_seconds = deadline_seconds;
+        return admit(with_nodes, later, options).status == AdmissionStatus::possible;
+    };
     std::optional<MoreNodes> least;
     const auto gpus_of = [](const MoreNodes& more) { return more.nodes.nodes * more.nodes.gpus_per_node; };
     for (std::size_t type = 0; type < cluster.gpu_types.size(); ++type) {
@@ -158,12 +164,20 @@ inline std::string what_would_help(const ClusterOverTime& cluster, std::span<con
         const std::optional<MoreNodes> more = more_nodes(cluster, jobs, kind, options, resolution_seconds);
         if (more && (!least || gpus_of(*more) < gpus_of(*least))) least = more;
     }
-    if (least && least->nodes.nodes > 0)
-        ways.push_back(text_of(gpus_of(*least)) + " more " + cluster.gpu_types[least->nodes.gpu_type] +
-                       " for the next " + minutes(least->nodes.until_seconds));
-    if (const auto later = later_deadline(cluster, jobs, job, options, resolution_seconds))
-        ways.push_back("a deadline " + minutes(later->deadline_seconds - jobs[job].deadline_seconds) +
-                       " later");
+    if (least && least->nodes.nodes > 0) {
+        const double stay = minutes(least->nodes.until_seconds);
+        ClusterOverTime more = cluster;
+        more.nodes.push_back(least->nodes);
+        more.nodes.back().until_seconds = 60 * stay;
+        if (helps(more, jobs[job].deadline_seconds))
+            ways.push_back(text_of(gpus_of(*least)) + " more " + cluster.gpu_types[least->nodes.gpu_type] +
+                           " for the next " + text_of(stay) + " min");
+    }
+    if (const auto later = later_deadline(cluster, jobs, job, options, resolution_seconds)) {
+        const double by = minutes(later->deadline_seconds - jobs[job].deadline_seconds);
+        if (by > 0 && helps(cluster, jobs[job].deadline_seconds + 60 * by))
+            ways.push_back("a deadline " + text_of(by) + " min later");
+    }
     for (std::size_t j = jobs.size(); j-- > 0;) {
         if (j == job) continue;
         std::vector<DeadlineJob> without(jobs.begin(), jobs.end());

@@ -142,6 +142,10 @@ public:
         require_at_least("promised rounds", "reserve_rounds", options.reserve_rounds, 0);
         set_round_seconds(options.round_seconds);
         promises_.options().order = options.order;
+        // A round cannot wait for every proof.
+        promises_.options().admission.most_orders = 4;
+        promises_.options().admission.most_rounds = 40;
+        promises_.options().admission.most_repairs = 2;
     }
 
     /// What it remembers of promises moves with it.
@@ -229,7 +233,15 @@ public:
             }
         jobs.push_back(asking->job);
         jobs.back().deadline_seconds = promises_.with_reserve(jobs.back().deadline_seconds);
-        return goodput::what_would_help(cluster_, jobs, jobs.size() - 1, promises_.options().admission);
+        // Some sixty questions, within the time that is left.
+        constexpr int most_questions = 64;
+        AdmissionOptions admission = promises_.options().admission;
+        admission.most_orders = jobs.size() > 100 ? 1 : 2;
+        admission.most_rounds = jobs.size() > 100 ? 0 : 10;
+        admission.most_repairs = 1;
+        admission.deadline = part_of_time(most_questions);
+        if (admission.deadline && admission.deadline->count() == 0) return {};
+        return goodput::what_would_help(cluster_, jobs, jobs.size() - 1, admission);
     }
     /// Why every job of the last plan has what it has (schedule/explain_plan.hpp), and what it was promised.
     [[nodiscard]] std::vector<DecisionExplanation> explain() const {

@@ -11,6 +11,7 @@
 // its plan says does no harm where keeps_plan() holds.
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -59,9 +60,10 @@ struct PromiseOptions {
     /// keep this distance as long as there are such. It is for jobs that get less than planned, and for
     /// rounds that do not begin where slots of the plan do. The slot that begins now needs none.
     double reserve_seconds = 0;
-    /// Newcomers in a call for which plans are searched that move jobs with promises. The others are admitted
-    /// only where the plan that stands has room for them. Newcomers that never asked come first.
-    std::size_t most_searches = 32;
+    /// Jobs of all plans together that are searched for newcomers in a call, and that move jobs with
+    /// promises. Once these are used up, newcomers are admitted only where the plan that stands has room for
+    /// them. Those that never asked come first. AdmissionOptions::deadline is for all questions of a call.
+    std::size_t most_searched_jobs = 2000;
 };
 
 /// Whether a round of `seconds` may give a promised job other GPUs than its plan does: at this `speed` it
@@ -146,9 +148,14 @@ private:
         detail::TimeGrid grid;
         detail::ProgressiveFilling free;
         std::vector<std::size_t> kept{};
+        std::optional<std::chrono::steady_clock::time_point> stop{};
         std::optional<std::size_t> impossible_alone{};  // of the last question
     };
 
+    void begin(Call& call) const {
+        if (options_.admission.deadline)
+            call.stop = std::chrono::steady_clock::now() + *options_.admission.deadline;
+    }
     [[nodiscard]] const Given* find(const std::string& name) const {
         const auto given =
             std::find_if(given_.begin(), given_.end(), [&](const Given& each) { return each.name == name; });
@@ -280,7 +287,12 @@ inline AdmissionStatus Promises::plan_anew(Call& call, const std::vector<std::si
                                            const std::vector<bool>& reserved, bool at_once) {
     std::vector<DeadlineJob> all;
     for (std::size_t k = 0; k < who.size(); ++k) all.push_back(with_deadline(call.jobs[who[k]], reserved[k]));
-    const Admission admission = admit(call.cluster, all, options_.admission);
+    AdmissionOptions options = options_.admission;
+    if (call.stop) {
+        options.deadline = *call.stop - std::chrono::steady_clock::now();
+        if (options.deadline->count() <= 0) return AdmissionStatus::unknown;
+    }
+    const Admission admission = admit(call.cluster, all, options);
     call.impossible_alone = admission.impossible_alone;
     if (admission.status != AdmissionStatus::possible) return admission.status;
     std::vector<DeadlinePlan> plans(all.size());
@@ -426,6 +438,7 @@ inline bool Promises::keep_from(double later_seconds, const ClusterOverTime& clu
                          std::max(end + 1e-6 * passed, with_reserve(jobs[j].deadline_seconds)));
         }
     Call call(later_seconds, cluster, all, options_.admission.slot_seconds);
+    begin(call);
     return std::all_of(who.begin(), who.end(), [&](std::size_t j) { return keeps_its_plan(call, j); }) ||
            plan_anew(call, who, std::vector<bool>(who.size(), false), false) == AdmissionStatus::possible;
 }
@@ -438,6 +451,7 @@ inline std::vector<PromiseAnswer> Promises::plan(double now_seconds, const Clust
     keep_only(names);
 
     Call call(now_seconds, cluster, jobs, options_.admission.slot_seconds);
+    begin(call);
     std::vector<PromiseAnswer> answers(jobs.size());
     bool at_risk = false;
     for (const std::size_t j : keep_promises(call)) {
@@ -453,18 +467,17 @@ inline std::vector<PromiseAnswer> Promises::plan(double now_seconds, const Clust
         at_risk = true;
         (void)call.free.take(from_now(given, now_seconds));
     }
-    std::size_t searches = 0;
     std::vector<std::size_t> asking = newcomers(jobs);
     std::erase_if(asking, [&](std::size_t j) { return answers[j].promise == Promise::broken; });
-    std::vector<char> searched(jobs.size(), 0);
     std::vector<std::size_t> for_search = asking;
     std::stable_partition(for_search.begin(), for_search.end(),
                           [&](std::size_t j) { return !asked_.contains(jobs[j].name); });
-    for (const std::size_t j : for_search)
-        if (searches++ < options_.most_searches) searched[j] = 1;
+    const std::size_t searches = at_risk ? 0 : options_.most_searched_jobs / (jobs.size() + 1);
+    std::vector<char> searched(jobs.size(), 0);
+    for (std::size_t k = 0; k < std::min(searches, for_search.size()); ++k) searched[for_search[k]] = 1;
     for (const std::size_t j : asking) {
         // A job that begins now and keeps its GPUs to its end needs no reserve.
-        const bool search = searched[j] && !at_risk;
+        const bool search = searched[j] != 0;
         AdmissionStatus status = admit_beside(call, j, true, false, search);
         const bool alone = call.impossible_alone == call.kept.size();
         if (status != AdmissionStatus::possible && options_.reserve_seconds > 0 &&

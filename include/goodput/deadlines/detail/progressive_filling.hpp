@@ -99,17 +99,23 @@ inline std::optional<DeadlinePlan> ProgressiveFilling::at_levels(std::size_t job
                                                                  std::size_t before, std::size_t change,
                                                                  std::size_t after) const {
     DeadlinePlan pieces;
+    double done = 0;  // at least
     for (std::size_t k = 0; k < segments_.size() && segments_[k].from < jobs_[job].deadline_seconds; ++k) {
+        if (done > grid_.work[job] * (1 + 1e-9)) break;
         const Segment& segment = segments_[k];
         if (segment.from < jobs_[job].from_seconds) continue;
         std::size_t level = k < change ? before : after;
         while (level > 0 && !is_free(segment, levels[level - 1].held)) --level;
         if (level == 0) continue;
         const HeldGpus& held = levels[level - 1].held;
+        const double speed = levels[level - 1].speed;
+        done += speed * (std::min(segment.until, jobs_[job].deadline_seconds) - segment.from);
         if (!pieces.empty() && pieces.back().held == held && pieces.back().until_seconds == segment.from)
             pieces.back().until_seconds = segment.until;
-        else
+        else {
             pieces.push_back({job, held, segment.from, segment.until});
+            done -= speed * jobs_[job].restart_seconds;
+        }
     }
     if (!end_with_work(jobs_[job], pieces, slot_)) return std::nullopt;
     return pieces;
@@ -213,7 +219,7 @@ inline std::size_t ProgressiveFilling::fill() {
 inline std::optional<DeadlinePlan> ProgressiveFilling::operator()(
     std::size_t most_tries, std::optional<std::chrono::steady_clock::time_point> stop) {
     for (std::size_t tries = 0; tries < most_tries; ++tries) {
-        if (tries > 0 && stop && std::chrono::steady_clock::now() >= *stop) break;
+        if (stop && std::chrono::steady_clock::now() >= *stop) break;
         const std::size_t late = fill();
         if (late == order_.size()) {
             DeadlinePlan plan;

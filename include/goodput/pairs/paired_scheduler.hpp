@@ -12,6 +12,9 @@
 // job has there beside the other. Then one Scheduler chooses jobs and pairs together, and its bound holds for
 // every way to pair them. Of limits a pair takes half of what each of its jobs would take there.
 //
+// Where many jobs are in pairs, so many rows would take too long. There prices choose disjoint pairs, and an
+// allotment of pairs and jobs alone chooses which of these pairs run together (detail/pair_mix.hpp).
+//
 // The round is planned again with the pairs that were chosen in place of all: these hold now what one of
 // their jobs holds, so that they stay on its nodes. A pair that holds GPUs and is not chosen leaves them to
 // that of its jobs that is given as many there.

@@ -91,6 +91,18 @@ const std::vector<Trap>& traps_of_lines() {
              line["jobs"][0]["placement"] = placement({{"aws-0", 1}});
              line["jobs"][1].erase("placement");
          }},
+        {"job 'one': its samples are left out, because it shares its GPUs",
+         [](Json& line) {
+             line["jobs"][0]["shares_with"] = {{{"job", "two"}, {"part", {{"aws", {0.7, 0.6}}}}}};
+             line["jobs"][0]["with"] = "two";
+             line["jobs"][0]["samples"] = step_of(0.1);
+             for (Json& each : line["jobs"]) each["placement"] = placement({{"aws-0", 1}});
+         },
+         [](Json& line) {
+             line["jobs"][0]["shares_with"] = {{{"job", "two"}, {"part", {{"aws", {0.7, 0.6}}}}}};
+             line["jobs"][0]["with"] = "two";
+             for (Json& each : line["jobs"]) each["placement"] = placement({{"aws-0", 1}});
+         }},
         {"pair of jobs 'one' and 'two' on aws: part is 2e+06, but must be between 0 and 1e+06; the pair is "
          "left out",
          [](Json& line) {

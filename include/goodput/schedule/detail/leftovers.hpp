@@ -143,10 +143,9 @@ public:
                     else
                         return true;
                 };
-                const bool keeps =
-                    k == rows.held[j] && is_free(snapshot, open, j) &&
-                    std::all_of(snapshot.jobs[j].placement.begin(), snapshot.jobs[j].placement.end(),
-                                has_room);
+                const bool keeps = k == rows.held[j] && is_free(snapshot, open, j) &&
+                                   std::all_of(snapshot.jobs[j].placement.begin(),
+                                               snapshot.jobs[j].placement.end(), has_room);
                 if (keeps)
                     placement_ = snapshot.jobs[j].placement;
                 else if ((open.shares_nodes(j) && is_held(snapshot, j, configuration)) ||

@@ -15,6 +15,7 @@
 //    where those come first whom it has taken it from.
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <limits>
 #include <map>
@@ -28,6 +29,7 @@
 #include "goodput/core/placement.hpp"
 #include "goodput/core/verdict.hpp"
 #include "goodput/place/concepts.hpp"
+#include "goodput/place/topology.hpp"
 #include "goodput/schedule/detail/offers.hpp"
 #include "goodput/schedule/detail/open_nodes.hpp"
 #include "goodput/schedule/detail/placing.hpp"
@@ -245,21 +247,31 @@ private:
             else
                 return true;
         };
-        const auto side_by_side = [&](std::size_t a, std::size_t b) {
-            return within.empty() || lies_within({{a, 1}, {b, 1}});
+        // Nodes of one domain have one number; where the job may lie anywhere all have.
+        const TopologyLevel* level = nullptr;
+        if constexpr (requires {
+                          { placer.topology() } -> std::convertible_to<const Topology&>;
+                      })
+            for (const TopologyLevel& other : placer.topology().levels)
+                if (!within.empty() && other.name == within) level = &other;
+        const auto domain_of = [&](std::size_t node) {
+            if (level) return level->domain_of[node];
+            if (within.empty()) return std::size_t{0};
+            std::size_t first = 0;
+            while (first < node && !lies_within({{first, 1}, {node, 1}})) ++first;
+            return first;
         };
         placement_.clear();
         for (const PoolShare& part : configuration.parts()) {
             const std::size_t pool = find_pool(open.pools_for(snapshot.jobs[j]), part);
-            if (pool == open.pools().size() ||
-                !lay_out(open.pools()[pool].nodes, part, side_by_side, has_room))
+            if (pool == open.pools().size() || !lay_out(open.pools()[pool].nodes, part, domain_of, has_room))
                 return false;
         }
         std::sort(placement_.begin(), placement_.end());
         return lies_within(placement_);
     }
-    template <class SideBySide, class HasRoom>
-    bool lay_out(std::span<const std::size_t> nodes, const PoolShare& part, SideBySide side_by_side,
+    template <class DomainOf, class HasRoom>
+    bool lay_out(std::span<const std::size_t> nodes, const PoolShare& part, DomainOf domain_of,
                  HasRoom has_room) {
         const auto is_taken = [&](std::size_t node) {
             return std::any_of(placement_.begin(), placement_.end(),
@@ -279,26 +291,19 @@ private:
             placement_.push_back({best, part.shape.gpus});
             return true;
         }
-        const std::size_t before = placement_.size();
         // Of the nodes of a part none has more.
         const int most = std::min(part.gpus_per_node, part.shape.gpus - part.shape.nodes + 1);
-        for (std::size_t first = 0; first < nodes.size(); ++first) {
-            placement_.resize(before);
-            int left = part.shape.nodes;
-            for (std::size_t n = first; n < nodes.size() && left > 0; ++n) {
-                if (free_[nodes[n]] < part.gpus_per_node || is_taken(nodes[n]) ||
-                    !side_by_side(nodes[first], nodes[n]) || !has_room(NodeShare{nodes[n], most}))
-                    continue;
-                placement_.push_back({nodes[n], 0});
-                --left;
-            }
-            if (left > 0) continue;
-            Placement spread(placement_.begin() + static_cast<std::ptrdiff_t>(before), placement_.end());
+        std::map<std::size_t, Placement> found;  // by domain
+        for (const std::size_t node : nodes) {
+            if (free_[node] < part.gpus_per_node || is_taken(node) || !has_room(NodeShare{node, most}))
+                continue;
+            Placement& spread = found[domain_of(node)];
+            spread.push_back({node, 0});
+            if (spread.size() < static_cast<std::size_t>(part.shape.nodes)) continue;
             fill_whole_nodes(part, spread);
-            std::copy(spread.begin(), spread.end(), placement_.begin() + static_cast<std::ptrdiff_t>(before));
+            placement_.insert(placement_.end(), spread.begin(), spread.end());
             return true;
         }
-        placement_.resize(before);
         return false;
     }
 

@@ -50,7 +50,11 @@ struct RackRound {
             topology.levels[0].domain_of.push_back(static_cast<std::size_t>(random.integer(1, racks)));
         }
         for (int j = random.integer(2, 6); j > 0; --j) {
-            Job job{.name = "j" + std::to_string(j), .adaptivity = Adaptivity::none, .initial_batch = 64, .max_batch = 64, .target_batch = 64};
+            Job job{.name = "j" + std::to_string(j),
+                    .adaptivity = Adaptivity::none,
+                    .initial_batch = 64,
+                    .max_batch = 64,
+                    .target_batch = 64};
             job.min_gpus = job.max_gpus =
                 std::vector{16, 16, 12, 8, 24, 3, 2}[static_cast<std::size_t>(random.integer(0, 6))];
             if (random.chance(0.7)) job.within = "rack";

@@ -183,7 +183,8 @@ GOODPUT_BODY int GoodputPredictor::fixed_total(const Job& job, Shape shape, cons
     const detail::PlanRange range(shape.gpus, limits);
     const int microbatches = range.initial_without_accumulation ? 1 : range.fewest_microbatches;
     const long long least = 1LL * shape.gpus * microbatches * range.least_atomic_at(microbatches);
-    return least > job.largest_batch() ? job.initial_batch : std::max(job.initial_batch, static_cast<int>(least));
+    return least > job.largest_batch() ? job.initial_batch
+                                       : std::max(job.initial_batch, static_cast<int>(least));
 }
 
 GOODPUT_BODY void GoodputPredictor::predict_unknown(const Job& job, std::span<Option> options) {

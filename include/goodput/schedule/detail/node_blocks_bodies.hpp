@@ -109,9 +109,8 @@ GOODPUT_BODY void NodeBlocks::find_rows(const Cluster& cluster, const OpenNodes&
     candidates_.assign(1, {pool, 1, blocks_of(1)});  // the GPUs, which are a row already
     for (const int size : sizes)
         if (size > 1) candidates_.push_back({pool, size, blocks_of(size)});
-    const bool shared = std::ranges::any_of(open.pools()[pool].nodes, [&](std::size_t node) {
-        return open.first_sharing(node) != no_index;
-    });
+    const bool shared = std::ranges::any_of(
+        open.pools()[pool].nodes, [&](std::size_t node) { return open.first_sharing(node) != no_index; });
     // Jobs that share nodes take of no row in proportion to their size.
     for (std::size_t c = candidates_.size(); !shared && c-- > 1;)
         if (std::any_of(candidates_.begin(), candidates_.end(), [&](const Row& other) {

@@ -77,8 +77,8 @@ public:
     [[nodiscard]] bool any_shares_nodes() const { return any_shares_; }
     /// Of the jobs that share a node in this way, the first; no_index: there is none.
     [[nodiscard]] std::size_t first_sharing(std::size_t node) const { return holders_[node].first_sharing; }
-    /// Whether a placement has other nodes of the same pool: of those it takes all GPUs, unless the job shares
-    /// them.
+    /// Whether a placement has other nodes of the same pool: of those it takes all GPUs, unless the job
+    /// shares them.
     [[nodiscard]] bool is_spread(const Placement& placement, const NodeShare& share) const;
     /// It holds something on a drained node that it may keep.
     [[nodiscard]] bool may_stay_on_drained(std::size_t job) const { return kept_[job].on_drained; }

@@ -49,9 +49,9 @@ Option predict_part(PoolShare part, const Ask& ask) {
     return option;
 }
 
-/// Fills in an option of several parts: with the least of what all its GPUs would be worth, times `factor`, if
-/// they were of the type of one part, over as many nodes. Workers in step go at the pace of the slowest. The
-/// plan is that of this part, the knowledge the least sure of any.
+/// Fills in an option of several parts: with the least of what all its GPUs would be worth, times `factor`,
+/// if they were of the type of one part, over as many nodes. Workers in step go at the pace of the slowest.
+/// The plan is that of this part, the knowledge the least sure of any.
 template <class Ask>
 void predict_at_slowest(Option& option, const Ask& ask, double factor = 1) {
     const Shape all{option.configuration.nodes(), option.configuration.gpus()};

@@ -97,4 +97,5 @@ int main() {
     loop.round();
     loop.end("bert");
     loop.round(true);
+    return 0;
 }

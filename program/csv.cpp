@@ -45,6 +45,11 @@ private:
         ++line_;
         if (!text_.empty() && text_.back() == '\r') text_.pop_back();
         if (line_ == 1 && text_.starts_with("\xEF\xBB\xBF")) text_.erase(0, 3);
+        // Without such a mark at its beginning, UTF-16 still has a NUL in every separator.
+        const bool marked = line_ == 1 && (text_.starts_with("\xFF\xFE") || text_.starts_with("\xFE\xFF"));
+        if (marked || text_.find('\0') != std::string::npos)
+            throw std::runtime_error(path_ + ", line " + goodput::text_of(line_) +
+                                     ": text is UTF-16 or binary, but must be UTF-8");
         return true;
     }
 
@@ -105,6 +110,11 @@ CsvTable::CsvTable(const std::string& path, std::vector<std::string> names, char
     Records records(path, separator);
     if (!records.is_open() || (header && !records.next(names_)))
         throw std::runtime_error(path + ": cannot be read, or is empty");
+    if (header && names_.size() == 1)
+        for (const auto& [other, name] : {std::pair{';', "semicolons"}, std::pair{'\t', "tabs"}})
+            if (names_[0].find(other) != std::string::npos)
+                throw std::runtime_error(path + ", line " + goodput::text_of(records.line()) +
+                                         ": cells are separated by " + name + ", but must be by commas");
     for (std::vector<std::string> cells; records.next(cells);) {
         if (cells.size() != names_.size())
             throw std::runtime_error(path_ + ", line " + goodput::text_of(records.line()) +
@@ -119,8 +129,12 @@ CsvTable::CsvTable(const std::string& path, std::vector<std::string> names, char
 
 std::size_t CsvTable::column(std::initializer_list<std::string_view> names) const {
     for (const std::string_view name : names)
-        if (const auto found = std::find(names_.begin(), names_.end(), name); found != names_.end())
+        if (const auto found = std::find(names_.begin(), names_.end(), name); found != names_.end()) {
+            if (std::find(found + 1, names_.end(), name) != names_.end())
+                throw std::runtime_error(path_ + ": column '" + std::string(name) +
+                                         "' is there twice, but must be there once");
             return static_cast<std::size_t>(found - names_.begin());
+        }
     throw std::runtime_error(path_ + ": has no column '" + std::string(*names.begin()) + "'");
 }
 

@@ -15,12 +15,13 @@ namespace goodput::traces {
 
 class CsvTable {
 public:
+    /// Refuses text that is not UTF-8 but UTF-16, and a header whose cells are separated by something else.
     explicit CsvTable(const std::string& path);
     /// A file without a header, whose columns are called so.
     CsvTable(const std::string& path, std::vector<std::string> names, char separator = ',');
 
     [[nodiscard]] std::size_t rows() const { return cells_.size() / names_.size(); }
-    /// The column of one of these names, the first that there is.
+    /// The column of one of these names, the first that there is. Two columns of that name are refused.
     [[nodiscard]] std::size_t column(std::initializer_list<std::string_view> names) const;
     [[nodiscard]] std::size_t column(std::string_view name) const { return column({name}); }
     [[nodiscard]] bool has_column(std::string_view name) const {

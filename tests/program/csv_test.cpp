@@ -93,4 +93,36 @@ TEST_CASE("quotes that make no sense are refused with the line") {
     CHECK(refusal_of("name\nan \"inner\" quote\n").empty());
 }
 
+TEST_CASE("text in UTF-16 is refused by name, with and without its mark") {
+    const std::string text = "name,time\na,1\n";
+    for (const bool little : {true, false})
+        for (const bool marked : {true, false}) {
+            CAPTURE(little);
+            CAPTURE(marked);
+            std::string wide = marked ? (little ? "\xFF\xFE" : "\xFE\xFF") : "";
+            for (const char letter : text)
+                wide += little ? std::string{letter, '\0'} : std::string{'\0', letter};
+            CHECK(refusal_of(wide).find("table.csv, line 1: text is UTF-16 or binary, but must be UTF-8") !=
+                  std::string::npos);
+        }
+    CHECK(refusal_of(std::string("name\na\0b\n", 9)).find("line 2: text is UTF-16") != std::string::npos);
+    CHECK(refusal_of("na\xC3\xBCme\n\xFF\xFE\n").empty());  // the mark means that at the beginning only
+}
+
+TEST_CASE("another separator than the comma is named") {
+    CHECK(refusal_of("name;time\na;1\n")
+              .find("line 1: cells are separated by semicolons, but must be by "
+                    "commas") != std::string::npos);
+    CHECK(refusal_of("name\ttime\na\t1\n").find("line 1: cells are separated by tabs") != std::string::npos);
+    CHECK(refusal_of("name;nick,time\na,1\n").empty());
+}
+
+TEST_CASE("a column that is there twice is refused when it is asked for, and only then") {
+    const cli::CsvTable table = read("name,time,time\na,1,2\n");
+    CHECK(table.text(0, table.column("name")) == "a");
+    CHECK_THROWS_WITH((void)table.column("time"),
+                      doctest::Contains("column 'time' is there twice, but must be there once"));
+    CHECK_THROWS_WITH((void)table.column({"seconds", "time"}), doctest::Contains("'time' is there twice"));
+}
+
 }  // namespace cli_csv

@@ -6,9 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <fstream>
 #include <optional>
-#include <stdexcept>
 #include <string_view>
 #include <utility>
 
@@ -20,6 +18,7 @@
 #include "json_lines.hpp"
 #include "parallel_profiles.hpp"
 #include "parallel_report.hpp"
+#include "result_file.hpp"
 #include "stopwatch.hpp"
 
 namespace cli {
@@ -325,20 +324,12 @@ int run_parallel(const ParallelCommand& command, std::istream& in, std::ostream&
     if (time_model == time_models.end())
         goodput::bad_input("parallel", "--time-model", std::string_view(command.time_model),
                            "one of " + names_of(time_model_names(), itself));
-    std::ofstream page;
-    if (!command.report.empty()) {
-        page.open(command.report);
-        if (!page) throw std::runtime_error(command.report + ": cannot be written");
-    }
+    ResultFile page(command.report);
     Planner planner(command.profiles, command.strict, *time_model);
     const int status = serve_lines(in, out, command.strict, [&](const Json& document, Warnings& warnings) {
         return planner.serve(document, warnings);
     });
-    if (page.is_open()) {
-        write_parallel_report(page, planner.reported());
-        page.flush();
-        if (!page) throw std::runtime_error(command.report + ": cannot be written");
-    }
+    page.finish([&](std::ostream& file) { write_parallel_report(file, planner.reported()); });
     return status;
 }
 

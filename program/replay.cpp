@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <fstream>
 #include <ostream>
 #include <span>
-#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -22,6 +20,7 @@
 #include "replay_time_shared.hpp"
 #include "replay_with_models.hpp"
 #include "report.hpp"
+#include "result_file.hpp"
 #include "rigid_policy.hpp"
 #include "scene.hpp"
 #include "ties.hpp"
@@ -88,27 +87,22 @@ int run_replay(const ReplayCommand& command, std::ostream& out) {
     if (!command.policy_options.empty() && chosen.size() != 1)
         goodput::bad_input("--policy-option", "number of policies", chosen.size(), "1");
     const Scene scene = make_scene(command);
-    std::ofstream report;
-    if (!command.report.empty()) {
-        report.open(command.report);
-        if (!report) throw std::runtime_error(command.report + ": cannot be written");
-    }
+    ResultFile report(command.report);
 
     std::vector<std::string> job_names;
     for (const goodput::Submission& submission : scene.submissions) job_names.push_back(submission.name);
     ReplayRows rows(command, out, job_names, scene.cluster.gpu_types, scene.warnings);
-    for (const Contender& contender : chosen)
+    const ReplayedTrace reported{
+        scene.title,  with_added_nodes(scene), scene.names, scene.submissions, command.line,
+        command.seed, !command.offers.empty()};
+    const auto write = [&](std::ostream& file) { write_report(file, reported, rows.replays()); };
+    for (const Contender& contender : chosen) {
         rows.add(contender.policy.empty() ? replay_fixed(contender.name, scene, command)
                                           : replay_contender(contender, scene, command));
-    const int status = rows.finish();
-    if (report.is_open()) {
-        write_report(report,
-                     {scene.title, with_added_nodes(scene), scene.names, scene.submissions, command.line,
-                      command.seed, !command.offers.empty()},
-                     rows.replays());
-        report.flush();
-        if (!report) throw std::runtime_error(command.report + ": cannot be written");
+        report.save(write);
     }
+    const int status = rows.finish();
+    report.finish(write);
     return status;
 }
 

@@ -4,7 +4,8 @@
 #include <cstddef>
 #include <iostream>
 #include <ostream>
-#include <stdexcept>
+#include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -161,6 +162,27 @@ Json json_of(const PolicyReplay& replay, bool rents) {
 
 namespace {
 
+/// The figures of each table.
+std::vector<std::span<const Figure>> tables_of(std::span<const PolicyReplay> replays,
+                                               const ReplayCommand& command) {
+    const auto usual = figure_tables();
+    std::vector<std::span<const Figure>> tables(usual.begin(), usual.end());
+    if (!command.offers.empty()) tables.push_back(renting_figures());
+    if (!replays.empty() && replays.front().deadlines) tables.push_back(deadline_figures());
+    // A world of jobs that nobody can make faster is about fairness.
+    if (command.world != "sia") tables.push_back(fairness_figures());
+    return tables;
+}
+
+/// All tables for LaTeX.
+void write_all_latex(std::ostream& out, std::span<const PolicyReplay> replays, const ReplayCommand& command) {
+    const char* between = "";
+    for (const std::span<const Figure> figures : tables_of(replays, command)) {
+        out << std::exchange(between, "\n");
+        write_latex(out, replays, figures);
+    }
+}
+
 /// All replays as CSV: a row each, with what --json says of it but for its jobs.
 void write_csv(std::ostream& out, std::span<const PolicyReplay> replays, bool rents) {
     bool first = true;
@@ -179,19 +201,6 @@ void write_csv(std::ostream& out, std::span<const PolicyReplay> replays, bool re
     }
 }
 
-std::ofstream opened(const std::string& path) {
-    std::ofstream file;
-    if (path.empty()) return file;
-    file.open(path);
-    if (!file) throw std::runtime_error(path + ": cannot be written");
-    return file;
-}
-
-void close(std::ofstream& file, const std::string& path) {
-    file.flush();
-    if (!file) throw std::runtime_error(path + ": cannot be written");
-}
-
 }  // namespace
 
 ReplayRows::ReplayRows(const ReplayCommand& command, std::ostream& out, std::span<const std::string> names,
@@ -201,13 +210,15 @@ ReplayRows::ReplayRows(const ReplayCommand& command, std::ostream& out, std::spa
       names_(names),
       gpu_types_(gpu_types),
       warnings_(std::move(warnings)),
-      csv_(opened(command.csv)),
-      latex_(opened(command.latex)) {
+      csv_(command.csv),
+      latex_(command.latex) {
     for (const std::string& warning : warnings_) std::cerr << "goodput: " << warning << '\n';
 }
 
 void ReplayRows::add(PolicyReplay replay) {
     replays_.push_back(std::move(replay));
+    csv_.save([&](std::ostream& file) { write_csv(file, replays_, !command_->offers.empty()); });
+    latex_.save([&](std::ostream& file) { write_all_latex(file, replays_, *command_); });
     if (!command_->json) return;
     Json json = json_of(replays_.back(), !command_->offers.empty());
     if (!warnings_.empty()) json["warnings"] = warnings_;
@@ -216,30 +227,17 @@ void ReplayRows::add(PolicyReplay replay) {
 }
 
 int ReplayRows::finish() {
-    const auto usual = figure_tables();
-    std::vector<std::span<const Figure>> tables(usual.begin(), usual.end());
-    if (!command_->offers.empty()) tables.push_back(renting_figures());
-    if (!replays_.empty() && replays_.front().deadlines) tables.push_back(deadline_figures());
-    // A world of jobs that nobody can make faster is about fairness.
-    if (command_->world != "sia") tables.push_back(fairness_figures());
-    for (std::size_t i = 0; i < tables.size(); ++i) {
-        if (!command_->json) {
-            if (i > 0) *out_ << '\n';
-            write_table(*out_, replays_, tables[i]);
+    if (!command_->json) {
+        const char* between = "";
+        for (const std::span<const Figure> figures : tables_of(replays_, *command_)) {
+            *out_ << std::exchange(between, "\n");
+            write_table(*out_, replays_, figures);
         }
-        if (latex_.is_open()) {
-            if (i > 0) latex_ << '\n';
-            write_latex(latex_, replays_, tables[i]);
-        }
+        if (const std::string text = incomplete_text(replays_); !text.empty()) *out_ << '\n' << text << '\n';
     }
-    if (const std::string text = incomplete_text(replays_); !command_->json && !text.empty())
-        *out_ << '\n' << text << '\n';
     out_->flush();
-    if (csv_.is_open()) {
-        write_csv(csv_, replays_, !command_->offers.empty());
-        close(csv_, command_->csv);
-    }
-    if (latex_.is_open()) close(latex_, command_->latex);
+    csv_.finish([&](std::ostream& file) { write_csv(file, replays_, !command_->offers.empty()); });
+    latex_.finish([&](std::ostream& file) { write_all_latex(file, replays_, *command_); });
     if (!command_->charts.empty()) write_charts(command_->charts, replays_, gpu_types_);
     return *out_ ? 0 : 1;
 }

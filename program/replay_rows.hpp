@@ -3,7 +3,6 @@
 
 // What `goodput replay` prints of its replays, in any world.
 
-#include <fstream>
 #include <iosfwd>
 #include <span>
 #include <string>
@@ -13,6 +12,7 @@
 #include "figures.hpp"
 #include "json_fields.hpp"
 #include "replay.hpp"
+#include "result_file.hpp"
 
 namespace cli {
 
@@ -27,6 +27,7 @@ public:
     ReplayRows(const ReplayCommand& command, std::ostream& out, std::span<const std::string> names,
                std::span<const std::string> gpu_types, std::vector<std::string> warnings = {});
 
+    /// Saves the rows so far in the files, too, each beside the one that it will replace.
     void add(PolicyReplay replay);
     /// Writes what is left, files and charts, too, and returns the exit status.
     int finish();
@@ -37,7 +38,7 @@ private:
     std::ostream* out_;
     std::span<const std::string> names_, gpu_types_;
     std::vector<std::string> warnings_;
-    std::ofstream csv_, latex_;
+    ResultFile csv_, latex_;
     std::vector<PolicyReplay> replays_;
 };
 

@@ -503,13 +503,14 @@ TEST_CASE(
 
 TEST_CASE("the report has each plan: every micro-batch on every stage twice, and the memory of its GPUs") {
     const Folder folder;
-    const std::string profiles = write_profiles(folder), page_path = folder.path("page.html");
+    const std::string profiles = write_profiles(folder), page_path = folder.write("page.html", "old");
     Program program = parallel(profiles, {"--report", page_path});
     const Json plan = two_stages(group("A100-40", 2, "east", 1), group("V100-16", 1, "west", 1));
     ask(program, plan);
     Json unknown = two_stages(group("A100-40", 1, "moon", 1), group("A100-40", 1, "east", 1));
     ask(program, unknown);
     ask(program, question("throughput"));
+    CHECK(folder.read("page.html") == "old");  // as it stays where the program is interrupted
     REQUIRE(program.finish().status == 0);
     const std::string page = folder.read("page.html");
     CHECK(page.starts_with("<!DOCTYPE html>"));

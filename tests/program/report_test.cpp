@@ -1,19 +1,26 @@
 // `goodput replay --report`: the page.
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cctype>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <regex>
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "../program/result_file.hpp"
 #include "support/folder.hpp"
 #include "support/program.hpp"
 
@@ -392,6 +399,78 @@ TEST_SUITE("data") {
         CHECK(tag_problem(report.page) == "");
         CHECK(data_of(report.page)["jobs"]["names"].size() == 960);
     }
+}
+
+TEST_CASE(
+    "an interrupted replay leaves the old files as they were, and keeps the policies that are complete") {
+    const support::Folder folder;
+    const std::vector<std::string> names{"report.html", "t.csv", "t.tex"};
+    const std::vector<std::string> ends{"</html>\n", "\n", "\\end{tabular}\n"};
+    std::vector<std::string> options{GOODPUT_PROGRAM, "replay", "--json", "--policy", "fifo"};
+    for (int more = 0; more < 20; ++more) options.back() += ",pollux";  // it takes seconds
+    for (std::size_t f = 0; f < 3; ++f)
+        options.insert(options.end(), {std::vector<std::string>{"--report", "--csv", "--latex"}[f],
+                                       folder.write(names[f], "of yesterday")});
+    const auto saved = [&](std::size_t f) { return folder.read(names[f] + ".part"); };
+    {
+        Program program(options);
+        CHECK(Json::parse(program.ask(""))["policy"] == "fifo");
+        for (int wait = 0; wait < 2000 && !saved(0).ends_with(ends[0]); ++wait)
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }  // where it is killed
+    for (std::size_t f = 0; f < 3; ++f) {
+        CAPTURE(names[f]);
+        CHECK(folder.read(names[f]) == "of yesterday");
+        CHECK(saved(f).find("fifo") != std::string::npos);
+        CHECK(saved(f).ends_with(ends[f]));
+    }
+    options[4] = "las,fifo";
+    REQUIRE(Program(options).finish().status == 0);
+    for (std::size_t f = 0; f < 3; ++f) {
+        CAPTURE(names[f]);
+        CHECK(folder.read(names[f]).find("las") != std::string::npos);
+        CHECK(folder.read(names[f]).ends_with(ends[f]));
+        CHECK_FALSE(std::filesystem::exists(folder.path(names[f] + ".part")));
+    }
+}
+
+TEST_CASE("a file of results is replaced at the end; a link stays one, and what is no file is written to") {
+    const support::Folder folder;
+    const std::string path = folder.write("a.csv", "old"), link = folder.path("link.csv");
+    std::filesystem::permissions(path,
+                                 std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+    std::filesystem::create_symlink("a.csv", link);
+    {
+        cli::ResultFile file(link);
+        CHECK(folder.read("a.csv") == "old");
+        CHECK_FALSE(std::filesystem::exists(path + ".part"));
+        file.save([](std::ostream& out) { out << "half"; });
+        CHECK(folder.read("a.csv") == "old");
+        CHECK(folder.read("a.csv.part") == "half");
+        file.finish([](std::ostream& out) { out << "whole"; });
+    }
+    CHECK(folder.read("a.csv") == "whole");
+    CHECK(std::filesystem::is_symlink(link));
+    CHECK(std::filesystem::status(path).permissions() ==
+          (std::filesystem::perms::owner_read | std::filesystem::perms::owner_write));
+    CHECK_FALSE(std::filesystem::exists(path + ".part"));
+    cli::ResultFile("").finish([](std::ostream&) { FAIL("there is no file"); });
+
+    const std::string pipe = folder.path("pipe");
+    REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+    std::fstream reader(pipe);  // for reading and writing: nobody waits
+    cli::ResultFile to_pipe(pipe);
+    to_pipe.save([](std::ostream& out) { out << "half\n"; });
+    to_pipe.finish([](std::ostream& out) { out << "whole\n"; });
+    std::string line;
+    std::getline(reader, line);
+    CHECK(line == "whole");
+    CHECK(std::filesystem::is_fifo(pipe));
+
+    for (const std::string& bad : {folder.path("no/such/t.csv"), folder.path()})
+        CHECK_THROWS_WITH((void)cli::ResultFile(bad), doctest::Contains("cannot be written"));
+    CHECK_THROWS_WITH(cli::ResultFile("/dev/full").finish([](std::ostream& out) { out << "x"; }),
+                      doctest::Contains("/dev/full: cannot be written"));
 }
 
 }  // namespace cli_report

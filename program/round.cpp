@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "goodput/core/error.hpp"
+#include "goodput/core/names.hpp"
 #include "goodput/core/short_names.hpp"
 #include "goodput/place/sites.hpp"
 #include "names.hpp"
@@ -57,6 +58,7 @@ public:
         limit_to_domains(std::span(round_.snapshot.jobs), round_.topology, cluster(), kept);
         for (std::size_t j = 0; j < round_.snapshot.jobs.size(); ++j) finish_job(line, j);
         check_pairs();
+        warn_of_deadlines();
         goodput::validate(round_.offers, cluster());
     }
 
@@ -195,14 +197,16 @@ private:
         read_amount(about["price_h"], node.dollars_per_hour);
         read_amount(about["interruptions_h"], node.interruptions_per_hour);
         if (const Field spot = about["spot"]; spot.given()) node.spot = spot.boolean();
+        goodput::NodeTimes times;
+        if (const Field from = about["from_s"]; from.given()) times.from_seconds = from.number();
+        if (const Field until = about["until_s"]; until.given()) times.until_seconds = until.number();
+        if (!(times.until_seconds > times.from_seconds))
+            about["until_s"].refuse("after from_s, " + goodput::text_of(times.from_seconds));
         const auto text_of = [&](const Field& where) { return where.given() ? where.text() : std::string(); };
         const std::string zone = text_of(about["zone"]), rack = text_of(about["rack"]);
         validate(node, cluster(), left_);
         left_ -= gpus;
         nodes_.emplace(name, cluster().nodes.size());
-        goodput::NodeTimes times;
-        if (const Field from = about["from_s"]; from.given()) times.from_seconds = from.number();
-        if (const Field until = about["until_s"]; until.given()) times.until_seconds = until.number();
         const double now = round_.snapshot.time_seconds;
         node.drained |= times.from_seconds > now || times.until_seconds <= now;
         cluster().nodes.push_back(std::move(node));
@@ -336,6 +340,23 @@ private:
         }
         round_.deadlines.push_back({round_.snapshot.jobs.size(), deadline.number(), or_never, {}});
         if (kept) round_.promised.push_back(name);
+    }
+
+    /// That a deadline has passed is no slip, and the plan says so; these are of another clock.
+    void warn_of_deadlines() {
+        constexpr double ten_years = 3.2e8;
+        goodput::Whom before, far;
+        for (const goodput::Deadline& deadline : round_.deadlines) {
+            const goodput::Job& job = round_.snapshot.jobs[deadline.job];
+            if (!job.set_aside.empty()) continue;
+            if (deadline.deadline_seconds <= job.submitted_seconds) before.add(job.name);
+            if (deadline.deadline_seconds > round_.snapshot.time_seconds + ten_years) far.add(job.name);
+        }
+        const auto say = [&](const goodput::Whom& jobs, const char* what) {
+            if (!jobs.empty()) round_.warnings.push_back(jobs.text("job") + what);
+        };
+        say(before, ": its deadline_s is not after its submitted_s: is it on the clock of time_s?");
+        say(far, ": its deadline_s is more than ten years away: is it in seconds?");
     }
 
     /// With whom a job may share GPUs, or does so; whoever makes no sense there is left out.

@@ -747,9 +747,10 @@ TEST_CASE("pairs that make no sense are named, with job, field and value") {
             "pair of jobs 'ranking' and 'ranking': jobs is 1, but must be two different jobs");
     refused({{0, 1}, {}, false},
             both + ": number of parts is 0, but must be 1, one for each GPU type of the cluster");
-    refused({{0, 1}, {{-1, 1}}, false}, both + " on V100: part is -1, but must be between 0 and 1e+06");
+    refused({{0, 1}, {{-1, 1}}, false}, both + " on V100: part is -1, but must be between 0 and 2");
+    refused({{0, 1}, {{1, 60}}, false}, both + " on V100: part is 60, but must be between 0 and 2");
     refused({{0, 1}, {{std::nan(""), 1}}, false},
-            both + " on V100: part is nan, but must be between 0 and 1e+06");
+            both + " on V100: part is nan, but must be between 0 and 2");
     refused({{0, 1}, {{1, 1}}, true},
             both + ": together is true, but must be false where they do not hold the same GPUs");
     const std::vector<JobPair> twice{two.pairs[0], {{1, 0}, {{1, 1}}, false}};

@@ -53,6 +53,13 @@ void set_in_nodes(Json& line, const char* field, const Json& value) {
 void set_in_jobs(Json& line, const char* field, const Json& value) {
     for (Json& each : line["jobs"]) each[field] = value;
 }
+/// A deadline of the first job, which was submitted a minute before `now`.
+void set_deadline(Json& line, double now, double deadline) {
+    line["time_s"] = now;
+    set_in_jobs(line, "submitted_s", now - 60);
+    line["jobs"][0]["remaining_examples"] = 1e5;
+    line["jobs"][0]["deadline_s"] = deadline;
+}
 /// A measured step of so many seconds.
 Json step_of(double seconds, const char* type = "aws") {
     Json measured = sample(type, {1, 1}, 64);
@@ -103,10 +110,13 @@ const std::vector<Trap>& traps_of_lines() {
              line["jobs"][0]["with"] = "two";
              for (Json& each : line["jobs"]) each["placement"] = placement({{"aws-0", 1}});
          }},
-        {"pair of jobs 'one' and 'two' on aws: part is 2e+06, but must be between 0 and 1e+06; the pair is "
-         "left out",
+        {"pair of jobs 'one' and 'two' on aws: part is 60, but must be between 0 and 2; the pair is left "
+         "out",
          [](Json& line) {
-             line["jobs"][0]["shares_with"] = {{{"job", "two"}, {"part", {{"aws", {2e6, 0.6}}}}}};
+             line["jobs"][0]["shares_with"] = {{{"job", "two"}, {"part", {{"aws", {60, 60}}}}}};
+         },
+         [](Json& line) {  // measured, and a little faster than alone
+             line["jobs"][0]["shares_with"] = {{{"job", "two"}, {"part", {{"aws", {1.05, 0.6}}}}}};
          }},
         {"job 'one': its speed alone on aws is not known, so nor is what it loses beside job 'two'",
          [](Json& line) {
@@ -213,6 +223,21 @@ const std::vector<Trap>& traps_of_lines() {
          }},
         {"job 'one': submitted later than now", [](Json& line) { line["jobs"][0]["submitted_s"] = 1e9; },
          [](Json& line) { line["jobs"][0]["submitted_s"] = 90; }},
+        {"job 'one': its deadline_s is not after its submitted_s: is it on the clock of time_s?",
+         [](Json& line) { set_deadline(line, 1'790'000'000, 3600); },
+         [](Json& line) { set_deadline(line, 1'790'000'000, 1'790'003'600); }},
+        {"job 'one': its deadline_s is more than ten years away: is it in seconds?",
+         [](Json& line) { set_deadline(line, 1'790'000'000, 1'790'003'600'000); },
+         [](Json& line) { set_deadline(line, 1'790'000'000, 1'789'999'990); }},  // it has passed
+        {"node 'aws-0': until_s is 50, but must be after from_s, 70; nobody new comes to it",
+         [](Json& line) {
+             line["nodes"][0]["from_s"] = 70;
+             line["nodes"][0]["until_s"] = 50;
+         },
+         [](Json& line) {
+             line["nodes"][0]["from_s"] = 50;
+             line["nodes"][0]["until_s"] = 70;
+         }},
         {"job 'one' and 1 other: submitted more than ten years ago",
          [](Json& line) { line["time_s"] = 1.7e9; }, [](Json& line) { line["time_s"] = 3e8; }},
         {"job 'one': a step measured on aws takes 5000 s: is that in seconds?",

@@ -21,7 +21,7 @@ namespace goodput {
 struct JobPair {
     std::array<std::size_t, 2> jobs{};  ///< indices into Snapshot::jobs, different ones
     /// By GPU type: speed of the first and of the second while they run together, as parts of their speeds
-    /// alone on the same GPUs, at least 0; {0, 0}: they do not run together there.
+    /// alone on the same GPUs, from 0 to 2; {0, 0}: they do not run together there.
     std::vector<std::array<double, 2>> parts{};
     bool together = false;  ///< they hold the same GPUs now: both have the same placement
 
@@ -49,7 +49,8 @@ inline void validate(const JobPair& pair, std::span<const Job> jobs, const Clust
     for (std::size_t t = 0; t < pair.parts.size(); ++t)
         for (const double part : pair.parts[t]) {
             const auto of = [&] { return subject() + " on " + cluster.gpu_types[t]; };
-            require_between(of, "part", part, 0, 1e6);
+            // Nobody gains much from company: a larger part is a percentage, or a rate.
+            require_between(of, "part", part, 0, 2);
         }
     const Job &first = jobs[pair.jobs[0]], &second = jobs[pair.jobs[1]];
     if (pair.together && (first.placement.empty() || first.placement != second.placement))

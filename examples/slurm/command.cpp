@@ -5,9 +5,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
+#include <csignal>
 #include <system_error>
+
+#include "goodput/core/error.hpp"
 
 extern char** environ;
 
@@ -37,13 +42,19 @@ private:
     std::array<int, 2> ends_{};
 };
 
-/// Reads both pipes to their ends; one after the other could block the program on the second.
-void read_both(const Pipe& first, std::string& first_text, const Pipe& second, std::string& second_text) {
+using Clock = std::chrono::steady_clock;
+
+/// Reads both pipes to their ends; one after the other could block the program on the second. False if time
+/// is up before.
+bool read_both(const Pipe& first, std::string& first_text, const Pipe& second, std::string& second_text,
+               Clock::time_point end) {
     std::array<pollfd, 2> waiting{pollfd{first.reader(), POLLIN, 0}, pollfd{second.reader(), POLLIN, 0}};
     const std::array<std::string*, 2> texts{&first_text, &second_text};
     std::array<char, 1 << 16> buffer{};
     while (waiting[0].fd >= 0 || waiting[1].fd >= 0) {
-        if (poll(waiting.data(), waiting.size(), -1) < 0) {
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()).count();
+        if (left <= 0) return false;
+        if (poll(waiting.data(), waiting.size(), static_cast<int>(std::min<long long>(left, 1 << 30))) < 0) {
             if (errno == EINTR) continue;
             throw std::system_error(errno, std::generic_category(), "poll");
         }
@@ -56,11 +67,12 @@ void read_both(const Pipe& first, std::string& first_text, const Pipe& second, s
                 waiting[i].fd = -1;
         }
     }
+    return true;
 }
 
 }  // namespace
 
-CommandResult run_command(const std::vector<std::string>& arguments) {
+CommandResult run_command(const std::vector<std::string>& arguments, double seconds) {
     Pipe output, error;
     std::vector<char*> argv;
     for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
@@ -80,11 +92,15 @@ CommandResult run_command(const std::vector<std::string>& arguments) {
     output.close_writer();
     error.close_writer();
     CommandResult result;
-    read_both(output, result.output, error, result.error);
+    const Clock::time_point end =
+        Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+    const bool answered = read_both(output, result.output, error, result.error, end);
+    if (!answered) kill(child, SIGKILL);
     int status = 0;
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
-    result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+    result.status = answered && WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+    if (!answered) result.error += "no answer within " + goodput::text_of(seconds) + " s";
     return result;
 }
 

@@ -26,6 +26,7 @@ struct Settings {
     double interval_seconds = 60;
     double poll_seconds = 2;
     double restart_seconds = 30;
+    double answer_seconds = slurm::usual_answer_seconds;
     int rounds = 0;
     bool dry_run = false;
     std::string log{};
@@ -33,8 +34,10 @@ struct Settings {
 
 /// Has scontrol make a change.
 struct Scontrol {
+    double answer_seconds = slurm::usual_answer_seconds;
+
     std::string operator()(slurm::Change change, const slurm::Job& job, const slurm::Goal& goal) const {
-        const slurm::CommandResult result = slurm::run_command(words(change, job, goal));
+        const slurm::CommandResult result = slurm::run_command(words(change, job, goal), answer_seconds);
         return result.status == 0 ? "" : result.error;
     }
 
@@ -82,13 +85,13 @@ int run(const Settings& settings) {
     using Seconds = std::chrono::duration<double>;
     slurm::Log log(settings.log);
     slurm::Planner planner(settings.restart_seconds, settings.interval_seconds);
-    slurm::Hands hands(Scontrol{}, log);
+    slurm::Hands hands(Scontrol{settings.answer_seconds}, log);
     slurm::Round round;
     int rounds = 0;
     auto next_round = Clock::now();
     while (!stop_asked) {
         try {
-            const slurm::State state = slurm::ask_slurm();
+            const slurm::State state = slurm::ask_slurm(settings.answer_seconds);
             if (Clock::now() >= next_round && (settings.rounds == 0 || rounds < settings.rounds)) {
                 next_round = Clock::now() +
                              std::chrono::duration_cast<Clock::duration>(Seconds(settings.interval_seconds));
@@ -101,6 +104,7 @@ int run(const Settings& settings) {
             }
             if (!settings.dry_run) hands.take_next_steps(state, round);
         } catch (const std::exception& error) {
+            if (settings.dry_run) throw;  // whoever looks waits for no second answer
             // Slurm may be restarting; what was planned stays as it is until it answers.
             log({{"error", error.what()}});
         }
@@ -127,6 +131,9 @@ int main(int argc, char** argv) {
     app.add_option("--restart", settings.restart_seconds,
                    "Seconds that a restart costs a job that does not say")
         ->check(CLI::NonNegativeNumber)
+        ->capture_default_str();
+    app.add_option("--timeout", settings.answer_seconds, "Seconds within which Slurm has to answer a call")
+        ->check(CLI::PositiveNumber)
         ->capture_default_str();
     app.add_option("--rounds", settings.rounds, "End after so many plans; 0: go on")
         ->check(CLI::NonNegativeNumber)

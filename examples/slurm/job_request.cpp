@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <map>
 #include <string>
 #include <tuple>
 #include <utility>
 
 #include "goodput/core/error.hpp"
+#include "goodput/core/names.hpp"
 
 namespace slurm {
 
@@ -20,6 +22,12 @@ std::string_view next_part(std::string_view& text, char separator) {
     return part;
 }
 
+constexpr std::string_view known_keys[]{"gpus", "batch", "local", "rate", "restart", "work", "pause"};
+
+bool is_known(std::string_view key) {
+    return std::find(std::begin(known_keys), std::end(known_keys), key) != std::end(known_keys);
+}
+
 /// Words of a comment: "key=value", or a key alone.
 class Comment {
 public:
@@ -30,10 +38,10 @@ public:
             std::string_view value = next_part(rest, ' ');
             if (value.empty()) continue;
             const std::string_view key = next_part(value, '=');
-            static constexpr std::string_view known[]{"gpus",    "batch", "local", "rate",
-                                                      "restart", "work",  "pause"};
-            if (std::find(std::begin(known), std::end(known), key) == std::end(known))
-                goodput::bad_input(subject_, "key", key, "gpus, batch, local, rate, restart, work or pause");
+            if (!is_known(key))
+                goodput::bad_input(subject_, "key", key,
+                                   "gpus, batch, local, rate, restart, work or pause" +
+                                       goodput::did_you_mean(key, known_keys));
             if (!values_.emplace(key, value).second)
                 goodput::bad_input(subject_, key, std::string_view("given twice"), "given once");
         }
@@ -84,6 +92,22 @@ private:
 bool is_elastic(const Job& job) {
     std::string_view rest = job.comment;
     return next_part(rest, ' ') == "goodput";
+}
+
+void require_no_slip(const Job& job) {
+    constexpr std::string_view meant[]{"goodput"};
+    std::string_view rest = job.comment;
+    const std::string_view first = next_part(rest, ' ');
+    int known = 0;
+    for (rest = job.comment; !rest.empty();) {
+        std::string_view value = next_part(rest, ' ');
+        const std::string_view key = next_part(value, '=');
+        if (!value.empty() && is_known(key)) ++known;
+    }
+    if (first == meant[0] || known == 0 || (known == 1 && goodput::nearest_name(first, meant).empty()))
+        return;
+    goodput::bad_input("job " + job.id + ", comment", "first word", "'" + std::string(first) + "'",
+                       "goodput, or the job is left as it is" + goodput::did_you_mean(first, meant));
 }
 
 JobRequest read_request(const Job& job, const std::vector<std::string>& gpu_types,

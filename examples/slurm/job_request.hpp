@@ -27,6 +27,10 @@ namespace slurm {
 /// A job whose comment begins with the word goodput.
 [[nodiscard]] bool is_elastic(const Job& job);
 
+/// Refuses the comment of a job that is not elastic, but has keys as if it were: its first word is misspelt,
+/// or missing (std::invalid_argument). A job that was submitted held would stay so for ever, and nobody knew.
+void require_no_slip(const Job& job);
+
 struct JobRequest {
     goodput::Job job{};  ///< limits; the rest is the controller's to fill in
     bool pause = false;

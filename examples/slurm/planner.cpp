@@ -181,6 +181,7 @@ Round Planner::plan(const State& state) {
     std::vector<std::pair<const Job*, goodput::Job>> elastic;
     for (const Job& job : state.jobs) {
         try {
+            require_no_slip(job);
             if (is_elastic(job)) {
                 JobRequest request = read_request(job, gpu_types_, usual_restart_seconds_);
                 validate(request.job, snapshot_.cluster);

@@ -364,9 +364,9 @@ State read_state(std::string_view queue, std::string_view nodes, std::string_vie
     return state;
 }
 
-State ask_slurm() {
-    const auto said = [](const std::vector<std::string>& command) {
-        CommandResult result = run_command(command);
+State ask_slurm(double answer_seconds) {
+    const auto said = [&](const std::vector<std::string>& command) {
+        CommandResult result = run_command(command, answer_seconds);
         if (result.status != 0) throw std::runtime_error(command.front() + ": " + result.error);
         return std::move(result.output);
     };

@@ -105,8 +105,9 @@ void sort_jobs(std::vector<Job>& jobs);
 State read_state(std::string_view queue, std::string_view nodes, std::string_view states,
                  double time_seconds);
 
-/// Asks Slurm. Throws std::runtime_error with Slurm's own words where it does not answer.
-State ask_slurm();
+/// Asks Slurm, whose programs have so many seconds each. Throws std::runtime_error with Slurm's own words
+/// where it does not answer.
+State ask_slurm(double answer_seconds);
 
 }  // namespace slurm
 

@@ -140,6 +140,40 @@ TEST_CASE("a job with a deadline is promised its end in time, and runs at the la
     CHECK(unknown.goals.at("12").promise.starts_with("refused: how much work"));
 }
 
+TEST_CASE("a comment that was probably meant for the controller is named, and the job left as it is") {
+    const std::string sound = elastic("12").comment, rest = sound.substr(std::string("goodput").size());
+    const auto said_of = [](const std::string& comment) {
+        slurm::Job job = elastic("12");
+        job.comment = comment;
+        const Tried tried = try_round(state_of({n0}, {job, elastic("13")}));
+        CHECK(tried.asked.contains("13"));
+        CHECK(tried.asked.contains("12") == !tried.round.refused.contains("12"));
+        return tried.round.refused.contains("12") ? tried.round.refused.at("12") : std::string();
+    };
+    CHECK(said_of(sound) == "");
+    for (const char* first : {"godput", "Goodput", "goodputt", "good-put"}) {
+        CAPTURE(first);
+        CHECK(said_of(first + rest) == "job 12, comment: first word is '" + std::string(first) +
+                                           "', but must be goodput, or the job is left as it is (did you "
+                                           "mean goodput?)");
+    }
+    CHECK(said_of("godput gpus=1-8 bach=128-4096 local:a100:1-256").find("'godput'") != std::string::npos);
+    CHECK(said_of(rest.substr(1)).find("first word is 'gpus=1-8', but must be goodput") != std::string::npos);
+    CHECK(said_of("goodput gpu=1-8" + rest).find("key is gpu, but must be gpus, batch, ") !=
+          std::string::npos);
+    CHECK(said_of("goodput gpu=1-8" + rest).find("(did you mean gpus?)") != std::string::npos);
+
+    // Comments of other people.
+    for (const char* other : {"", "good run", "gpus=4 of the old kind", "rerun of batch 12, rate=high"}) {
+        CAPTURE(other);
+        slurm::Job job = elastic("12");
+        job.comment = other;
+        const Tried tried = try_round(state_of({n0}, {job}));
+        CHECK(tried.round.refused.empty());
+        CHECK(tried.asked.empty());
+    }
+}
+
 TEST_CASE("what a job is released for is asked for in the words of its own request") {
     slurm::Job job = elastic("12");
     CHECK(slurm::gres_of(job, {{"n0"}, 4}) == "gres:gpu:4");

@@ -26,14 +26,28 @@ using support::RandomRound;
 
 constexpr AllotOptions options{.gap = 1e-4, .most_states = 20'000};
 
-/// GPUs that are free on every node beside these placements; jobs over several nodes have them for
-/// themselves.
-std::vector<int> free_gpus(const Cluster& cluster, const std::vector<Placement>& placements) {
+/// Whether a job over several nodes holds one of them together with another job.
+bool shares_nodes(const Snapshot& snapshot, std::size_t job) {
+    const Placement& placement = snapshot.jobs[job].placement;
+    if (placement.size() < 2) return false;
+    for (std::size_t other = 0; other < snapshot.jobs.size(); ++other)
+        for (const NodeShare& theirs : snapshot.jobs[other].placement)
+            for (const NodeShare& ours : placement)
+                if (other != job && theirs.node == ours.node) return true;
+    return false;
+}
+
+/// GPUs that are free on every node beside what these jobs keep. A job over several nodes has them for
+/// itself, unless it shares one of them in the snapshot: then it keeps its GPUs and no more.
+std::vector<int> free_gpus(const Snapshot& snapshot, const std::vector<Placement>& placements) {
     std::vector<int> free;
-    for (const Node& node : cluster.nodes) free.push_back(node.drained ? 0 : node.gpus);
-    for (const Placement& placement : placements)
-        for (const NodeShare& share : placement)
-            free[share.node] = placement.size() > 1 ? 0 : std::max(free[share.node] - share.gpus, 0);
+    for (const Node& node : snapshot.cluster.nodes) free.push_back(node.drained ? 0 : node.gpus);
+    for (std::size_t j = 0; j < placements.size(); ++j)
+        for (const NodeShare& share : placements[j]) {
+            const bool alone = placements[j].size() > 1 &&
+                               !(placements[j] == snapshot.jobs[j].placement && shares_nodes(snapshot, j));
+            free[share.node] = alone ? 0 : std::max(free[share.node] - share.gpus, 0);
+        }
     return free;
 }
 
@@ -56,7 +70,7 @@ void check_nobody_waits_beside_free_gpus(const AnyScheduler& scheduler, const Sn
     const Cluster& cluster = snapshot.cluster;
     std::vector<Placement> placements;
     for (const Decision& decision : plan.decisions) placements.push_back(decision.placement);
-    const std::vector<int> free = free_gpus(cluster, placements);
+    const std::vector<int> free = free_gpus(snapshot, placements);
     const std::vector<std::size_t> everywhere(cluster.nodes.size(), 0);
     for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
         if (!placements[j].empty()) continue;
@@ -102,13 +116,11 @@ bool fit(std::vector<int>& free, const std::vector<int>& blocks, std::size_t nex
     return false;
 }
 
-/// Whether there are nodes for what jobs choose beside those that keep what they hold.
-bool can_be_placed(const Snapshot& snapshot, const std::vector<PoolShare>& parts) {
+/// Whether there are nodes for what jobs choose beside the placements that are kept, by job.
+bool can_be_placed(const Snapshot& snapshot, const std::vector<Placement>& kept,
+                   const std::vector<PoolShare>& parts) {
     const Cluster& cluster = snapshot.cluster;
-    std::vector<Placement> kept;
-    for (const Job& job : snapshot.jobs)
-        if (job.keeps_what_it_holds()) kept.push_back(job.placement);
-    const std::vector<int> free = free_gpus(cluster, kept);
+    const std::vector<int> free = free_gpus(snapshot, kept);
     for (const Pool& pool : pools_of(cluster)) {
         std::vector<int> left, blocks;
         for (const std::size_t node : pool.nodes) left.push_back(free[node]);
@@ -137,17 +149,24 @@ TEST_CASE("nodes: where sizes pack, an allotment keeps to all rows exactly if th
         for (int tries = 0; tries < 20; ++tries) {
             std::vector<double> taken(problem.capacity.size());
             std::vector<PoolShare> parts;
+            std::vector<Placement> kept(problem.jobs());
             const double chance = one.random.between(0, 1);
             for (std::size_t j = 0; j < problem.jobs(); ++j) {
                 const auto offered = static_cast<int>(problem.options_of(j));
                 if (offered == 0 || (!problem.must(j) && !one.random.chance(chance))) continue;
                 const auto k = static_cast<std::size_t>(one.random.integer(0, offered - 1));
                 for (const ResourceUse& use : problem.uses(j, k)) taken[use.resource] += use.units;
-                if (!problem.must(j)) parts.push_back(scheduler.options_of(j)[k].configuration.first());
+                const Configuration& chosen = scheduler.options_of(j)[k].configuration;
+                const Placement& held = snapshot.jobs[j].placement;
+                if (problem.must(j) ||
+                    (shares_nodes(snapshot, j) && chosen.same_gpus(configuration_of(held, snapshot.cluster))))
+                    kept[j] = held;
+                else
+                    parts.push_back(chosen.first());
             }
             bool keeps = true;
             for (std::size_t r = 0; r < taken.size(); ++r) keeps &= taken[r] <= problem.capacity[r];
-            REQUIRE(keeps == can_be_placed(snapshot, parts));
+            REQUIRE(keeps == can_be_placed(snapshot, kept, parts));
             if (keeps) one.count("that can be placed");
         }
     });

@@ -25,7 +25,7 @@ set(parallel_may_use ${toolkit} parallel availability)
 set(agent_may_use ${toolkit} agent)
 set(sim_may_use ${toolkit} availability hosts share pairs deadlines tasks parallel agent sim)
 # Who may use which library. Small headers only: <Eigen/Dense> would bring in all of it, and <ceres/ceres.h> its macros.
-set(eigen "Eigen/(Core|Cholesky|Eigenvalues|LU|QR|SVD)")
+set(eigen "Eigen/(Core|Cholesky|Eigenvalues|LU|QR|SparseCholesky|SparseCore|SVD)")
 set(fit_third_party "^(${eigen}|ceres/(jet|tiny_solver|tiny_solver_autodiff_function)[.]h)$")
 set(place_third_party "^boost/[a-z_/]+[.]hpp$")
 set(share_third_party "^(${eigen}|boost/[a-z_/]+[.]hpp)$")

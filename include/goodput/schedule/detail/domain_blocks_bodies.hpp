@@ -31,6 +31,7 @@ GOODPUT_BODY void DomainBlocks::find(const Topology& topology, const Cluster& cl
         if (level.domain_of.size() != cluster.nodes.size()) return;  // the placer refuses it
         levels_.push_back(level.name);
     }
+    if (levels_.empty()) return;
     // By pool and level: how many jobs may take how many nodes at most.
     std::vector<std::map<int, std::size_t>> asking(open.pools().size() * levels_.size());
     std::vector<int> most(open.pools().size());

@@ -8,6 +8,7 @@
 
 #include "embedded.hpp"
 #include "goodput/core/error.hpp"
+#include "goodput/core/names.hpp"
 #include "goodput/sim/interruptions.hpp"
 #include "names.hpp"
 #include "profiles.hpp"
@@ -67,6 +68,30 @@ void require_measured_types(const goodput::Cluster& cluster, const std::string& 
                                "one that the profiles have: " + names + did_you_mean(type, known));
 }
 
+/// What is probably a slip in a trace whose jobs are in the order of their times; `gpus`: that there are at
+/// some time.
+std::vector<std::string> warnings_of_trace(std::span<const goodput::Submission> jobs, double gpus) {
+    constexpr double ten_minutes = 600, a_day = 86400, ten_years = 3.2e8;
+    constexpr std::size_t many = 10, some = 3;
+    std::vector<std::string> warnings;
+    std::size_t times = 0;  // different ones
+    goodput::Whom too_large;
+    for (std::size_t j = 0; j < jobs.size(); ++j) {
+        if (j == 0 || jobs[j].time_seconds > jobs[j - 1].time_seconds) ++times;
+        if (jobs[j].gpus > gpus) too_large.add(jobs[j].name);
+    }
+    const double span = jobs.empty() ? 0 : jobs.back().time_seconds - jobs.front().time_seconds;
+    const std::string begin = "--workload: from the first time to the last there are ";
+    if (times >= many && span <= ten_minutes)
+        warnings.push_back(begin + "only " + goodput::rounded_text_of(span) + " s: is time in seconds?");
+    if (span > ten_years || (times >= some && span > a_day * static_cast<double>(times - 1)))
+        warnings.push_back(begin + goodput::rounded_text_of(span / a_day) + " days: is time in seconds?");
+    if (!too_large.empty())
+        warnings.push_back("--workload: " + too_large.text("job") +
+                           ": num_replicas is more GPUs than there ever are, " + goodput::text_of(gpus));
+    return warnings;
+}
+
 }  // namespace
 
 Scene make_scene(const ReplayCommand& command) {
@@ -92,7 +117,6 @@ Scene make_scene(const ReplayCommand& command) {
         if (command.trace_seed)
             shuffle_jobs(scene.submissions, &goodput::Submission::time_seconds, *command.trace_seed);
     }
-    for (goodput::Submission& submission : scene.submissions) submission.time_seconds /= command.load;
     const std::size_t types = scene.cluster.gpu_types.size();
     if (!command.events.empty()) scene.events = read_events(command.events, scene.cluster, scene.submissions);
     for (goodput::Node& node : scene.cluster.nodes)
@@ -104,6 +128,13 @@ Scene make_scene(const ReplayCommand& command) {
     for (const goodput::RentOffer& offer : scene.offers)
         for (int node = 0; node < offer.most_nodes; ++node)
             fails.nodes.push_back(goodput::node_of(offer, offer.name + "-" + goodput::text_of(node)));
+    if (!command.workload.empty()) {
+        double gpus = 0;
+        for (const goodput::Node& node : fails.nodes) gpus += node.gpus;
+        for (const goodput::Event& event : scene.events) gpus += event.gpus;
+        scene.warnings = warnings_of_trace(scene.submissions, gpus);
+    }
+    for (goodput::Submission& submission : scene.submissions) submission.time_seconds /= command.load;
     // Whatever is not complete a month after the last submission would wait for other reasons.
     const double last = scene.submissions.empty() ? 0 : scene.submissions.back().time_seconds;
     const std::vector<goodput::Event> failures = goodput::interruption_events(

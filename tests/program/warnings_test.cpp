@@ -12,9 +12,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "../program/scene.hpp"
 #include "goodput/schedule/cluster_limits.hpp"
 #include "goodput/schedule/job_memory.hpp"
 #include "goodput/schedule/scheduler.hpp"
+#include "support/folder.hpp"
 #include "support/program.hpp"
 #include "support/round_lines.hpp"
 
@@ -321,6 +323,19 @@ Warnings said_of_rate(bool through_memory) {
     return plan(now).warnings;
 }
 
+/// Of a replay of jobs with these times, each of which asks for so many GPUs of a cluster of 8.
+Warnings warnings_of_trace(const std::vector<double>& times, int gpus = 1) {
+    const support::Folder folder;
+    std::string trace = "name,time,application,num_replicas,batch_size\n";
+    for (std::size_t j = 0; j < times.size(); ++j)
+        trace += "j" + std::to_string(j) + "," + std::to_string(times[j]) + ",cifar10," +
+                 std::to_string(gpus) + ",128\n";
+    cli::ReplayCommand command;
+    command.workload = folder.write("trace.csv", trace);
+    command.cluster = "T4:2x4";
+    return cli::make_scene(command).warnings;
+}
+
 std::vector<Said> other_traps() {
     using namespace goodput;
     std::vector<Said> traps{
@@ -331,6 +346,20 @@ std::vector<Said> other_traps() {
         {"the licences of MATLAB: no job is of kind 'Matlab' (did you mean matlab?)",
          said_under(Licences("MATLAB", 4, {"Matlab"})), said_under(Licences("MATLAB", 4, {"R"}))},
         {"job 'one': has a reference rate but no model", said_of_rate(false), said_of_rate(true)}};
+    std::vector<double> seconds, hours, milliseconds;
+    for (int j = 0; j < 12; ++j) {
+        seconds.push_back(1800 * j);
+        hours.push_back(0.5 * j);
+        milliseconds.push_back(1.8e6 * j);
+    }
+    traps.push_back({"--workload: from the first time to the last there are only 5.5 s: is time in seconds?",
+                     warnings_of_trace(hours), warnings_of_trace(seconds)});
+    // All at once is no slip, nor are a few jobs.
+    traps.push_back(
+        {"--workload: from the first time to the last there are 229.167 days: is time in seconds?",
+         warnings_of_trace(milliseconds), warnings_of_trace(std::vector<double>(12, 0))});
+    traps.push_back({"--workload: job 'j0' and 2 others: num_replicas is more GPUs than there ever are, 8",
+                     warnings_of_trace({0, 5, 9}, 100), warnings_of_trace({0, 5, 9}, 8)});
     Json early = sound_line(), late = sound_line();
     late["time_s"] = 120;
     traps.push_back({"time goes back: it is 60 s, and was 120 s in the round before",

@@ -394,7 +394,7 @@ TEST_CASE(
                         {{j, other}, {{random.between(0.4, 0.9), random.between(0.4, 0.9)}}, false});
         double before = 0;
         Paired<> scheduler;
-        for (const std::size_t part : {0, 1, 2, 3, 4}) {
+        for (std::size_t part = 0; part <= 4; ++part) {
             offered.assign(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(all.size() * part / 4));
             const Plan& plan = scheduler.plan(now, offered);
             check_nodes(now, plan);

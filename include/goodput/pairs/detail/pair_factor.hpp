@@ -30,7 +30,7 @@ public:
             if (row < column) std::swap(row, column);
         for (Index row = 0; row < rows; ++row) entries.emplace_back(row, row);
         std::ranges::sort(entries, {}, [](const auto& at) { return std::pair(at.second, at.first); });
-        entries.erase(std::ranges::unique(entries).begin(), entries.end());
+        entries.erase(std::unique(entries.begin(), entries.end()), entries.end());
         sparse_ = false;
         if (static_cast<double>(entries.size()) < 0.1 * static_cast<double>(rows * rows)) {
             std::vector<Eigen::Triplet<double, int>> triplets;

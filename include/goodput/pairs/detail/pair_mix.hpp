@@ -141,7 +141,7 @@ private:
             if (k != no_option) likely.push_back(k);
         for (const auto& [pool, option] : best_of_pool) likely.push_back(option.second);
         std::ranges::sort(likely);
-        likely.erase(std::ranges::unique(likely).begin(), likely.end());
+        likely.erase(std::unique(likely.begin(), likely.end()), likely.end());
         return likely;
     }
 

@@ -79,7 +79,7 @@ public:
     void list(const Round& round, const Job& job, std::span<const int> most_gpus,
               std::vector<Option>& options) {
         const PromisedRound::PromisedJob* promised = round_->find(job.name);
-        if ((promised && promised->may_not_run) || round_->held_back.contains(job.name)) return;
+        if (lets_wait(job)) return;
         if (!promised || !round_->enforced || promised->answer.promise == Promise::refused ||
             !promised->answer.now)
             return MakerAround<Inner>::list(round, job, most_gpus, options);
@@ -95,6 +95,11 @@ public:
         if (std::none_of(begin, options.end(), keeps)) return;
         options.erase(std::remove_if(begin, options.end(), [&](const Option& each) { return !keeps(each); }),
                       options.end());
+    }
+    /// A job is offered nothing because of promises, so it waits: in a later round it may be offered more.
+    [[nodiscard]] bool lets_wait(const Job& job) const {
+        const auto* promised = round_->find(job.name);
+        return (promised && promised->may_not_run) || round_->held_back.contains(job.name);
     }
     /// Why a job is offered nothing.
     [[nodiscard]] std::string why_none(const Round& round, const Job& job) {
@@ -166,11 +171,12 @@ public:
     void set_node_times(std::vector<NodeTimes> times) { times_ = std::move(times); }
 
     /// The plan for a snapshot in which these jobs have deadlines; valid until the next call. What becomes of
-    /// the deadlines is in answers(). A promise ends when its job is not in the snapshot any more, or is
-    /// there without a deadline and is not set aside. A deadline that is not finite, of an unknown job, or
-    /// the second one of a job is refused, as are node times of another number of nodes, and what
-    /// Scheduler::plan() refuses (std::invalid_argument). `step(PlanStep)` is called after each step of the
-    /// scheduler, and after_promises() after each step in between.
+    /// the deadlines is in answers(). A promise ends when its job is not in the snapshot any more (a
+    /// job of the same name that was submitted at another time is another job), or is there without a
+    /// deadline and is not set aside. A deadline that is not finite, of an unknown job, or the second one of
+    /// a job is refused, as are node times of another number of nodes, and what Scheduler::plan() refuses
+    /// (std::invalid_argument). `step(PlanStep)` is called after each step of the scheduler, and
+    /// after_promises() after each step in between.
     template <class AfterStep>
     const Plan& plan(const Snapshot& snapshot, std::span<const Deadline> deadlines, AfterStep step) {
         std::vector<std::string> said;  // by the scheduler inside as well
@@ -296,6 +302,26 @@ private:
         }
     }
 
+    /// Forgets the promises of jobs whose names now belong to other jobs, which were submitted at other
+    /// times.
+    void forget_replaced(const std::vector<Job>& jobs) {
+        std::map<std::string, double> submitted;
+        std::set<std::string> same;
+        for (std::size_t j = 0; j < jobs.size(); ++j) {
+            const auto before = submitted_.find(jobs[j].name);
+            const bool known = before != submitted_.end();
+            // Nothing that a job says counts while it is set aside.
+            const double now = known && check_.is_set_aside(j) ? before->second : jobs[j].submitted_seconds;
+            submitted.try_emplace(jobs[j].name, now);
+            if (known && before->second != now)
+                began_.erase(jobs[j].name);
+            else
+                same.insert(jobs[j].name);
+        }
+        promises_.keep_only(same);
+        submitted_ = std::move(submitted);
+    }
+
     /// Promises for this round. `checked` is the snapshot without what makes no sense.
     void answer(const Snapshot& checked, std::span<const Deadline> deadlines) {
         const std::vector<Job>& jobs = checked.jobs;
@@ -304,6 +330,7 @@ private:
         answers_.assign(deadlines.size(), {});
         round_->jobs.clear();
         round_->pools = promised_pools(checked.cluster);
+        forget_replaced(jobs);
         std::set<std::string> names;
         for (const Job& job : jobs) {
             names.insert(job.name);
@@ -499,6 +526,7 @@ private:
     std::function<void()> after_promises_ = [] {};
     std::map<std::string, double>
         began_{};  // when jobs began the restart that they are in, or their last one
+    std::map<std::string, double> submitted_{};  // by name: when the job of the last round was submitted
     std::vector<Reservation> reservations_{};
     Snapshot snapshot_{};
     ClusterOverTime cluster_{};

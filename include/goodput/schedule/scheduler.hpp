@@ -504,6 +504,10 @@ private:
                                 snapshot.jobs[j]);
                             !why.empty())
                             decision.verdict.reason = std::move(why);
+                if constexpr (requires {
+                                  { parts_.maker.lets_wait(snapshot.jobs[j]) } -> std::convertible_to<bool>;
+                              })
+                    if (parts_.maker.lets_wait(snapshot.jobs[j])) decision.verdict.outcome = Outcome::waits;
             }
         }
     }

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -140,10 +141,12 @@ inline std::optional<MoreNodes> more_nodes(const ClusterOverTime& cluster, std::
 
 /// What would have to change so that one job and all others can end in time, in words, each way by itself:
 /// more nodes of a type that the cluster has (of the type of which fewest GPUs are enough), a later deadline,
-/// or no promise to one other job, the last of `jobs` first. Empty where nothing of that was found. Refuses
-/// what admit() refuses, and an unknown job (std::invalid_argument).
+/// or no promise to one other job, the last of `jobs` first. `spared_seconds`: how much earlier the job's
+/// deadline would be if it had the whole reserve, which a later deadline has; at least 0. Empty where nothing
+/// of that was found. Refuses what admit() refuses, and an unknown job (std::invalid_argument).
 inline std::string what_would_help(const ClusterOverTime& cluster, std::span<const DeadlineJob> jobs,
-                                   std::size_t job, const AdmissionOptions& options = {}) {
+                                   std::size_t job, const AdmissionOptions& options = {},
+                                   double spared_seconds = 0, const std::function<bool(double)>& keeps = {}) {
     constexpr double resolution_seconds = 60;
     std::vector<std::string> ways;
     // What is said is in whole minutes, and checked as it is said.
@@ -174,8 +177,9 @@ inline std::string what_would_help(const ClusterOverTime& cluster, std::span<con
                            " for the next " + text_of(stay) + " min");
     }
     if (const auto later = later_deadline(cluster, jobs, job, options, resolution_seconds)) {
-        const double by = minutes(later->deadline_seconds - jobs[job].deadline_seconds);
-        if (by > 0 && helps(cluster, jobs[job].deadline_seconds + 60 * by))
+        const double now = jobs[job].deadline_seconds - spared_seconds,
+                     by = minutes(later->deadline_seconds - now);
+        if (by > 0 && helps(cluster, now + 60 * by) && (!keeps || keeps(60 * by)))
             ways.push_back("a deadline " + text_of(by) + " min later");
     }
     for (std::size_t j = jobs.size(); j-- > 0;) {

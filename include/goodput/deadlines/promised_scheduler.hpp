@@ -247,7 +247,20 @@ public:
         admission.most_repairs = 1;
         admission.deadline = part_of_time(most_questions);
         if (admission.deadline && admission.deadline->count() == 0) return {};
-        return goodput::what_would_help(cluster_, jobs, jobs.size() - 1, admission);
+        // A deadline within the next round is spared the reserve, and a later one is not.
+        const double spared = jobs.back().deadline_seconds -
+                              (asking->job.deadline_seconds - promises_.options().reserve_seconds);
+        const auto keeps = [&](double seconds_later) {
+            std::vector<DeadlineJob> changed = asking_;
+            for (DeadlineJob& job : changed)
+                if (job.name == name) job.deadline_seconds += seconds_later;
+            Promises trial = before_;
+            const std::vector<PromiseAnswer> found = trial.plan(snapshot_.time_seconds, cluster_, changed);
+            for (std::size_t i = 0; i < changed.size(); ++i)
+                if (changed[i].name == name) return found[i].promise == Promise::kept;
+            return false;
+        };
+        return goodput::what_would_help(cluster_, jobs, jobs.size() - 1, admission, spared, keeps);
     }
     /// Why every job of the last plan has what it has (schedule/explain_plan.hpp), and what it was promised.
     [[nodiscard]] std::vector<DecisionExplanation> explain() const {
@@ -361,6 +374,7 @@ private:
         }
         cluster_ = promised_cluster(checked, round_->pools, reservations_, times_);
         promises_.options().admission.deadline = part_of_time(2);
+        before_ = promises_;
         const std::vector<PromiseAnswer> found = promises_.plan(snapshot_.time_seconds, cluster_, asking);
         for (std::size_t i = 0; i < asking.size(); ++i) {
             PromisedRound::PromisedJob& promised = round_->jobs[asking[i].name];
@@ -376,6 +390,7 @@ private:
             }
             if (answer.now) answer.now->gpu_type = round_->pools[answer.now->gpu_type].gpu_type;
         }
+        asking_ = std::move(asking);
     }
     /// A job as promises count on it; none: it has no deadline and no promise, or nothing is known of its
     /// work, and then `why` says so. A promised job of which nothing is known in this round is what it should
@@ -395,6 +410,8 @@ private:
             promised = promises_.expected(job.name, checked.time_seconds);
             if (promised && promised->speed.size() != round_->pools.size()) promised.reset();
             if (promised) promised->holds = held_gpus(checked, round_->pools, job.placement);
+            if (promised && deadline)
+                promised->deadline_seconds = deadline->deadline_seconds - checked.time_seconds;
             if (why && !promised)
                 *why = aside ? "it is set aside"
                              : "how much work it has left is neither declared nor known from other jobs";
@@ -518,7 +535,8 @@ private:
 
     PromisedRoundOptions options_;
     Predictor predictor_;
-    Promises promises_{};
+    Promises promises_{}, before_{};     // before_: as they were before the last plan
+    std::vector<DeadlineJob> asking_{};  // in the last plan
     std::shared_ptr<PromisedRound> round_ = std::make_shared<PromisedRound>();
     Inner scheduler_;
     SnapshotCheck check_{};

@@ -1087,7 +1087,7 @@ TEST_CASE("plan: an end in time is promised where there is a plan for it, whatev
 }
 
 TEST_CASE("plan: a refusal says what would have to change, and a job may run or not without a promise") {
-    Json line = two_with_deadlines(1200, 1200);
+    Json line = two_with_deadlines(1125, 1125);
     Program program = plan({"--policy", "goodput"});
     const Json refused = ask(program, line);
     CHECK(refused["plan"][0]["promise"] == "kept");

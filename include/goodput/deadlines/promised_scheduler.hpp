@@ -496,7 +496,7 @@ private:
                 const double seconds = std::min(round, promised->job.deadline_seconds);
                 const double work = speed * std::max(0.0, seconds - restart);
                 const bool ends = work >= left->work_left * (1 - detail::deadline_tolerance);
-                if (promised->deadline < answers_.size() && ends)
+                if (promised->deadline < answers_.size() && ends && left->work_left > 0)
                     answers_[promised->deadline].done_by_seconds =
                         snapshot_.time_seconds + (speed > 0 ? restart + left->work_left / speed : 0);
                 if (!ends && left->deadline_seconds <= 0) {

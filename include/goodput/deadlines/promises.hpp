@@ -503,6 +503,10 @@ inline std::vector<PromiseAnswer> Promises::plan(double now_seconds, const Clust
             PromiseAnswer& answer = answers[j];
             const DeadlinePlan pieces = from_now(given, now_seconds);
             answer.done_by_seconds = now_seconds + done_after(jobs[j], pieces);
+            // A job that has nothing left to do is not late, however long ago its deadline was.
+            if (jobs[j].work_left <= 0)
+                answer.done_by_seconds =
+                    std::min(answer.done_by_seconds, now_seconds + jobs[j].deadline_seconds);
             if (answer.promise != Promise::at_risk) answer.promise = Promise::kept;
             if (pieces.empty()) continue;
             const bool begins = pieces.front().from_seconds <= 0;

@@ -286,10 +286,11 @@ TEST_CASE("no more nodes are offered to it than a domain has") {
     const auto most = [&](const std::vector<char>& kept = {}) {
         job.types[0].max_nodes = 100;
         limit_to_domains(job, hall.topology, hall.cluster, kept);
-        return job.types[0].max_nodes;
+        return job.types[0].most_nodes();
     };
-    CHECK(most() == 3);
     CHECK(most({0, 0, 0, 0, 0, 1, 1, 0}) == 2);
+    CHECK(job.types[0].max_nodes == 3);  // as soon as the others go
+    CHECK(most() == 3);
     job.placement = {{0, 8}, {1, 8}};
     CHECK(most({0, 0, 1, 0, 0, 1, 1, 0}) == 2);
     job.placement = {{2, 8}, {3, 8}, {4, 8}};

@@ -367,6 +367,20 @@ TEST_CASE("waiting and impossible are told apart") {
     CHECK(waiting == 1);
     CHECK(entry(answer, "large")["outcome"] == "impossible");
     CHECK(entry(answer, "elsewhere")["outcome"] == "impossible");
+    // Of a rack of two nodes one is kept for now: who needs both waits, who needs three in one rack never
+    // runs.
+    Json racks = Json::array({node("aws", 0, 2), node("aws", 1, 2), node("aws", 2, 2)});
+    for (std::size_t n = 0; n < 3; ++n) racks[n]["rack"] = n < 2 ? "west" : "east";
+    Json restarting = job("restarting"), pair = job("pair"), triple = job("triple");
+    restarting["gpus"] = {2, 2};
+    restarting["placement"] = placement({{"aws-0", 2}});
+    restarting["restarting"] = true;
+    pair["gpus"] = {4, 4};
+    triple["gpus"] = {6, 6};
+    pair["within"] = triple["within"] = "rack";
+    const Json kept = ask(program, round_of(90, racks, Json::array({restarting, pair, triple})));
+    CHECK(entry(kept, "pair")["outcome"] == "waits");
+    CHECK(entry(kept, "triple")["outcome"] == "impossible");
     // No jobs, no nodes, and nothing at all are rounds too.
     CHECK(ask(program, round_of(120, Json::array({node("aws", 0, 2)}), Json::array()))["plan"].empty());
     CHECK(entry(ask(program, round_of(180, Json::array(), Json::array({job("a")}))), "a")["outcome"] ==

@@ -67,6 +67,27 @@ struct RackRound {
             snapshot.models.emplace_back();
         }
     }
+    /// Racks of so many nodes of 4 GPUs, and no jobs.
+    RackRound(std::size_t nodes, std::size_t racks) {
+        snapshot.cluster.gpu_types = {"a"};
+        for (std::size_t n = 0; n < nodes * racks; ++n) {
+            snapshot.cluster.nodes.push_back({"n" + std::to_string(n), 0, 4});
+            topology.levels[0].domain_of.push_back(n / nodes);
+        }
+    }
+    /// A job that stays within a rack.
+    [[nodiscard]] static Job job(const std::string& name, int gpus) {
+        Job job{.name = name,
+                .min_gpus = gpus,
+                .max_gpus = gpus,
+                .adaptivity = Adaptivity::none,
+                .initial_batch = 64,
+                .max_batch = 64,
+                .target_batch = 64};
+        job.within = "rack";
+        job.types = {{.max_atomic_batch = 64}};
+        return job;
+    }
 };
 
 /// Whether these jobs of fixed sizes can run side by side: tries all nodes for all jobs.
@@ -162,4 +183,50 @@ TEST_CASE("no plan is called optimal beside a job that waits and could run, and 
         CHECK(count.optimal > count.plans * 98 / 100);
     }
     MESSAGE(by_option.optimal << " and " << by_round.optimal << " of " << by_round.plans << " proven");
+}
+
+TEST_CASE(
+    "a job waits, and is not impossible, where only jobs that keep what they hold leave too few nodes") {
+    RackRound round(4, 2);  // three of the four nodes of each rack are kept
+    std::vector<Job>& jobs = round.snapshot.jobs;
+    for (const std::size_t first : {0U, 4U}) {
+        jobs.push_back(round.job("kept", 12));
+        jobs.back().name += std::to_string(first);
+        jobs.back().restarting = true;
+        for (std::size_t n = first; n < first + 3; ++n) jobs.back().placement.push_back({n, 4});
+    }
+    jobs.push_back(round.job("gang", 8));
+    jobs.push_back(round.job("elastic", 16));
+    jobs.back().adaptivity = Adaptivity::gpus;
+    jobs.back().min_gpus = 8;
+    jobs.push_back(round.job("large", 20));  // no rack has as many
+    const auto outcomes = [&](auto scheduler) {
+        limit_to_domains(jobs, round.topology, round.snapshot.cluster,
+                         kept_nodes(round.snapshot.cluster, jobs));
+        const Plan plan = scheduler.plan(round.snapshot);
+        std::vector<Outcome> outcomes;
+        for (std::size_t j = 2; j < jobs.size(); ++j) outcomes.push_back(plan.decisions[j].verdict.outcome);
+        return outcomes;
+    };
+    Scheduler<EachJobCounts, TopologyPlacer, Allotter<>, KnownSpeed> scheduler(
+        {}, {.gap = 0}, TopologyPlacer(round.topology));
+    const Outcome waits = Outcome::waits, impossible = Outcome::impossible;
+    CHECK(outcomes(scheduler) == std::vector{waits, waits, impossible});
+    CHECK(
+        scheduler.plan(round.snapshot).decisions[2].verdict.reason ==
+        "it takes 8 GPUs, no more and no fewer; there are at most 4 GPUs on a (on at most 1 node of one rack "
+        "beside jobs that keep what they hold)");
+    // One node would be enough for their GPUs, but not for a batch.
+    for (std::size_t j = 3; j < 5; ++j) jobs[j].min_gpus = 4;
+    struct FromTwoNodes {
+        void operator()(const Job&, const JobModel&, std::span<Option> options) const {
+            for (Option& option : options) option.goodput = option.configuration.nodes() > 1 ? 1 : 0;
+        }
+    };
+    CHECK(outcomes(Scheduler<EachJobCounts, TopologyPlacer, Allotter<>, FromTwoNodes>(
+              {}, {.gap = 0}, TopologyPlacer(round.topology))) == std::vector{waits, waits, impossible});
+    // When the others have restarted, the limit of this round is gone, too.
+    for (Job& job : jobs) job.restarting = false;
+    jobs[2].weight = 10;
+    CHECK(outcomes(scheduler)[0] == Outcome::runs);
 }

@@ -38,6 +38,11 @@ struct TypeLimits {
     /// JobHistory::begin(), as a measurement for refined models (JobMemory); by itself it makes no
     /// model.
     double reference_rate = 0;
+    /// Of max_nodes, those that jobs which keep what they hold leave to it this round (limit_to_domains()).
+    int nodes_now = std::numeric_limits<int>::max();
+
+    /// Over how many nodes it may be spread this round.
+    [[nodiscard]] int most_nodes() const { return std::min(max_nodes, nodes_now); }
 };
 
 /// What a scheduler knows of a job, and where it runs. Defaults are those of a job that waits.
@@ -156,6 +161,7 @@ inline void validate(const Job& job, const Cluster& cluster) {
         require_between(of, "max_atomic_batch", limits.max_atomic_batch, limits.min_atomic_batch, 1 << 30);
         require_between(of, "gpus_per_replica", limits.gpus_per_replica, 1, 1 << 20);
         require_between(of, "max_nodes", limits.max_nodes, 1, std::numeric_limits<int>::max());
+        require_between(of, "nodes_now", limits.nodes_now, 1, std::numeric_limits<int>::max());
         require_at_least(of, "reference_rate", limits.reference_rate, 0);
     }
     require_between(subject, "weight", job.weight, 1e-9, 1e9);

@@ -84,16 +84,31 @@ public:
         }
     }
 
-    /// What the inner maker says, or that no node has enough beside the GPUs that it offers.
+    /// What the inner maker says, or how many nodes have enough beside the GPUs that it offers.
     [[nodiscard]] std::string why_none(const Round& round, const Job& job) {
         if constexpr (ReasonMaker<Inner>)
             if (std::string why = this->inner_.why_none(round, job); !why.empty()) return why;
         plain_.clear();
         const std::vector<int> any(round.cluster.gpu_types.size(), std::numeric_limits<int>::max());
         this->inner_.list(round, job, any, plain_);
-        return job.host && !plain_.empty()
-                   ? "no node has the cores and the memory that it needs beside each GPU"
-                   : std::string();
+        if (!job.host || plain_.empty()) return {};
+        if (begun_ != &round.cluster) learn(round);
+        int able = 0, wanted = 0, beside = 0;
+        for (const Option& option : plain_) {
+            const PoolShare& part = option.configuration.first();
+            const std::size_t pool = find_pool(round.pools, part);
+            if (!option.configuration.is_single() || pool == round.pools.size()) continue;
+            find_variants(round.cluster, *job.host, round.pools[pool], of_pool_[pool]);
+            for (const Variant& variant : variants_)
+                for_each_load(of_pool_[pool], variant.share, part, [&](int nodes, int gpus, int have) {
+                    if (have >= nodes || have <= able) return;
+                    able = have, wanted = nodes, beside = gpus;
+                });
+        }
+        if (able == 0) return "no node has the cores and the memory that it needs beside each GPU";
+        return text_of(able) + (able == 1 ? " node has" : " nodes have") +
+               " the cores and the memory that it needs beside " + text_of(beside) +
+               (beside == 1 ? " GPU" : " GPUs") + ", and it needs " + text_of(wanted) + " such nodes";
     }
 
     /// Appends what the job holds and keeps, with each variant that its nodes can give; of variants that take
@@ -144,17 +159,23 @@ private:
         return share.cores_per_gpu * gpus <= amounts[0] * (1 + tolerance) &&
                share.memory_gib_per_gpu * gpus <= amounts[1] * (1 + tolerance);
     }
-    /// Whether the pool has nodes enough with so much for each of a job's GPUs.
-    static bool can_give(const OfPool& of, const HostShare& share, const PoolShare& part) {
-        bool enough = true;
+    /// Calls visit(wanted, gpus, able): so many nodes have to give so much for each of at least that many
+    /// GPUs, and so many can.
+    template <class Visit>
+    static void for_each_load(const OfPool& of, const HostShare& share, const PoolShare& part, Visit visit) {
         int wanted = 0;
         detail::NodeLoads(part).for_each([&](int nodes, int gpus) {
             wanted += nodes;
             int able = 0;
             for (const Alike& alike : of.alike)
                 if (within(share, gpus, alike.amounts)) able += alike.nodes;
-            enough &= able >= wanted;
+            visit(wanted, gpus, able);
         });
+    }
+    /// Whether the pool has nodes enough with so much for each of a job's GPUs.
+    static bool can_give(const OfPool& of, const HostShare& share, const PoolShare& part) {
+        bool enough = true;
+        for_each_load(of, share, part, [&](int wanted, int, int able) { enough &= able >= wanted; });
         return enough;
     }
 

@@ -138,8 +138,8 @@ public:
                     most = std::max(most, ++nodes_of_[pool][level.domain_of[node]]);
         }
     }
-    /// Lowers max_nodes of a job as limit_to_domains() does. O(pools + nodes held).
-    void limit(Job& job) const {
+    /// By GPU type, the most nodes that a job can have within a domain, or holds. O(pools + nodes held).
+    [[nodiscard]] std::vector<int> most_nodes(const Job& job) const {
         std::vector<int> most(job.types.size(), 1), held(job.types.size(), 0);
         const auto raise = [&](std::size_t type, int nodes) {
             if (type < most.size()) most[type] = std::max(most[type], nodes);
@@ -155,8 +155,7 @@ public:
             const auto open = nodes_of_[pool].find(domain);
             raise(node.gpu_type, ++more[{pool, domain}] + (open == nodes_of_[pool].end() ? 0 : open->second));
         }
-        for (std::size_t type = 0; type < most.size(); ++type)
-            job.types[type].max_nodes = std::min(job.types[type].max_nodes, most[type]);
+        return most;
     }
 
 private:
@@ -172,19 +171,26 @@ private:
 
 }  // namespace detail
 
-/// Lowers TypeLimits::max_nodes of jobs that must stay within a domain (Job::within) to the most nodes within
-/// their reach of any pool of the type, or to those that they hold, if they are more: a job is not offered
-/// what could never be laid out. Other jobs stay as they are, and so do all where there is no such level. The
-/// topology is one of this cluster; `kept` as of kept_nodes(), empty: no node is kept.
-/// O(levels * nodes log nodes + jobs * pools).
+/// Limits jobs that must stay within a domain (Job::within) to the most nodes within their reach of any pool
+/// of the type, or to those that they hold, if they are more: a job is not offered what could not be laid
+/// out. TypeLimits::nodes_now becomes what the nodes leave that are kept, max_nodes is lowered to what there
+/// is without them: a job may be waiting for the difference. Other jobs stay as they are, and so do all where
+/// there is no such level. The topology is one of this cluster; `kept` as of kept_nodes(), empty: no node is
+/// kept. O(levels * nodes log nodes + jobs * pools).
 inline void limit_to_domains(std::span<Job> jobs, const Topology& topology, const Cluster& cluster,
                              std::span<const char> kept = {}) {
     for (const TopologyLevel& level : topology.levels) {
         const auto stays = [&](const Job& job) { return job.within == level.name && job.set_aside.empty(); };
         if (std::none_of(jobs.begin(), jobs.end(), stays)) continue;
-        const detail::DomainSizes sizes(level, cluster, kept);
-        for (Job& job : jobs)
-            if (stays(job)) sizes.limit(job);
+        const detail::DomainSizes all(level, cluster, {}), now(level, cluster, kept);
+        for (Job& job : jobs) {
+            if (!stays(job)) continue;
+            const std::vector<int> most = all.most_nodes(job), most_now = now.most_nodes(job);
+            for (std::size_t type = 0; type < most.size(); ++type) {
+                job.types[type].max_nodes = std::min(job.types[type].max_nodes, most[type]);
+                job.types[type].nodes_now = most_now[type];
+            }
+        }
     }
 }
 /// The same for one job.

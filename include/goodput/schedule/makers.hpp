@@ -246,7 +246,7 @@ inline bool has_fixed_gpus(const Job& job) {
 
 /// A job may have that many GPUs of a type on that many nodes.
 inline bool may_hold(const Job& job, const TypeLimits& limits, Shape shape) {
-    return limits.max_atomic_batch > 0 && shape.nodes <= limits.max_nodes &&
+    return limits.max_atomic_batch > 0 && shape.nodes <= limits.most_nodes() &&
            shape.gpus >= (has_fixed_gpus(job) ? job.max_gpus : job.min_gpus) && shape.gpus <= job.max_gpus &&
            shape.gpus % limits.gpus_per_replica == 0;
 }
@@ -257,7 +257,7 @@ void for_each_shape(const Job& job, const Pool& pool, Visit visit) {
     const TypeLimits& limits = job.types[pool.gpu_type];
     if (limits.max_atomic_batch == 0 || pool.nodes.empty()) return;
     const int nodes =
-        std::min(static_cast<int>(std::min<std::size_t>(pool.nodes.size(), 1 << 20)), limits.max_nodes);
+        std::min(static_cast<int>(std::min<std::size_t>(pool.nodes.size(), 1 << 20)), limits.most_nodes());
     const int size = pool.gpus_per_node;
     const auto offer = [&](int gpus) {
         const Shape shape{(gpus + size - 1) / size, gpus};
@@ -353,7 +353,7 @@ struct ListedShapes {
         for (const TypeLimits& type : job.types) {
             input(type.max_atomic_batch);
             input(type.gpus_per_replica);
-            input(type.max_nodes);
+            input(type.most_nodes());
         }
     }
 
@@ -399,8 +399,8 @@ inline std::string text_of_offers(const Job& job, const Cluster& cluster, std::s
     for (const Pool& pool : pools) {
         if (pool.gpu_type != type || pool.nodes.empty()) continue;
         const auto nodes = static_cast<long long>(pool.nodes.size());
-        cut |= nodes > limits.max_nodes;
-        most = std::max(most, std::min<long long>(nodes, limits.max_nodes) * pool.gpus_per_node);
+        cut |= nodes > limits.most_nodes();
+        most = std::max(most, std::min<long long>(nodes, limits.most_nodes()) * pool.gpus_per_node);
         for_each_shape(freed, pool, [&](Shape shape) { sizes.push_back(shape.gpus); });
     }
     if (most == 0) return {};
@@ -411,8 +411,11 @@ inline std::string text_of_offers(const Job& job, const Cluster& cluster, std::s
     text += " on " + cluster.gpu_types[type];
     const std::string replicas =
         limits.gpus_per_replica > 1 ? "in replicas of " + text_of(limits.gpus_per_replica) : "";
-    const std::string spread =
-        cut ? "on at most " + text_of(limits.max_nodes) + (limits.max_nodes == 1 ? " node" : " nodes") : "";
+    const int spread_over = limits.most_nodes();
+    std::string spread =
+        cut ? "on at most " + text_of(spread_over) + (spread_over == 1 ? " node" : " nodes") : "";
+    if (cut && spread_over < limits.max_nodes)
+        spread += " of one " + job.within + " beside jobs that keep what they hold";
     if (replicas.empty() && spread.empty()) return text;
     return text + " (" + replicas + (replicas.empty() || spread.empty() ? "" : ", ") + spread + ")";
 }

@@ -131,7 +131,7 @@ private:
             int nodes = 0;
             for (const PoolShare& part : parts) nodes += part.shape.nodes;
             for (const PoolShare& part : parts)
-                if (nodes > job.types[part.gpu_type].max_nodes) return;
+                if (nodes > job.types[part.gpu_type].most_nodes()) return;
             splits.emplace_back(parts);
             return;
         }

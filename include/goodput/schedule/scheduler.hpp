@@ -290,6 +290,9 @@ private:
             return options_of(j)[k].configuration.same_gpus(options_of(j)[held].configuration);
         };
         steady_.keep(problem(), rows_.held, is_same, parts_.options.gap, allotted_);
+        steady_.use_fewer_nodes(
+            problem(), rows_.held,
+            [&](std::size_t j, std::size_t k) -> const Option& { return options_of(j)[k]; }, allotted_);
         if (again && !chooses) {
             allotted_.bound = plan_.bound;  // with what was withdrawn
         } else {
@@ -508,8 +511,31 @@ private:
                                   { parts_.maker.lets_wait(snapshot.jobs[j]) } -> std::convertible_to<bool>;
                               })
                     if (parts_.maker.lets_wait(snapshot.jobs[j])) decision.verdict.outcome = Outcome::waits;
+                if (decision.verdict.outcome == Outcome::impossible && could_run_later(snapshot, j))
+                    decision.verdict.outcome = Outcome::waits;
             }
         }
+    }
+
+    /// Whether a job has options as soon as nobody keeps nodes that it could have.
+    [[nodiscard]] bool could_run_later(const Snapshot& snapshot, std::size_t j) {
+        if (std::ranges::all_of(snapshot.jobs[j].types, [](const TypeLimits& limits) {
+                return limits.nodes_now >= limits.max_nodes;
+            }))
+            return false;
+        Job later = snapshot.jobs[j];
+        for (TypeLimits& limits : later.types) limits.nodes_now = limits.max_nodes;
+        const std::vector<int> any(later.types.size(), std::numeric_limits<int>::max());
+        std::vector<Option> options;
+        return detail::contained([&] {
+                   const Round round = detail::round_for(later, round_of(snapshot), open_);
+                   parts_.maker.list(round, later, std::span<const int>(any), options);
+               }) &&
+               std::ranges::any_of(options, [&](Option& option) {
+                   return detail::predict_one(snapshot, j, parts_.predictor, parts_.factor, parts_.maker,
+                                              false, option) &&
+                          option.goodput > 0;
+               });
     }
 
     void choose(const Snapshot& snapshot, std::size_t j, std::size_t option) {

@@ -38,6 +38,7 @@ inline Job job_of_pair(const JobPair& pair, const Job& a, const Job& b, const Pl
         limits.max_atomic_batch = 1;
         limits.gpus_per_replica = static_cast<int>(replica);
         limits.max_nodes = std::min(of_a.max_nodes, of_b.max_nodes);
+        limits.nodes_now = std::min(of_a.nodes_now, of_b.nodes_now);
     }
     both.spot_allowed = a.spot_allowed && b.spot_allowed;
     both.within = a.within.empty() ? b.within : a.within;

@@ -19,9 +19,13 @@
 //
 // Where several options are of the same GPUs, a job keeps what it holds with any of them: step 1 puts it back
 // on the one that is worth most. Nobody is put back on what is worth nothing to him, except who must run.
+//
+// Then, of options that are worth the same to a job that changes, it gets the one on the fewest nodes that
+// has room beside what others have.
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -29,6 +33,7 @@
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"
+#include "goodput/core/option.hpp"
 
 namespace goodput::detail {
 
@@ -57,6 +62,13 @@ public:
         allotted.objective = objective_of(problem, allotted.choice);
         allotted.bound = std::max(allotted.bound, allotted.objective);
     }
+
+    /// Gives jobs that hold something else than their choice, or nothing, the option on the fewest nodes that
+    /// has room beside what others have, of those worth no less and no slower that occupy no more GPUs.
+    /// `held` as after keep().
+    void use_fewer_nodes(const AllotmentProblem& problem, std::span<const std::size_t> held,
+                         const std::function<const Option&(std::size_t job, std::size_t option)>& option_of,
+                         AllotResult& allotted);
 
 private:
     static constexpr std::size_t most_passes = 4;
@@ -101,6 +113,11 @@ private:
         for (const ResourceUse& use : problem.uses(job, option)) left_[use.resource] -= sign * use.units;
     }
     void move(const AllotmentProblem& problem, Change& change, std::size_t option);
+    /// What is taken fits beside what all others have.
+    [[nodiscard]] bool all_fit(const AllotmentProblem& problem, std::span<const ResourceUse> uses) const {
+        return std::all_of(uses.begin(), uses.end(),
+                           [&](const ResourceUse& use) { return has_room(problem, use.resource); });
+    }
     [[nodiscard]] bool has_room(const AllotmentProblem& problem, std::size_t resource) const {
         return left_[resource] >= -capacity_tolerance(problem.capacity[resource]);
     }

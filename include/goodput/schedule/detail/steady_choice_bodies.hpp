@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 #include <limits>
 #include <span>
 
@@ -60,14 +61,48 @@ GOODPUT_BODY void SteadyChoice::change_where_free(const AllotmentProblem& proble
                          held = value_of(problem, change.job, change.held);
             if (given - held <= tie * std::max(std::abs(given), std::abs(held))) continue;
             move(problem, change, change.given);
-            const std::span<const ResourceUse> uses = problem.uses(change.job, change.given);
-            if (std::all_of(uses.begin(), uses.end(),
-                            [&](const ResourceUse& use) { return has_room(problem, use.resource); }))
+            if (all_fit(problem, problem.uses(change.job, change.given)))
                 any = true;
             else
                 move(problem, change, change.held);
         }
     }
+}
+
+GOODPUT_BODY void SteadyChoice::use_fewer_nodes(
+    const AllotmentProblem& problem, std::span<const std::size_t> held,
+    const std::function<const Option&(std::size_t job, std::size_t option)>& option_of,
+    AllotResult& allotted) {
+    changes_.clear();
+    for (std::size_t j = 0; j < problem.jobs(); ++j) {
+        const std::size_t given = allotted.choice[j];
+        if (given == no_option || problem.value(j, given) <= 0) continue;
+        const Configuration& gpus = option_of(j, given).configuration;
+        if (gpus.nodes() > 1 &&
+            (held[j] == no_option || !gpus.same_gpus(option_of(j, held[j]).configuration)))
+            changes_.push_back({j, given, held[j], given});
+    }
+    if (changes_.empty()) return;
+    left_.assign(problem.capacity.begin(), problem.capacity.end());
+    for (std::size_t j = 0; j < problem.jobs(); ++j) take(problem, j, allotted.choice[j], 1);
+    bool any = false;
+    for (Change& change : changes_) {
+        for (std::size_t k = 0; k < problem.options_of(change.job); ++k) {
+            const std::size_t best = change.now;
+            const Option &other = option_of(change.job, k), &now = option_of(change.job, best);
+            if (other.configuration.nodes() >= now.configuration.nodes() ||
+                other.configuration.occupied_gpus() > now.configuration.occupied_gpus() ||
+                other.goodput < now.goodput || problem.value(change.job, k) < problem.value(change.job, best))
+                continue;
+            move(problem, change, k);
+            if (!all_fit(problem, problem.uses(change.job, k))) move(problem, change, best);
+        }
+        any |= change.now != change.given;
+        allotted.choice[change.job] = change.now;
+    }
+    if (!any) return;
+    allotted.objective = objective_of(problem, allotted.choice);
+    allotted.bound = std::max(allotted.bound, allotted.objective);
 }
 
 }  // namespace goodput::detail

@@ -193,6 +193,7 @@ TEST_CASE(
         jobs.push_back(round.job("kept", 12));
         jobs.back().name += std::to_string(first);
         jobs.back().restarting = true;
+        jobs.back().within.clear();
         for (std::size_t n = first; n < first + 3; ++n) jobs.back().placement.push_back({n, 4});
     }
     jobs.push_back(round.job("gang", 8));

@@ -471,6 +471,4 @@ TEST_CASE("nobody is slower for fewer nodes, where a policy values both alike") 
 
 TEST_CASE("of options that are as good, the one on fewest nodes is given") {
     check_that_fewer_nodes_win<GpusCount>();
-    check_that_fewer_nodes_win<Fifo>();
-    check_that_fewer_nodes_win<ShortestRemainingTime>();
 }

@@ -35,8 +35,8 @@ struct AllAlike {
 
 /// Values 1 for what each job takes in the given order of rows, else 0: of the options that fit what is left
 /// of Round::capacity, that of the largest liking(round, row, option, units left of what it takes first)
-/// above 0, of equals the first, or one on fewer nodes that occupies no more GPUs. Jobs that keep what they
-/// hold come before all others. Without backfilling the first job that finds nothing ends the round.
+/// above 0, the first of equals. Jobs that keep what they hold come before all others. Without backfilling
+/// the first job that finds nothing ends the round.
 ///
 /// Where options are variants of the same GPUs with more or less beside them, a job is served with the
 /// leanest, and all that are offered with these GPUs are worth something: for each of its GPUs more than all
@@ -97,9 +97,6 @@ void serve_in_order(const Round& round, std::span<const OptionRow> rows, std::sp
     const auto take = [&](const OptionRow& row, std::size_t option) {
         for (const ResourceUse& use : row.uses(option)) left[use.resource] -= use.units;
     };
-    const auto is_closer = [](const Configuration& one, const Configuration& other) {
-        return one.nodes() < other.nodes() && one.occupied_gpus() <= other.occupied_gpus();
-    };
     const auto serve = [&](const OptionRow& row) {
         std::size_t chosen = row.options.size();
         double best = 0;
@@ -111,9 +108,7 @@ void serve_in_order(const Round& round, std::span<const OptionRow> rows, std::sp
             const std::span<const ResourceUse> uses = row.uses(k);
             if (option.goodput <= 0 || !std::all_of(uses.begin(), uses.end(), fits)) continue;
             const double liked = liking(round, row, option, uses.empty() ? 0 : left[uses.front().resource]);
-            if (liked <= 0 || liked < best) continue;
-            if (liked == best && !is_closer(option.configuration, row.options[chosen].configuration))
-                continue;
+            if (liked <= best) continue;
             best = liked;
             chosen = k;
         }

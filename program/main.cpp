@@ -160,6 +160,9 @@ int run(int argc, char** argv) {
     plan_app->add_flag(
         "--advise", plan.advise,
         "Add \"advice\": how many nodes of each of the line's \"offers\" are worth their price");
+    plan_app->add_option("--memory", plan.memory,
+                         "File that keeps what is remembered of jobs: read at the start, if it is there, and "
+                         "written after every line. Promises are not in it");
     add_strict(plan_app, plan.strict);
     plan_app->footer(lines_footer + "\nWhat a line says is then forgotten as if it had not been read.");
 

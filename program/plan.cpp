@@ -3,8 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <fstream>
+#include <iterator>
 #include <map>
+#include <ostream>
 #include <span>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -26,6 +31,7 @@
 #include "plan_pairs.hpp"
 #include "plan_parts.hpp"
 #include "policies.hpp"
+#include "result_file.hpp"
 #include "round.hpp"
 #include "status.hpp"
 #include "stopwatch.hpp"
@@ -171,6 +177,12 @@ void add_explanations(std::span<const goodput::DecisionExplanation> explanations
     for (std::size_t j = 0; j < explanations.size(); ++j) jobs[j]["why"] = explanations[j].report(cluster);
 }
 
+/// What stands in a file; empty where there is none.
+std::string text_of_file(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
 /// The snapshot with what two jobs hold together held by one of them.
 goodput::Snapshot held_once(const Round& round) {
     goodput::Snapshot once = round.snapshot;
@@ -203,6 +215,14 @@ int serve_rounds(P policy, PairedRounds pairs, PromisedLines promised, PlanModel
                        .limited_by(goodput::TeamQuotas(), goodput::Budget(), goodput::SpotCap()))
             .counting(goodput::LostTime());
     goodput::BasicJobMemory memory{PlanHistories(models)};
+    ResultFile memory_file(command.memory);
+    if (const std::string saved = text_of_file(command.memory); !saved.empty()) {
+        try {
+            memory.load(saved);
+        } catch (const std::invalid_argument& error) {
+            throw std::invalid_argument(command.memory + ": " + error.what());
+        }
+    }
     KnownNames known;
     return serve_lines(in, out, command.strict, [&](const Json& document, Warnings& warnings) {
         Round round = read_round(document, known, warnings);
@@ -265,6 +285,7 @@ int serve_rounds(P policy, PairedRounds pairs, PromisedLines promised, PlanModel
             answer["milliseconds"]["promise"] = milliseconds.promise + stopwatch.lap();
         }
         memory.keep(round.snapshot, plan);
+        if (!command.memory.empty()) memory_file.finish([&](std::ostream& file) { file << memory.save(); });
         known.gpu_types = round.snapshot.cluster.gpu_types;
         known.nodes.clear();
         for (const goodput::Node& node : round.snapshot.cluster.nodes) known.nodes.insert(node.name);

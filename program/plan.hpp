@@ -13,7 +13,8 @@ struct PlanCommand {
     std::string models{};                       ///< "separate", "published" or "refined"; empty: refined
     bool explain = false;                       ///< add to every job why it has what it has
     bool strict = false;                        ///< refuse lines with unknown fields or GPU types
-    bool advise = false;  ///< add which of the round's offers of nodes are worth their price
+    std::string memory{};  ///< path of a file that keeps what is remembered of jobs; empty: none
+    bool advise = false;   ///< add which of the round's offers of nodes are worth their price
 };
 
 /// `goodput plan`: scheduling rounds, one a line. Returns the exit status; refuses unknown policies, options

@@ -89,6 +89,13 @@ public:
     }
 
 private:
+    friend struct goodput::detail::SavedFields;
+    template <class Self, class Visit>
+    static void fields(Self& self, Visit& visit) {
+        visit(self.kinds_, self.own_);
+    }
+    void complete_saved() { before_.clear(); }
+
     bool refined_;
     PlanHistoryFitter fitter_;
     goodput::KindHistories kinds_;

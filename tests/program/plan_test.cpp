@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <initializer_list>
 #include <map>
 #include <set>
@@ -131,6 +133,31 @@ TEST_CASE("round after round nobody gets what is not there, under every policy")
         CHECK(end.status == 0);
         CHECK(end.errors == "");
     }
+}
+
+TEST_CASE("a program that is started again with the memory of another plans as that one would have") {
+    const std::filesystem::path file = std::filesystem::temp_directory_path() / "goodput_plan_test.memory";
+    for (const char* models : {"refined", "separate"}) {
+        std::filesystem::remove(file);
+        const std::vector<std::string> options{"--policy", "goodput", "--models", models};
+        std::vector<std::string> remembering = options;
+        remembering.insert(remembering.end(), {"--memory", file.string()});
+        Program lasting = plan(options);
+        World world(7);
+        for (int round = 0; round < 30; ++round) {
+            Program again = plan(remembering);
+            const Json line = world.next_round();
+            const Json answer = ask(lasting, line);
+            CHECK(ask(again, line)["plan"] == answer["plan"]);
+            CHECK(again.finish().status == 0);
+            world.carry_out(answer);
+        }
+    }
+    std::ofstream(file) << "something else";
+    const Program::End end = plan({"--memory", file.string()}).finish();
+    CHECK(end.status == 2);
+    CHECK(end.errors.find(file.string() + ": saved memory: title is something else") != std::string::npos);
+    std::filesystem::remove(file);
 }
 
 TEST_CASE("what runs stays where it is when nothing changes") {

@@ -288,4 +288,83 @@ TEST_CASE("a measurement on a GPU type that there is none of costs its job the r
           sound.models[1].types[0].iteration_seconds({1, 1}, {32, 0}));
 }
 
+TEST_CASE("a memory that was saved and read back knows what it knew") {
+    for (const unsigned seed : {1u, 2u, 3u, 4u}) {
+        std::mt19937 random(seed);
+        const auto below = [&](unsigned n) { return static_cast<int>(random() % n); };
+        JobMemory lasting, restarted;
+        Scheduler<GoodputPolicy> scheduler;
+        std::vector<Job> jobs;
+        for (int round = 0; round < 12; ++round) {
+            if (round % 3 != 2)
+                jobs.push_back(job_of("job " + std::to_string(round), below(2) ? "bert\n12:a" : ""));
+            if (round % 4 == 3) jobs.erase(jobs.begin());
+            std::vector<JobNews> news(jobs.size());
+            for (JobNews& heard : news) {
+                heard.samples.push_back({0, sample_of(1 << below(3), 8 << below(4), 1 + below(9) / 8)});
+                if (below(3) == 0) heard.wanted_batch = 40 + below(100);
+            }
+            Snapshot one = snapshot_of(jobs, 60.0 * round), two = one;
+            lasting.take_in(one, news);
+            restarted.take_in(two, news);
+            REQUIRE(told(one) == told(two));
+            const Plan plan = scheduler.plan(one);
+            lasting.keep(one, plan);
+            restarted.keep(two, plan);
+            for (std::size_t j = 0; j < jobs.size(); ++j) jobs[j].placement = plan.decisions[j].placement;
+
+            const std::string saved = restarted.save();
+            // What is on trial is not saved.
+            Snapshot never = snapshot_of({job_of("never")}, 1e6);
+            restarted.take_in(never);
+            REQUIRE(restarted.save() == saved);
+            REQUIRE(lasting.save() == saved);
+            JobMemory next;
+            next.load(saved);
+            REQUIRE(next.save() == saved);
+            CHECK((jobs.empty() || next.histories().find(jobs[0].name) != nullptr));
+            CHECK(next.histories().find("never") == nullptr);
+            restarted = next;
+        }
+    }
+}
+
+TEST_CASE("what was not saved so is refused, and the memory stays as it was") {
+    JobMemory memory;
+    Snapshot snapshot = snapshot_of({job_of("a", "k"), job_of("b")});
+    memory.take_in(snapshot, std::vector<JobNews>{{.samples = {{0, sample_of(2, 32)}}, .wanted_batch = 50},
+                                                  {.samples = {{1, sample_of(1, 16)}}}});
+    memory.keep(snapshot, plan(snapshot));
+    const std::string saved = memory.save();
+    CHECK_THROWS_WITH_AS(memory.load("goodput job memory 2\n"),
+                         doctest::Contains("saved memory: title is goodput job memory 2"),
+                         std::invalid_argument);
+    for (std::size_t length = 0; length < saved.size(); ++length)
+        CHECK_THROWS_AS(memory.load(saved.substr(0, length)), std::invalid_argument);
+    CHECK_THROWS_WITH_AS(memory.load(saved + " 7"), doctest::Contains("is '7', but must be the end"),
+                         std::invalid_argument);
+    CHECK(memory.save() == saved);
+    // Any other character anywhere: refused, or a memory that can be saved and plans.
+    int taken = 0;
+    for (std::size_t at = 0; at < saved.size(); ++at)
+        for (const char other : {'-', '9', 'e', ' '}) {
+            std::string changed = saved;
+            changed[at] = other;
+            JobMemory read;
+            try {
+                read.load(changed);
+            } catch (const std::invalid_argument&) {
+                continue;
+            }
+            ++taken;
+            JobMemory again;
+            again.load(read.save());
+            CHECK(again.save() == read.save());
+            Snapshot next = snapshot;
+            read.take_in(next);
+            CHECK(plan(next).faults.empty());
+        }
+    CHECK(taken > 10);
+}
+
 }  // namespace schedule_memory

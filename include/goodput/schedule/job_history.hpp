@@ -22,6 +22,10 @@
 
 namespace goodput {
 
+namespace detail {
+struct SavedFields;
+}
+
 /// What a fit of one GPU type by itself has found.
 struct SeparateFit {
     PolluxThroughput model{};  ///< what to predict from
@@ -104,6 +108,13 @@ public:
     [[nodiscard]] std::size_t measured_batches(std::size_t gpu_type, Shape shape) const;
 
 private:
+    friend struct detail::SavedFields;
+    template <class Self, class Visit>
+    static void fields(Self& self, Visit& visit) {
+        visit(self.reference_batch_, self.types_, self.model_.types, self.fits_);
+    }
+    void check_saved() const;
+
     struct OfType {
         std::vector<ThroughputSample> samples{};
         std::vector<int> counts{};  ///< measurements averaged into each sample; 0: a declared rate
@@ -112,6 +123,13 @@ private:
         BatchPlan last_plan{};
         bool changed = false;
         bool has_start = false;  ///< of a SeparateFitter
+
+        template <class Self, class Visit>
+        static void fields(Self& self, Visit& visit) {
+            visit(self.changed, self.has_start, self.declared_rate, self.most_replicas, self.last_plan,
+                  self.counts, self.samples);
+        }
+        void check_saved() const;
     };
     /// The sample of that shape and batch, and of so many microbatches; the number of samples if there is
     /// none.

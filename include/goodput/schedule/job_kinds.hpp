@@ -94,6 +94,12 @@ public:
         return histories_[key];
     }
 
+    /// What is known of the job of that name, which was met: null if it was not, or is forgotten.
+    [[nodiscard]] const JobHistory* find(const std::string& name) const {
+        const auto known = members_.find(name);
+        return known == members_.end() ? nullptr : &histories_.at(known->second.key);
+    }
+
     /// From now on everything is on trial, until the next call of this or of undo().
     void begin_trial() {
         end_trial();
@@ -153,7 +159,23 @@ private:
     struct Member {
         std::string key;  ///< of its history
         Job described{};  ///< what same_kind() reads of it
+
+        template <class Self, class Visit>
+        static void fields(Self& self, Visit& visit) {
+            visit(self.key, self.described.kind, self.described.adaptivity, self.described.initial_batch,
+                  self.described.target_batch, self.described.types);
+        }
     };
+
+    friend struct detail::SavedFields;
+    template <class Self, class Visit>
+    static void fields(Self& self, Visit& visit) {
+        visit(self.time_, self.last_needed_, self.members_, self.histories_);
+    }
+    void complete_saved() {
+        end_trial();
+        for (const auto& [name, member] : members_) histories_.try_emplace(member.key);
+    }
 
     void join(const Job& job, const std::string& key) {
         Member& member = members_[job.name];

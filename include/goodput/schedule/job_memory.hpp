@@ -10,6 +10,7 @@
 //     memory.keep(snapshot, plan);                    // or else the round was never there
 
 #include <algorithm>
+#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +19,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -26,6 +28,7 @@
 #include "goodput/core/sample.hpp"
 #include "goodput/model/job_model.hpp"
 #include "goodput/schedule/detail/news_slips.hpp"
+#include "goodput/schedule/detail/saved_text.hpp"
 #include "goodput/schedule/job_kinds.hpp"
 #include "goodput/schedule/job_sizes.hpp"
 #include "goodput/schedule/running_plans.hpp"
@@ -141,7 +144,35 @@ public:
         on_trial_ = false;
     }
 
+    /// What is known of jobs' speed. With KindHistories, `histories().find(name)->model()` is the model of a
+    /// job, and `fits()` what a Forecast makes intervals of.
+    [[nodiscard]] const Histories& histories() const { return histories_; }
+
+    /// Everything that it knows of rounds that were kept, as text that load() reads: a scheduler that is
+    /// stopped and started again plans as if it had gone on.
+    [[nodiscard]] std::string save() const {
+        BasicJobMemory kept = *this;
+        kept.undo();
+        detail::TextWriter writer(saved_title);
+        writer(kept.last_time_, kept.learned_, kept.histories_);
+        return std::move(writer).text();
+    }
+    /// Knows from now on what save() has written, and nothing else; a snapshot that it has filled in before
+    /// must not be shown to it again. What is no such text is refused, and changes nothing
+    /// (std::invalid_argument).
+    void load(std::string_view saved) {
+        BasicJobMemory other(histories_);
+        detail::TextReader reader(saved_title, saved);
+        reader(other.last_time_, other.learned_, other.histories_);
+        reader.end();
+        if (!std::isfinite(other.last_time_.value_or(0)))
+            bad_input("saved memory", "time", *other.last_time_, "finite");
+        *this = std::move(other);
+    }
+
 private:
+    static constexpr std::string_view saved_title = "goodput job memory 1";
+
     /// Where the last round was not kept, everything is as before it.
     void undo() {
         if (!on_trial_) return;
@@ -201,6 +232,11 @@ private:
         JobSizes sizes{};
         RunningPlans running{};
         std::map<std::string, std::int64_t> used_batch{};  ///< largest total batch by job
+
+        template <class Self, class Visit>
+        static void fields(Self& self, Visit& visit) {
+            visit(self.sizes, self.running, self.used_batch);
+        }
     };
     /// What the last take_in() has written into a job's fields that callers write, too.
     struct Filled {

@@ -34,6 +34,10 @@
 
 namespace goodput {
 
+namespace detail {
+struct SavedFields;
+}
+
 /// What jobs that have ended say of those that have not. Tell it every round: expect() before the plan,
 /// note() after it, each with a snapshot made anew: what expect() filled in is no report of the jobs
 /// (JobMemory takes it back by itself).
@@ -67,6 +71,13 @@ public:
 private:
     static constexpr double most_examples = std::numeric_limits<double>::max();
 
+    friend struct detail::SavedFields;
+    template <class Self, class Visit>
+    static void fields(Self& self, Visit& visit) {
+        visit(self.time_seconds_, self.rounds_, self.jobs_, self.kinds_);
+    }
+    void complete_saved();
+
     struct Kind {
         std::string name{};
         std::vector<double> sizes{};                   ///< of those that ended, in the order of their ends
@@ -77,6 +88,12 @@ private:
         std::size_t gradient_round = 0;                ///< when it did
         std::optional<double> fresh{};                 ///< expected of one that has done nothing yet
         std::size_t last_met = 0;
+
+        template <class Self, class Visit>
+        static void fields(Self& self, Visit& visit) {
+            visit(self.name, self.last_met, self.gradient, self.gradient_of, self.gradient_round, self.sizes);
+        }
+        void check_saved() const;
     };
 
     struct Progress {
@@ -85,6 +102,12 @@ private:
         double done = 0;             ///< useful examples
         double rate = 0;             ///< useful examples/s of what it holds, as predicted
         double restart_seconds = 0;  ///< left of the restart under way
+
+        template <class Self, class Visit>
+        static void fields(Self& self, Visit& visit) {
+            visit(self.name, self.kind, self.done, self.rate, self.restart_seconds);
+        }
+        void check_saved() const;
 
         void advance(double seconds) {
             const double restarting = std::min(restart_seconds, seconds);

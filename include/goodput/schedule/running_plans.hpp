@@ -17,6 +17,10 @@
 
 namespace goodput {
 
+namespace detail {
+struct SavedFields;
+}
+
 /// Remembers batch plans by job name. A value: a copy is what was known when it was made.
 class RunningPlans {
 public:
@@ -28,11 +32,23 @@ public:
     void fill(Snapshot& snapshot) const;
 
 private:
+    friend struct detail::SavedFields;
+    template <class Self, class Visit>
+    static void fields(Self& self, Visit& visit) {
+        visit(self.plans_);
+    }
+
     struct Running {
         std::size_t gpu_type = 0;
         Shape shape{};  // in replicas, as of samples
         BatchPlan plan{};
         bool planned = false;
+
+        template <class Self, class Visit>
+        static void fields(Self& self, Visit& visit) {
+            visit(self.gpu_type, self.shape, self.plan, self.planned);
+        }
+        void check_saved() const { detail::require_configuration("saved memory", shape, plan); }
     };
     /// What a job holds may be wrong still: nobody has checked the snapshot.
     static bool on_known_nodes(const Job& job, const Cluster& cluster) {

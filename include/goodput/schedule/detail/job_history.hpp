@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <map>
 #include <string_view>
 
@@ -117,6 +118,37 @@ GOODPUT_BODY void JobHistory::declare(OfType& type, const ThroughputSample& samp
         type.samples[i] = sample;
         type.changed = true;
     }
+}
+
+GOODPUT_BODY void JobHistory::OfType::check_saved() const {
+    const std::string_view subject = "saved memory";
+    require_at_least(subject, "declared_rate", declared_rate, 0);
+    require_between(subject, "most_replicas", most_replicas, 0, 1 << 20);
+    require_between(subject, "last_plan.atomic_batch", last_plan.atomic_batch, 0, 1 << 30);
+    require_between(subject, "last_plan.accumulation_steps", last_plan.accumulation_steps, 0, 1 << 20);
+    if (samples.size() != counts.size() || samples.size() > most_samples)
+        bad_input(subject, "samples", samples.size(),
+                  "as many as there are counts, " + text_of(counts.size()) + ", and at most " +
+                      text_of(most_samples));
+    for (const int count : counts)
+        require_between(subject, "counts", count, 0, std::numeric_limits<int>::max());
+    for (const ThroughputSample& sample : samples) validate(sample, subject);
+}
+
+GOODPUT_BODY void JobHistory::check_saved() const {
+    const std::string_view subject = "saved memory";
+    require_between(subject, "reference_batch", reference_batch_, 0.0, 1 << 30);
+    const std::size_t count = types_.size();
+    if (model_.types.size() > count || fits_.size() > count)
+        bad_input(subject, "models", std::max(model_.types.size(), fits_.size()),
+                  "at most one for each GPU type, " + text_of(count));
+    const auto believed = [](const ParameterEvidence& evidence) {
+        return std::isfinite(evidence.value) && evidence.variance > 0;
+    };
+    for (const TypeFit& type : fits_)
+        if ((type.fit.samples != 0 && !is_whole(type.fit)) || !is_valid(type.fit.model) ||
+            (type.fit.samples != 0 && !std::ranges::all_of(type.evidence, believed)))
+            bad_input(subject, "fit", type.fit.report(), "one that models can be made from");
 }
 
 GOODPUT_BODY void JobHistory::tell_model() {

@@ -172,6 +172,34 @@ GOODPUT_BODY std::optional<double> JobSizes::residual(const Kind& kind, double d
     return std::min(least, most_examples);
 }
 
+GOODPUT_BODY void JobSizes::Kind::check_saved() const {
+    if (gradient) validate(*gradient, "saved memory");
+    if (sizes.size() > most_sizes)
+        bad_input("saved memory", "sizes", sizes.size(), "at most " + text_of(most_sizes));
+    for (const double size : sizes) require_positive("saved memory", "sizes", size);
+}
+
+GOODPUT_BODY void JobSizes::Progress::check_saved() const {
+    require_at_least("saved memory", "done", done, 0);
+    require_at_least("saved memory", "rate", rate, 0);
+    require_at_least("saved memory", "restart_seconds", restart_seconds, 0);
+}
+
+GOODPUT_BODY void JobSizes::complete_saved() {
+    if (!std::isfinite(time_seconds_)) bad_input("saved memory", "time", time_seconds_, "finite");
+    for (const Progress& job : jobs_)
+        if (job.kind >= kinds_.size())
+            bad_input("saved memory", "kind of job '" + job.name + "'", job.kind,
+                      "below the number of kinds, " + text_of(kinds_.size()));
+    index_of_kind_.clear();
+    for (std::size_t i = 0; i < kinds_.size(); ++i) {
+        kinds_[i].sorted = kinds_[i].sizes;
+        std::sort(kinds_[i].sorted.begin(), kinds_[i].sorted.end());
+        if (!index_of_kind_.emplace(kinds_[i].name, i).second)
+            bad_input("saved memory", "kind", kinds_[i].name, "there once");
+    }
+}
+
 }  // namespace goodput
 
 #endif

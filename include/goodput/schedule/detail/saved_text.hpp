@@ -1,0 +1,268 @@
+#ifndef GOODPUT_SCHEDULE_DETAIL_SAVED_TEXT_HPP
+#define GOODPUT_SCHEDULE_DETAIL_SAVED_TEXT_HPP
+
+// Values as text, and back. A class names its fields once, for both directions: it befriends SavedFields and
+// has
+//
+//     template <class Self, class Visit>
+//     static void fields(Self& self, Visit& visit) { visit(self.one, self.another); }
+//
+// and, where not every value of the fields makes sense, `void check_saved() const`, which throws
+// std::invalid_argument, or `void complete_saved()`, which makes what is not saved from what is.
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "goodput/core/error.hpp"
+#include "goodput/core/job.hpp"
+#include "goodput/core/sample.hpp"
+#include "goodput/fit/job_fit.hpp"
+#include "goodput/model/job_model.hpp"
+#include "goodput/model/valid_model.hpp"
+
+namespace goodput::detail {
+
+/// Reaches the fields of classes that befriend it, and of plain values.
+struct SavedFields {
+    template <class T, class Visit>
+    static void visit(T& value, Visit& visit) {
+        using Plain = std::remove_const_t<T>;
+        if constexpr (std::is_same_v<Plain, Shape>)
+            visit(value.nodes, value.gpus);
+        else if constexpr (std::is_same_v<Plain, BatchPlan>)
+            visit(value.atomic_batch, value.accumulation_steps);
+        else if constexpr (std::is_same_v<Plain, HostShare>)
+            visit(value.cores_per_gpu, value.memory_gib_per_gpu);
+        else if constexpr (std::is_same_v<Plain, GradientStatistics>)
+            visit(value.squared_norm, value.variance);
+        else if constexpr (std::is_same_v<Plain, ThroughputSample>)
+            visit(value.shape, value.plan, value.step_seconds, value.sync_seconds, value.host,
+                  value.sync_known, value.whole_iteration);
+        else if constexpr (std::is_same_v<Plain, TypeLimits>)
+            visit(value.min_atomic_batch, value.max_atomic_batch, value.gpus_per_replica,
+                  value.reference_rate);
+        else if constexpr (std::is_same_v<Plain, PolluxThroughput>)
+            visit(value.alpha_c, value.beta_c, value.alpha_n, value.beta_n, value.alpha_r, value.beta_r,
+                  value.gamma);
+        else if constexpr (std::is_same_v<Plain, BatchFactor>)
+            visit(value.batch, value.factor);
+        else if constexpr (std::is_same_v<Plain, ShapeFactor>)
+            visit(value.shape, value.compute, value.sync);
+        else if constexpr (std::is_same_v<Plain, RefinedThroughput>)
+            visit(value.alpha_c, value.beta_c, value.batches, value.alone, value.straggling,
+                  value.node_seconds, value.node_gpus, value.network_seconds, value.network_gpus,
+                  value.network_nodes, value.network_ring, value.gamma, value.shapes);
+        else if constexpr (std::is_same_v<Plain, TypeModel>)
+            visit(value.throughput, value.most_replicas, value.fitted, value.last_plan);
+        else if constexpr (std::is_same_v<Plain, ParameterEvidence>)
+            visit(value.value, value.variance);
+        else if constexpr (std::is_same_v<Plain, RefinedPrior>)
+            visit(value.mean, value.deviation, value.break_deviation, value.sync_deviation,
+                  value.compute_deviation);
+        else if constexpr (std::is_same_v<Plain, RefinedFit>)
+            visit(value.model, value.identified, value.compute_rmsle, value.step_rmsle, value.samples,
+                  value.stragglers, value.iterations, value.status, value.step_deviation,
+                  value.degrees_of_freedom, value.prior, value.reference_batch, value.reference_seconds,
+                  value.coordinates, value.covariance, value.shape_variances);
+        else if constexpr (std::is_same_v<Plain, TypeFit>)
+            visit(value.evidence, value.fit);
+        else
+            Plain::fields(value, visit);
+    }
+    template <class T>
+    static void finish(T& value) {
+        if constexpr (std::is_same_v<T, TypeModel>) validate(value, "saved memory");
+        if constexpr (requires { value.check_saved(); }) value.check_saved();
+        if constexpr (requires { value.complete_saved(); }) value.complete_saved();
+    }
+};
+
+/// Numbers and strings one after the other: a string as its length, a colon and its characters; a list as its
+/// length and its elements, a line each where they are more than a number.
+class TextWriter {
+public:
+    explicit TextWriter(std::string_view title) : text_(title) { text_ += '\n'; }
+
+    template <class... T>
+    void operator()(const T&... values) {
+        (write(values), ...);
+    }
+    [[nodiscard]] std::string text() && { return std::move(text_); }
+
+private:
+    void append(std::string_view word) {
+        if (text_.back() != '\n') text_ += ' ';
+        text_ += word;
+    }
+    template <class T>
+    void write(const T& value) {
+        if constexpr (std::is_same_v<T, bool>)
+            append(value ? "1" : "0");
+        else if constexpr (std::is_enum_v<T>)
+            write(static_cast<int>(value));
+        else if constexpr (std::is_arithmetic_v<T>)
+            append(text_of(value));
+        else
+            SavedFields::visit(value, *this);
+    }
+    void write(const std::string& value) { append(text_of(value.size()) + ":" + value); }
+    template <class T>
+    void write(const std::optional<T>& value) {
+        write(value.has_value());
+        if (value) write(*value);
+    }
+    template <class T>
+    void write(const std::vector<T>& values) {
+        write(values.size());
+        for (const T& value : values) {
+            if constexpr (!std::is_arithmetic_v<T>) text_ += '\n';
+            write(value);
+        }
+    }
+    template <class T, std::size_t n>
+    void write(const std::array<T, n>& values) {
+        for (const T& value : values) write(value);
+    }
+    template <class... T>
+    void write(const std::variant<T...>& value) {
+        write(value.index());
+        std::visit([&](const auto& form) { write(form); }, value);
+    }
+    template <class K, class V>
+    void write(const std::map<K, V>& values) {
+        write(values.size());
+        for (const auto& [key, value] : values) {
+            text_ += '\n';
+            write(key);
+            write(value);
+        }
+    }
+
+    std::string text_;
+};
+
+/// Reads what a TextWriter has written. Anything else is refused where it differs (std::invalid_argument).
+class TextReader {
+public:
+    TextReader(std::string_view title, std::string_view text) : text_(text) {
+        if (text_.substr(0, title.size()) != title)
+            bad_input("saved memory", "title", text_.substr(0, std::min(text_.find('\n'), title.size())),
+                      title);
+        at_ = title.size();
+    }
+
+    template <class... T>
+    void operator()(T&... values) {
+        (read(values), ...);
+    }
+    /// Refuses what is left.
+    void end() {
+        skip_space();
+        if (at_ != text_.size()) refuse("the end");
+    }
+
+private:
+    static constexpr std::string_view space = " \n";
+
+    [[noreturn]] void refuse(std::string_view expected) const {
+        bad_input("saved memory", "what stands at character " + text_of(at_),
+                  at_ < text_.size() ? "'" + std::string(text_.substr(at_, 24)) + "'" : "the end", expected);
+    }
+    void skip_space() { at_ = std::min(text_.find_first_not_of(space, at_), text_.size()); }
+    template <class Number>
+    Number number() {
+        skip_space();
+        Number value{};
+        const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
+        if (error != std::errc{}) refuse("a number of its field's range");
+        if constexpr (std::is_floating_point_v<Number>)
+            if (std::isnan(value)) refuse("a number");
+        at_ = static_cast<std::size_t>(end - text_.data());
+        return value;
+    }
+    /// The length of a list: every element takes a character at least.
+    std::size_t length() {
+        const std::size_t before = at_;
+        const auto count = number<std::size_t>();
+        if (count <= text_.size() - at_) return count;
+        at_ = before;
+        refuse("a length that the text has room for");
+    }
+    template <class T>
+    void read(T& value) {
+        if constexpr (std::is_same_v<T, bool>) {
+            value = whole(1) == 1;
+        } else if constexpr (std::is_same_v<T, Adaptivity>) {
+            value = static_cast<Adaptivity>(whole(static_cast<int>(Adaptivity::none)));
+        } else if constexpr (std::is_same_v<T, FitStatus>) {
+            value = static_cast<FitStatus>(whole(static_cast<int>(FitStatus::prior_kept)));
+        } else if constexpr (std::is_arithmetic_v<T>) {
+            value = number<T>();
+        } else {
+            SavedFields::visit(value, *this);
+            SavedFields::finish(value);
+        }
+    }
+    int whole(int most) {
+        const int value = number<int>();
+        if (value < 0 || value > most) refuse("between 0 and " + text_of(most));
+        return value;
+    }
+    void read(std::string& value) {
+        const auto count = number<std::size_t>();
+        if (at_ == text_.size() || text_[at_] != ':') refuse("a colon");
+        if (count > text_.size() - ++at_) refuse("a string of " + text_of(count) + " characters");
+        value = text_.substr(at_, count);
+        at_ += count;
+    }
+    template <class T>
+    void read(std::optional<T>& value) {
+        bool there = false;
+        read(there);
+        value.reset();
+        if (there) read(value.emplace());
+    }
+    template <class T>
+    void read(std::vector<T>& values) {
+        values.clear();
+        for (std::size_t left = length(); left > 0; --left) read(values.emplace_back());
+    }
+    template <class T, std::size_t n>
+    void read(std::array<T, n>& values) {
+        for (T& value : values) read(value);
+    }
+    void read(std::variant<PolluxThroughput, RefinedThroughput>& value) {
+        if (whole(1) == 0)
+            read(value.emplace<PolluxThroughput>());
+        else
+            read(value.emplace<RefinedThroughput>());
+    }
+    template <class K, class V>
+    void read(std::map<K, V>& values) {
+        values.clear();
+        for (std::size_t left = length(); left > 0; --left) {
+            K key{};
+            read(key);
+            read(values[std::move(key)]);
+        }
+    }
+
+    std::string_view text_;
+    std::size_t at_ = 0;
+};
+
+}  // namespace goodput::detail
+
+#endif

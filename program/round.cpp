@@ -259,6 +259,7 @@ private:
                      "spot_allowed",
                      "preemptible",
                      "restarting",
+                     "min_run_s",
                      "placement",
                      "samples",
                      "shares_with",
@@ -313,6 +314,7 @@ private:
             job.preemptible = preemptible.boolean();
         if (const Field restarting = about["restarting"]; restarting.given())
             job.restarting = restarting.boolean();
+        read_amount(about["min_run_s"], job.minimum_run_seconds);
         if (const Field placement = about["placement"]; placement.given()) read_placement(placement, job);
         if (const Field given = about["samples"]; given.given())
             given.for_each([&](const Field& sample) {

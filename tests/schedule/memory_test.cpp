@@ -1,7 +1,10 @@
 // JobMemory: what is remembered of jobs from round to round.
 
+#include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <random>
 #include <stdexcept>
@@ -365,6 +368,47 @@ TEST_CASE("what was not saved so is refused, and the memory stays as it was") {
             CHECK(plan(next).faults.empty());
         }
     CHECK(taken > 10);
+}
+
+/// How many of the jobs that come, each of them heavier than all before it, are stopped before they have run
+/// for `least` seconds, and how many run at all.
+std::array<int, 2> stopped_early(double minimum, double least) {
+    JobMemory memory;
+    Scheduler<GoodputPolicy> scheduler;
+    Snapshot snapshot = snapshot_of({});
+    std::map<std::string, double> started;
+    int early = 0;
+    double weight = 1;
+    for (int round = 0; round < 30; ++round, snapshot.time_seconds += 60) {
+        for (int i = 0; i < 2; ++i) {
+            snapshot.jobs.push_back(job_of("job " + std::to_string(2 * round + i)));
+            snapshot.jobs.back().min_gpus = 4;
+            snapshot.jobs.back().restart_cost_seconds = 60;
+            snapshot.jobs.back().submitted_seconds = snapshot.time_seconds;
+            snapshot.jobs.back().weight = weight *= 3;
+            snapshot.jobs.back().minimum_run_seconds = minimum;
+        }
+        memory.take_in(snapshot);
+        const Plan& plan = scheduler.plan(snapshot);
+        memory.keep(snapshot, plan);
+        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
+            Job& job = snapshot.jobs[j];
+            const Decision& decision = plan.decisions[j];
+            early += decision.stops() && snapshot.time_seconds < started.at(job.name) + least ? 1 : 0;
+            if (decision.starts) started[job.name] = snapshot.time_seconds;
+            job.placement = decision.placement;
+        }
+    }
+    return {early, static_cast<int>(started.size())};
+}
+
+TEST_CASE("no job is stopped within its minimum run time, and it may be after that") {
+    CHECK(stopped_early(0, 180)[0] > 10);
+    const auto [early, started] = stopped_early(180, 180);
+    CHECK(early == 0);
+    CHECK(started > 10);
+    // The next one comes as soon as the time has passed.
+    CHECK(stopped_early(180, 181)[0] > 5);
 }
 
 }  // namespace schedule_memory

@@ -72,7 +72,13 @@ struct Job {
         gradient{};           ///< at the initial batch size; none, or both 0: not measured
     bool preemptible = true;  ///< false: keeps what it holds
     bool restarting = false;  ///< in the middle of a restart: keeps what it holds this round
-    Placement placement{};    ///< where it runs now; empty: it waits
+    /// Once started it keeps what it holds for so long, so that what a start costs is worth something. 0: it
+    /// may be stopped at any time.
+    double minimum_run_seconds = 0;
+    /// That time has not passed yet: it keeps what it holds this round. JobMemory::take_in() writes it for
+    /// jobs with minimum_run_seconds that it has seen started.
+    bool just_started = false;
+    Placement placement{};  ///< where it runs now; empty: it waits
     /// The batch plan that it runs with there (RunningPlans), which it keeps unless another pays
     /// (least_plan_gain); {0, 0}: not known.
     BatchPlan running_plan{};
@@ -118,7 +124,7 @@ struct Job {
     }
     /// A decision has to leave it where it is.
     [[nodiscard]] bool keeps_what_it_holds() const {
-        return !placement.empty() && (!preemptible || restarting);
+        return !placement.empty() && (!preemptible || restarting || just_started);
     }
 };
 
@@ -139,6 +145,7 @@ inline void validate(const Job& job, const Cluster& cluster) {
         bad_input(subject(), "submitted_seconds", job.submitted_seconds, "finite");
     require_between(subject, "restarts", job.restarts, 0, std::numeric_limits<int>::max());
     require_at_least(subject, "restart_cost_seconds", job.restart_cost_seconds, 0);
+    require_at_least(subject, "minimum_run_seconds", job.minimum_run_seconds, 0);
     require_at_least(subject, "attained_gpu_seconds", job.attained_gpu_seconds, 0);
     require_between(subject, "min_gpus", job.min_gpus, 1, 1 << 20);
     require_between(subject, "max_gpus", job.max_gpus, job.min_gpus, 1 << 20);

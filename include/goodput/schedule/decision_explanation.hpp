@@ -24,7 +24,7 @@ enum class DecisionReason {
     no_room,        ///< the prices are not against what it wanted, but the others leave too little
     within_gap,     ///< what it wanted would fit: the allotment is only proven to its gap, or not at all
     node_full,      ///< the allotment gave it more beside its GPUs, but its nodes have too little of that
-    keeps,          ///< it is restarting, not preemptible, or everything failed for it
+    keeps,          ///< it is restarting, just started, not preemptible, or everything failed for it
     not_placed,     ///< the allotment found no nodes
     worth_nothing,  ///< the policy values none of its options above 0
     no_batch_plan,  ///< no batch size respects its limits on any option
@@ -82,7 +82,8 @@ struct DecisionExplanation {
     double price = 0;                  ///< of what it got, all GPUs
     bool best_at_prices = false;       ///< nothing else has a larger value - price; nor has going without
     bool on_drained = false;           ///< it stays on a drained node
-    bool restarting = false;           ///< keeps: the reason; else it is not preemptible
+    bool restarting = false;           ///< keeps: the reason
+    bool just_started = false;         ///< keeps: the reason; without any it is not preemptible
     bool has_failed = false;           ///< keeps: the reason, before others: the policy failed for it
     std::optional<SizeLimit> limit{};  ///< best_offered: why there was nothing larger in its pool
     /// What it wanted most: chosen means better than all its other options. In priced_out, no_room,

@@ -104,6 +104,7 @@ public:
         if (problem_.must(j) && (!job.must_run || job.keeps_what_it_holds() || scheduler_.has_failed(j))) {
             answer.reason = DecisionReason::keeps;
             answer.restarting = job.restarting;
+            answer.just_started = job.just_started && job.preemptible;
             answer.has_failed = scheduler_.has_failed(j);
             return answer;
         }

@@ -64,11 +64,11 @@ public:
     /// Takes in a round; what a round before it has said counts only if it was kept. `news` by job of the
     /// snapshot (std::invalid_argument for another number), or empty where nothing was heard; `cancelled`
     /// names jobs that are gone without having ended. Fills in the jobs' models, but for those that bring
-    /// their own, what JobSizes and RunningPlans say, and Job::wanted_batch of jobs whose owners say so. A
-    /// job with news that make no sense is set aside for this round (Job::set_aside), or refused if
-    /// Snapshot::strict (std::invalid_argument). Nothing is learned of jobs that are set aside. Makes
-    /// Snapshot::warnings what probably is a slip: a time before that of the last round, cancelled jobs that
-    /// are still there, and measurements that are hardly meant (detail/news_slips.hpp).
+    /// their own, what JobSizes and RunningPlans say, Job::wanted_batch of jobs whose owners say so, and
+    /// Job::just_started. A job with news that make no sense is set aside for this round (Job::set_aside), or
+    /// refused if Snapshot::strict (std::invalid_argument). Nothing is learned of jobs that are set aside.
+    /// Makes Snapshot::warnings what probably is a slip: a time before that of the last round, cancelled jobs
+    /// that are still there, and measurements that are hardly meant (detail/news_slips.hpp).
     ///
     /// The caller may keep one snapshot over all rounds or make a new one for each: what the last call filled
     /// in is taken back first, so that it never counts as the caller's word.
@@ -106,6 +106,12 @@ public:
         }
         std::vector<std::pair<bool, BatchPlan>> said;  // by job: whether it reports its progress; its plan
         for (const Job& job : snapshot.jobs) said.emplace_back(job.done_examples, job.running_plan);
+        for (Job& job : snapshot.jobs) {
+            if (!(job.minimum_run_seconds > 0)) continue;
+            const auto started = learned_.started.find(job.name);
+            job.just_started = started != learned_.started.end() &&
+                               snapshot.time_seconds < started->second + job.minimum_run_seconds;
+        }
         learned_.sizes.expect(snapshot);
         learned_.running.fill(snapshot);
         for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
@@ -132,6 +138,13 @@ public:
     void keep(const Snapshot& snapshot, const Plan& plan) {
         learned_.sizes.note(snapshot, plan);
         learned_.running.note(snapshot, plan);
+        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
+            const Job& job = snapshot.jobs[j];
+            if (plan.decisions[j].placement.empty() || !(job.minimum_run_seconds > 0))
+                learned_.started.erase(job.name);
+            else if (plan.decisions[j].starts)
+                learned_.started[job.name] = snapshot.time_seconds;
+        }
         names_.clear();
         for (const Job& job : snapshot.jobs) names_.push_back(job.name);
         std::sort(names_.begin(), names_.end());
@@ -139,6 +152,7 @@ public:
             return std::binary_search(names_.begin(), names_.end(), name);
         };
         std::erase_if(learned_.used_batch, [&](const auto& entry) { return !still_there(entry.first); });
+        std::erase_if(learned_.started, [&](const auto& entry) { return !still_there(entry.first); });
         histories_.forget_unless(still_there);
         last_time_ = snapshot.time_seconds;
         on_trial_ = false;
@@ -232,10 +246,11 @@ private:
         JobSizes sizes{};
         RunningPlans running{};
         std::map<std::string, std::int64_t> used_batch{};  ///< largest total batch by job
+        std::map<std::string, double> started{};           ///< when jobs with a minimum run time were started
 
         template <class Self, class Visit>
         static void fields(Self& self, Visit& visit) {
-            visit(self.sizes, self.running, self.used_batch);
+            visit(self.sizes, self.running, self.used_batch, self.started);
         }
     };
     /// What the last take_in() has written into a job's fields that callers write, too.

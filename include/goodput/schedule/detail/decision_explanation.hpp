@@ -107,7 +107,9 @@ GOODPUT_BODY std::string DecisionExplanation::reason_report(const Cluster& clust
         case DecisionReason::keeps:
             if (has_failed) return text + ": it keeps what it holds, as the policy failed for it";
             return text + ": it keeps what it holds, being " +
-                   (restarting ? "in a restart" : "not preemptible");
+                   (restarting     ? "in a restart"
+                    : just_started ? "within its minimum run time"
+                                   : "not preemptible");
         case DecisionReason::set_aside:
             return text + (got.empty() ? "" : ": ") + detail;
         case DecisionReason::not_placed:

@@ -102,27 +102,38 @@ inline std::vector<double> work_with_start(const TimeGrid& grid, std::span<const
     return work;
 }
 
+/// The time of the grid in which the same GPUs are there.
+struct SameCapacity {
+    double from = 0, until = 0;
+    const std::vector<double>* capacity = nullptr;
+};
+
+inline std::vector<SameCapacity> same_capacities(const TimeGrid& grid) {
+    std::vector<SameCapacity> spans;
+    for (const GridInterval& interval : grid.intervals)
+        if (!spans.empty() && *spans.back().capacity == interval.capacity)
+            spans.back().until = interval.until;
+        else
+            spans.push_back({interval.from, interval.until, &interval.capacity});
+    return spans;
+}
+
 /// The most that a job could do before its deadline with the cluster for itself.
-inline double most_alone(const TimeGrid& grid, std::size_t job) {
+inline double most_alone(const TimeGrid& grid, std::span<const SameCapacity> spans, const DeadlineJob& job,
+                         std::span<const DeadlineOption> options) {
+    // It begins with an interval.
+    const auto first =
+        std::find_if(grid.intervals.begin(), grid.intervals.end(),
+                     [&](const GridInterval& interval) { return interval.from >= job.from_seconds; });
+    if (first == grid.intervals.end()) return 0;
     double most = 0;
-    std::vector<ResourceUse> uses;
-    const auto in = [&](const GridInterval& interval, double part) {
+    for (const SameCapacity& span : spans) {
+        const double seconds = std::min(span.until, job.deadline_seconds) - std::max(span.from, first->from);
+        if (seconds <= 0) continue;
         double fastest = 0;
-        for (const DeadlineOption& option : grid.options[job]) {
-            uses.clear();
-            grid.append_uses(option.held, uses);
-            if (std::all_of(uses.begin(), uses.end(), [&](const ResourceUse& use) {
-                    return use.units <= interval.capacity[use.resource];
-                }))
-                fastest = std::max(fastest, option.speed);
-        }
-        most += fastest * part * interval.seconds();
-    };
-    for (const GridInterval& interval : grid.intervals) {
-        const auto end = grid.order.begin() + static_cast<std::ptrdiff_t>(interval.full_jobs);
-        if (std::find(grid.order.begin(), end, job) != end) in(interval, 1);
-        for (const PartialJob& partial : interval.partial_jobs)
-            if (partial.job == job) in(interval, partial.part);
+        for (const DeadlineOption& option : options)
+            if (option.speed > fastest && grid.fits(option.held, *span.capacity)) fastest = option.speed;
+        most += fastest * seconds;
     }
     return most;
 }
@@ -143,8 +154,9 @@ inline Admission admit(const ClusterOverTime& cluster, std::span<const DeadlineJ
     Admission answer;
     const detail::TimeGrid grid(cluster, jobs, options.slot_seconds);
     const std::vector<double> least_work = detail::work_with_start(grid, jobs);
+    const std::vector<detail::SameCapacity> spans = detail::same_capacities(grid);
     for (const std::size_t j : grid.order) {
-        const double most = detail::most_alone(grid, j);
+        const double most = detail::most_alone(grid, spans, jobs[j], grid.options[j]);
         if (most >= least_work[j] * (1 - detail::deadline_tolerance)) continue;
         answer.status = AdmissionStatus::impossible;
         answer.impossible_alone = j;

@@ -69,12 +69,6 @@ private:
         std::vector<double> free{};  ///< by row
     };
 
-    [[nodiscard]] bool is_free(const Segment& segment, const HeldGpus& held) const {
-        for (std::size_t row = 0; row < grid_.rows.size(); ++row)
-            if (grid_.rows[row].gpu_type == held.gpu_type && grid_.blocks_of(held, row) > segment.free[row])
-                return false;
-        return true;
-    }
     std::size_t begin_segment(double at);
     std::optional<DeadlinePlan> at_levels(std::size_t job, std::span<const DeadlineOption> levels,
                                           std::size_t before, std::size_t change, std::size_t after) const;
@@ -105,7 +99,7 @@ inline std::optional<DeadlinePlan> ProgressiveFilling::at_levels(std::size_t job
         const Segment& segment = segments_[k];
         if (segment.from < jobs_[job].from_seconds) continue;
         std::size_t level = k < change ? before : after;
-        while (level > 0 && !is_free(segment, levels[level - 1].held)) --level;
+        while (level > 0 && !grid_.fits(levels[level - 1].held, segment.free)) --level;
         if (level == 0) continue;
         const HeldGpus& held = levels[level - 1].held;
         const double speed = levels[level - 1].speed;
@@ -128,7 +122,8 @@ inline std::optional<DeadlinePlan> ProgressiveFilling::without_change(
         for (std::size_t first = 0; first < segments_.size(); ++first) {
             if (segments_[first].from < jobs_[job].from_seconds) continue;
             DeadlinePlan piece{{job, level.held, segments_[first].from, segments_[first].from}};
-            for (std::size_t k = first; k < segments_.size() && is_free(segments_[k], level.held); ++k)
+            for (std::size_t k = first; k < segments_.size() && grid_.fits(level.held, segments_[k].free);
+                 ++k)
                 piece.front().until_seconds = segments_[k].until;
             if (piece.front().until_seconds > piece.front().from_seconds &&
                 end_with_work(jobs_[job], piece, slot_))
@@ -194,7 +189,7 @@ inline bool ProgressiveFilling::take(std::span<const PlannedPiece> pieces) {
     for (const PlannedPiece& piece : pieces) {
         const std::size_t end = (begin_segment(piece.from_seconds), begin_segment(piece.until_seconds));
         for (std::size_t k = begin_segment(piece.from_seconds); k < end; ++k)
-            if (!is_free(segments_[k], piece.held)) return false;
+            if (!grid_.fits(piece.held, segments_[k].free)) return false;
     }
     for (const PlannedPiece& piece : pieces)
         for (std::size_t k = begin_segment(piece.from_seconds), end = begin_segment(piece.until_seconds);

@@ -79,6 +79,12 @@ struct TimeGrid {
         if (gpus == up && gpus % whole != 0) return static_cast<double>(gpus / block * (block / size));
         return static_cast<double>((gpus + whole - 1) / whole * (whole / size));
     }
+    /// Whether GPUs can be had where these are free, by row.
+    [[nodiscard]] bool fits(const HeldGpus& held, std::span<const double> free) const {
+        for (std::size_t row = 0; row < rows.size(); ++row)
+            if (rows[row].gpu_type == held.gpu_type && blocks_of(held, row) > free[row]) return false;
+        return true;
+    }
     /// What GPUs take of all rows.
     void append_uses(const HeldGpus& held, std::vector<ResourceUse>& uses) const {
         for (std::size_t row = 0; row < rows.size(); ++row)

@@ -169,6 +169,22 @@ TEST_CASE("A newcomer that could not be moved again does not take what a promise
     CHECK(*rounds.snapshot.jobs[1].remaining_examples <= 0);
 }
 
+TEST_CASE("A minimum run time gives way to a promise, and to nothing else") {
+    Rounds rounds({4});
+    rounds.add("young", 4, 4).placement = {{0, 4}};
+    rounds.snapshot.jobs[0].just_started = true;
+    // Of weight and submission all is for the other.
+    rounds.snapshot.jobs[0].submitted_seconds = 30;
+    rounds.add("x", 4, 4, 400.0 * 300);
+    CHECK(rounds.plan().decisions[0].action == Action::stay);
+    rounds.deadline_of[1] = 330;
+    CHECK(rounds.plan().decisions[1].starts);
+    CHECK(rounds.answer().promise == Promise::kept);
+    rounds.deadline_of[1] = 3000;
+    CHECK(rounds.plan().decisions[0].action == Action::stay);
+    CHECK(rounds.answer().promise == Promise::kept);
+}
+
 TEST_CASE("A pinned job far ahead of its deadline is kept on 12 GPUs of three nodes") {
     Rounds rounds({4, 4, 4});
     Job& x = rounds.add("x", 12, 12, 1200.0 * 200, 1000);

@@ -290,6 +290,10 @@ private:
         if (!stop_) return std::nullopt;
         return std::max(std::chrono::nanoseconds(0), *stop_ - std::chrono::steady_clock::now()) / parts;
     }
+    /// The job cannot be moved now, not even for a promise: its minimum run time counts for less.
+    [[nodiscard]] static bool is_held_in_place(const Job& job) {
+        return !job.placement.empty() && (!job.preemptible || job.restarting);
+    }
     /// Seconds until a job that restarts can be moved again.
     [[nodiscard]] double restart_left(const Job& job) const {
         const auto began = began_.find(job.name);
@@ -365,7 +369,7 @@ private:
                 PromisedRound::PromisedJob& unknown = round_->jobs[job.name];
                 unknown.deadline = deadline_of[j];
                 unknown.answer.why = answers_[deadline_of[j]].why;
-                unknown.may_not_run = deadlines_[deadline_of[j]].or_never && !job.keeps_what_it_holds();
+                unknown.may_not_run = deadlines_[deadline_of[j]].or_never && !is_held_in_place(job);
             }
             if (!promised) continue;
             if (round_->jobs.contains(job.name)) continue;  // a second job of this name, which is set aside
@@ -386,7 +390,7 @@ private:
             if (answer.promise == Promise::refused) {
                 if (!why.empty()) answer.why = promised.answer.why = why;
                 promised.may_not_run = deadlines_[promised.deadline].or_never &&
-                                       !jobs[deadlines_[promised.deadline].job].keeps_what_it_holds();
+                                       !is_held_in_place(jobs[deadlines_[promised.deadline].job]);
             }
             if (answer.now) answer.now->gpu_type = round_->pools[answer.now->gpu_type].gpu_type;
         }
@@ -417,7 +421,7 @@ private:
                              : "how much work it has left is neither declared nor known from other jobs";
         }
         if (!promised) return promised;
-        if (job.keeps_what_it_holds()) {
+        if (is_held_in_place(job)) {
             promised->from_seconds = aside             ? options_.round_seconds
                                      : job.preemptible ? whole_rounds(promised->restart_left_seconds)
                                                        : std::numeric_limits<double>::infinity();
@@ -427,7 +431,7 @@ private:
     /// Notes until when a job keeps what it holds: until it can be moved, or until it ends if it is promised
     /// an end there.
     void reserve(const Job& job, const DeadlineJob* promised, bool aside, double restart_seconds_left) {
-        if (!job.keeps_what_it_holds()) return;
+        if (!is_held_in_place(job)) return;
         double until = std::numeric_limits<double>::infinity();
         if (promised) {
             until = promised->from_seconds;
@@ -440,10 +444,11 @@ private:
         reservations_.push_back({job.placement, until});
     }
 
-    /// Has promised jobs run where their plans say. `strictly`: those that go on with what they hold stay
-    /// there, and no job without a promise begins that could not be moved again.
+    /// Has promised jobs run where their plans say, and forgets minimum run times. `strictly`: those that go
+    /// on with what they hold stay there, and no job without a promise begins that could not be moved again.
     void enforce(bool strictly) {
         round_->enforced = true;
+        for (Job& job : snapshot_.jobs) job.just_started = false;
         for (const auto& [name, promised] : round_->jobs) {
             if (promised.deadline == deadlines_.size() || promised.answer.promise == Promise::refused ||
                 promised.answer.promise == Promise::broken || !promised.answer.now)
@@ -489,7 +494,7 @@ private:
                     left->other_sizes.push_back({*left->holds, promised_speed(*left, *left->holds)});
                 left->restart_left_seconds = left->holds ? std::max(0.0, restart - round) : 0;
                 left->from_seconds = 0;
-                if (job.keeps_what_it_holds())
+                if (is_held_in_place(job))
                     left->from_seconds = job.preemptible ? whole_rounds(left->restart_left_seconds)
                                                          : std::numeric_limits<double>::infinity();
                 const double speed = left->holds ? left->speed_on(*left->holds) : 0;

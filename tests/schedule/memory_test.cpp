@@ -411,4 +411,23 @@ TEST_CASE("no job is stopped within its minimum run time, and it may be after th
     CHECK(stopped_early(180, 181)[0] > 5);
 }
 
+TEST_CASE("what a job shows while it shares its GPUs says nothing of its speed alone") {
+    const auto seconds_after = [](bool shares) {
+        JobMemory memory;
+        Snapshot snapshot = snapshot_of({job_of("a"), job_of("b", "other")});
+        for (double slowness : {1.0, 1.2}) {
+            memory.take_in(snapshot,
+                           std::vector<JobNews>{{.samples = {{0, sample_of(1, 32, slowness)}}}, {}});
+            Plan next = plan(snapshot);
+            if (shares) next.decisions[0].shares_with = 1;
+            memory.keep(snapshot, next);
+            snapshot.time_seconds += 60;
+        }
+        memory.take_in(snapshot);
+        return snapshot.models[0].types[0].iteration_seconds({1, 1}, {32, 0});
+    };
+    CHECK(seconds_after(true) == doctest::Approx(sample_of(1, 32).step_seconds).epsilon(0.05));
+    CHECK(seconds_after(false) > 1.05 * seconds_after(true));
+}
+
 }  // namespace schedule_memory

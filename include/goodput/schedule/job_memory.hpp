@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -66,7 +67,8 @@ public:
     /// names jobs that are gone without having ended. Fills in the jobs' models, but for those that bring
     /// their own, what JobSizes and RunningPlans say, Job::wanted_batch of jobs whose owners say so, and
     /// Job::just_started. A job with news that make no sense is set aside for this round (Job::set_aside), or
-    /// refused if Snapshot::strict (std::invalid_argument). Nothing is learned of jobs that are set aside.
+    /// refused if Snapshot::strict (std::invalid_argument). Nothing is learned of jobs that are set aside,
+    /// and no speed of jobs that share their GPUs by the last plan.
     /// Makes Snapshot::warnings what probably is a slip: a time before that of the last round, cancelled jobs
     /// that are still there, and measurements that are hardly meant (detail/news_slips.hpp).
     ///
@@ -138,8 +140,10 @@ public:
     void keep(const Snapshot& snapshot, const Plan& plan) {
         learned_.sizes.note(snapshot, plan);
         learned_.running.note(snapshot, plan);
+        learned_.sharing.clear();
         for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
             const Job& job = snapshot.jobs[j];
+            if (plan.decisions[j].shares_with) learned_.sharing.insert(job.name);
             if (plan.decisions[j].placement.empty() || !(job.minimum_run_seconds > 0))
                 learned_.started.erase(job.name);
             else if (plan.decisions[j].starts)
@@ -219,6 +223,8 @@ private:
         }
         limit_batch(job, news);
         histories_.meet(job);
+        // Beside another job on the same GPUs it was slower, by what the pair says already.
+        if (learned_.sharing.contains(job.name)) return;
         for (const NewSample& each : news.samples) {
             learned_.running.note(job.name, each.gpu_type, each.sample);
             histories_.add(job, each.gpu_type, each.sample);
@@ -247,10 +253,11 @@ private:
         RunningPlans running{};
         std::map<std::string, std::int64_t> used_batch{};  ///< largest total batch by job
         std::map<std::string, double> started{};           ///< when jobs with a minimum run time were started
+        std::set<std::string> sharing{};                   ///< jobs that share GPUs by the last plan
 
         template <class Self, class Visit>
         static void fields(Self& self, Visit& visit) {
-            visit(self.sizes, self.running, self.used_batch, self.started);
+            visit(self.sizes, self.running, self.used_batch, self.started, self.sharing);
         }
     };
     /// What the last take_in() has written into a job's fields that callers write, too.

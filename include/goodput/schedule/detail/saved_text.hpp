@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -140,6 +141,10 @@ private:
         write(value.index());
         std::visit([&](const auto& form) { write(form); }, value);
     }
+    template <class T>
+    void write(const std::set<T>& values) {
+        write(std::vector<T>(values.begin(), values.end()));
+    }
     template <class K, class V>
     void write(const std::map<K, V>& values) {
         write(values.size());
@@ -248,6 +253,12 @@ private:
             read(value.emplace<PolluxThroughput>());
         else
             read(value.emplace<RefinedThroughput>());
+    }
+    template <class T>
+    void read(std::set<T>& values) {
+        std::vector<T> listed;
+        read(listed);
+        values = std::set<T>(listed.begin(), listed.end());
     }
     template <class K, class V>
     void read(std::map<K, V>& values) {

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "goodput/hosts/with_hosts.hpp"
 #include "goodput/pairs/paired_scheduler.hpp"
 #include "goodput/policy/goodput_policy.hpp"
 #include "goodput/policy/las.hpp"
@@ -669,6 +670,59 @@ TEST_CASE("a queue serves the same jobs whatever pairs are on offer") {
     check_that_queue_ignores_pairs<Tiresias>();
     check_that_queue_ignores_pairs<ShortestRemainingTime>();
     check_that_queue_ignores_pairs<LeastAttainedService>();
+}
+
+TEST_CASE("a queue serves the same jobs beside pairs that never fit a quota, where cores are dealt out") {
+    Snapshot now;
+    now.cluster.gpu_types = {"a"};
+    now.cluster.nodes = {{.name = "n", .gpu_type = 0, .gpus = 4, .cores = 16}};
+    for (const char* name : {"large", "too large", "small"}) {
+        Job job{.name = name, .adaptivity = Adaptivity::gpus};
+        job.initial_batch = job.target_batch = 1;
+        job.min_gpus = job.max_gpus = 4;
+        job.team = "red";
+        job.types = {{.max_atomic_batch = 8, .reference_rate = 1}};
+        now.jobs.push_back(job);
+    }
+    now.jobs[2].min_gpus = now.jobs[2].max_gpus = 2;
+    now.jobs[2].submitted_seconds = 1;
+    now.jobs[2].host = HostNeeds{.least = {.cores_per_gpu = 1}, .most = {.cores_per_gpu = 1}};
+    const std::vector<JobPair> pairs{{{0, 1}, {{0.8, 0.8}}, false}};
+    PairedScheduler<Tiresias, LeastMovesPlacer, Allotter<>, RatedSpeeds, Limits<TeamQuotas, HostCapacity>,
+                    HostShares<>, Factors<HostFactor>, DividedHosts>
+        scheduler;
+    scheduler.limits() = Limits<TeamQuotas, HostCapacity>(TeamQuotas({{"red", 3}}), HostCapacity());
+    const Plan& plan = scheduler.plan(now, pairs);
+    CHECK(plan.decisions[0].placement.empty());
+    CHECK(plan.decisions[1].placement.empty());
+    CHECK(plan.decisions[2].placement == Placement{{0, 2}});
+}
+
+TEST_CASE("a queue counts the GPUs of a pair that keeps them once") {
+    TwoJobs two(1);
+    two.now.cluster.nodes[0].gpus = 8;
+    two.run_together(0);
+    for (Job& job : two.now.jobs) {
+        job.placement = {{0, 2}};
+        job.min_gpus = job.max_gpus = 2;
+    }
+    two.now.jobs[1].preemptible = false;
+    // The first of the pair comes last in the queue.
+    two.now.jobs[0].remaining_examples = 1e6;
+    for (const int gpus : {4, 2}) {
+        Job job = two.now.jobs[0];
+        job.name = gpus == 4 ? "new" : "running";
+        job.min_gpus = job.max_gpus = gpus;
+        job.remaining_examples = gpus == 4 ? 10 : 1e5;
+        job.placement.clear();
+        if (gpus == 2) job.placement = {{0, 2}};
+        two.now.jobs.push_back(job);
+    }
+    PairedScheduler<ShortestRemainingTime, LeastMovesPlacer, Allotter<>, RatedSpeeds> scheduler;
+    const Plan& plan = scheduler.plan(two.now, two.pairs);
+    for (std::size_t j = 0; j < 2; ++j) CHECK(plan.decisions[j].shares_with == 1 - j);
+    CHECK(plan.decisions[2].placement == Placement{{0, 4}});
+    CHECK(plan.decisions[3].action == Action::stay);
 }
 
 TEST_CASE("a limit that a pair exceeds names the pair's two jobs") {

@@ -287,11 +287,6 @@ private:
                    ? 0
                    : price_of(job, option, prices_);
     }
-    [[nodiscard]] bool is_kept(const JobPair& pair) const {
-        return pair.together && std::ranges::any_of(pair.jobs, [&](std::size_t job) {
-                   return jobs()[job].keeps_what_it_holds();
-               });
-    }
 
     /// At prices_: which disjoint pairs may be worth running together. Lowers the bound:
     ///
@@ -308,7 +303,7 @@ private:
                 alone[j] = std::max(alone[j], problem.value(j, k) - least_price_of(j, k));
         std::vector<char> kept(jobs().size());
         for (const JobPair& pair : of_->pairs)
-            if (is_kept(pair))
+            if (of_->is_kept(pair))
                 for (const std::size_t job : pair.jobs) {
                     alone[job] = 0;
                     kept[job] = 1;
@@ -323,7 +318,7 @@ private:
                 for (std::size_t i = 0; i < 2; ++i) above -= least_price_of(pair.jobs[i], on.alone[i]) / 2;
                 worth = std::max(worth, above);
             }
-            if (is_kept(pair)) {
+            if (of_->is_kept(pair)) {
                 bound += worth;
                 pairs.push_back(p);
             } else if (!kept[pair.jobs[0]] && !kept[pair.jobs[1]]) {
@@ -350,7 +345,7 @@ private:
         prices_ = scheduler_.allotted().prices;
         mix_ = {};
         for (std::size_t p = 0; p < of_->pairs.size(); ++p)
-            if (is_kept(of_->pairs[p])) {
+            if (of_->is_kept(of_->pairs[p])) {
                 mix_.pairs.push_back(p);
                 mix_.wanted.push_back(configuration_of(held_by(of_->pairs[p]), real_.cluster));
             }
@@ -385,7 +380,7 @@ private:
               std::vector<Configuration>& configurations) const {
         const JobPair& pair = of_->pairs[p];
         detail::MixedPair& posed = mixed.emplace_back(detail::MixedPair{.jobs = pair.jobs});
-        if (is_kept(pair)) {
+        if (of_->is_kept(pair)) {
             posed.must = true;
             const auto at = std::ranges::find(of_->planned, p);
             const std::size_t job = job_of(static_cast<std::size_t>(at - of_->planned.begin()));

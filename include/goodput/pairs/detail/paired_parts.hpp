@@ -69,6 +69,15 @@ struct PairRound {
         const auto at = std::ranges::find(on_both[pair], configuration, &OnBoth::configuration);
         return at == on_both[pair].end() ? nullptr : &*at;
     }
+    /// Whether a job is in any of the pairs.
+    [[nodiscard]] bool is_in_pair(std::size_t job) const { return job < in_pair.size() && in_pair[job] != 0; }
+    /// Whether a pair is together and has to stay so where it is, because one of its jobs cannot be moved
+    /// now.
+    [[nodiscard]] bool is_kept(const JobPair& pair) const {
+        return pair.together && std::ranges::any_of(pair.jobs, [&](std::size_t job) {
+                   return given->jobs[job].keeps_what_it_holds();
+               });
+    }
     /// Whether a row says that a job runs once: nothing that a policy knows of.
     [[nodiscard]] bool is_place(std::size_t row) const {
         return row >= first_place && row < first_place + places;
@@ -123,50 +132,52 @@ struct PairedPolicy {
         const std::size_t jobs = of->given->jobs.size();
         std::vector<std::size_t> row_of(round.jobs.size(), no_index);
         for (std::size_t r = 0; r < rows.size(); ++r) row_of[index_of(rows[r], round)] = r;
-        std::vector<Beside> beside(rows.size());
-        for (const bool in_pairs : {true, false}) {
-            beside.assign(rows.size(), {});
-            of->on_both.assign(of->pairs.size(), {});
-            for (std::size_t p = 0; p < of->pairs.size(); ++p)
-                offer_together(rows, row_of, p, in_pairs, beside);
-            std::vector<OptionRow> asked;
-            for (std::size_t r = 0; r < rows.size(); ++r) {
-                const std::size_t j = index_of(rows[r], round);
-                if (j >= jobs) continue;
-                asked.push_back(beside[r].options.empty() ? rows[r] : beside[r].row(of->given->jobs[j]));
+        std::vector<Beside> asked = ask_with_pairs(round, rows, row_of, true);
+        if constexpr (RoundPolicy<P>)
+            if (!of->pairs.empty()) {
+                std::vector<std::vector<OnBoth>> on_both = of->on_both;
+                std::vector<Beside> without = ask_with_pairs(round, rows, row_of, false);
+                if (serves_alike(rows, asked, without))
+                    of->on_both = std::move(on_both);
+                else
+                    asked = std::move(without);
             }
-            ask(round, asked);
-            if (!serves_beside(row_of, beside)) break;
-        }
         for (std::size_t r = 0; r < rows.size(); ++r)
-            std::copy_n(beside[r].values.begin(), beside[r].options.empty() ? 0 : rows[r].values.size(),
-                        rows[r].values.begin());
+            for (std::size_t k = 0; k < rows[r].values.size(); ++k)
+                rows[r].values[k] = asked[r].value_alone(k);
         for (std::size_t p = 0; p < of->pairs.size(); ++p)
             for (OnBoth& on : of->on_both[p])
                 for (std::size_t i = 0; i < 2; ++i)
-                    on.values[i] = beside[row_of[of->pairs[p].jobs[i]]].values[on.beside[i]];
+                    on.values[i] = asked[row_of[of->pairs[p].jobs[i]]].values[on.beside[i]];
         for (std::size_t i = 0; i < of->planned.size(); ++i)
             if (const std::size_t r = row_of[jobs + i]; r != no_index) value_pair(row_of, i, rows[r]);
     }
 
 private:
-    /// A row with further options behind its own.
+    /// A job's row with further options behind its own; for a job of a pair that keeps what it holds, a row
+    /// with these GPUs beside the other job alone.
     struct Beside {
-        std::vector<Option> options{};  ///< none: the row is as it is
+        std::size_t own = 0;  ///< number of options of the row that it was made of
+        std::optional<Job> keeper{};
+        std::vector<Option> options{};
         std::vector<double> values{};
         std::vector<ResourceUse> uses{};
-        std::vector<std::size_t> offsets{};
+        std::vector<std::size_t> offsets = std::vector<std::size_t>(1, 0);
 
         void begin(const OptionRow& row, const PairRound& of) {
-            if (!options.empty()) return;
+            own = row.options.size();
             options.assign(row.options.begin(), row.options.end());
-            offsets.assign(1, 0);
-            for (std::size_t k = 0; k < row.options.size(); ++k) add_uses(row.uses(k), 1, of);
+            for (std::size_t k = 0; k < own; ++k) add_uses(row.uses(k), 1, of);
+        }
+        /// Leaves no option. The job is known to keep what it holds.
+        void keep(const Job& job) {
+            *this = {};
+            keeper = job;
+            keeper->preemptible = false;
         }
         /// One more, of the option of that index: half of what that takes. Its index.
         std::size_t add(const OptionRow& row, std::size_t option, double part, const PairRound& of) {
-            begin(row, of);
-            options.push_back(options[option]);
+            options.push_back(row.options[option]);
             options.back().goodput *= part;
             add_uses(row.uses(option), 0.5, of);
             return options.size() - 1;
@@ -174,7 +185,10 @@ private:
         /// The row to ask about.
         OptionRow row(const Job& job) {
             values.assign(options.size(), 0);
-            return {job, options, values, OptionUses(uses, offsets)};
+            return {keeper ? *keeper : job, options, values, OptionUses(uses, offsets)};
+        }
+        [[nodiscard]] double value_alone(std::size_t option) const {
+            return option < own ? values[option] : 0;
         }
 
     private:
@@ -189,31 +203,51 @@ private:
         return static_cast<std::size_t>(&row.job - round.jobs.data());
     }
 
-    /// Whether the policy has given a job GPUs beside another one, and not valued the same GPUs without the
-    /// other. Then it says for each job what that gets (a queue), and does not know that the two take these
-    /// GPUs together or not at all: it has to be asked again without pairs, or jobs that it serves get
-    /// nothing.
-    [[nodiscard]] bool serves_beside(const std::vector<std::size_t>& row_of,
-                                     const std::vector<Beside>& beside) const {
+    /// Asks the policy about all jobs, those of pairs as they are in the snapshot, with what they could have
+    /// in pairs; or without, and then pairs that have to stay together take what they hold once. The answers
+    /// by row.
+    std::vector<Beside> ask_with_pairs(const Round& round, std::span<const OptionRow> rows,
+                                       const std::vector<std::size_t>& row_of, bool in_pairs) const {
+        const std::vector<Job>& jobs = of->given->jobs;
+        std::vector<Beside> beside(rows.size());
+        for (std::size_t r = 0; r < rows.size(); ++r)
+            if (index_of(rows[r], round) < jobs.size()) beside[r].begin(rows[r], *of);
+        of->on_both.assign(of->pairs.size(), {});
         for (std::size_t p = 0; p < of->pairs.size(); ++p)
-            for (const OnBoth& on : of->on_both[p])
-                for (std::size_t i = 0; i < 2; ++i) {
-                    const Beside& asked = beside[row_of[of->pairs[p].jobs[i]]];
-                    if (asked.values[on.beside[i]] > 0 && asked.values[on.alone[i]] <= 0) return true;
-                }
-        return false;
+            if (in_pairs || of->is_kept(of->pairs[p]))
+                offer_together(round, rows, row_of, p, !in_pairs, beside);
+        std::vector<OptionRow> asked;
+        for (std::size_t r = 0; r < rows.size(); ++r)
+            if (const std::size_t j = index_of(rows[r], round); j < jobs.size())
+                asked.push_back(beside[r].row(of->is_in_pair(j) ? jobs[j] : rows[r].job));
+        ask(round, asked);
+        return beside;
     }
 
-    void offer_together(std::span<const OptionRow> rows, const std::vector<std::size_t>& row_of,
-                        std::size_t p, bool in_pairs, std::vector<Beside>& beside) const {
+    /// Whether the policy gives jobs the same with and without pairs on offer. If not, it says for each job
+    /// what that gets (a queue), and does not know that two jobs take GPUs together or not at all: jobs that
+    /// it serves would get nothing.
+    [[nodiscard]] static bool serves_alike(std::span<const OptionRow> rows, const std::vector<Beside>& with,
+                                           const std::vector<Beside>& without) {
+        for (std::size_t r = 0; r < rows.size(); ++r)
+            for (std::size_t k = 0; k < rows[r].values.size(); ++k)
+                if (!without[r].keeper && (with[r].value_alone(k) > 0) != (without[r].value_alone(k) > 0))
+                    return false;
+        return true;
+    }
+
+    void offer_together(const Round& round, std::span<const OptionRow> rows,
+                        const std::vector<std::size_t>& row_of, std::size_t p, bool as_kept,
+                        std::vector<Beside>& beside) const {
         const JobPair& pair = of->pairs[p];
         const std::array at{row_of[pair.jobs[0]], row_of[pair.jobs[1]]};
-        for (const std::size_t r : at)
-            if (r != no_index) beside[r].begin(rows[r], *of);
-        if (!in_pairs || at[0] == no_index || at[1] == no_index) return;
+        if (at[0] == no_index || at[1] == no_index) return;
+        const Configuration held = round.held_by(of->given->jobs[pair.jobs[0]]);
+        for (std::size_t i = 0; as_kept && i < 2; ++i) beside[at[i]].keep(of->given->jobs[pair.jobs[i]]);
         for (std::size_t k = 0; k < rows[at[0]].options.size(); ++k) {
             const Option& option = rows[at[0]].options[k];
             const Configuration& gpus = option.configuration;
+            if (as_kept && !gpus.same_gpus(held)) continue;
             if (!(option.goodput > 0) || !gpus.is_single() || !pair.runs_on(gpus.first().gpu_type)) continue;
             const std::size_t same = find_option(rows[at[1]].options, gpus);
             if (same == no_index || !(rows[at[1]].options[same].goodput > 0)) continue;
@@ -295,7 +329,7 @@ public:
             this->inner_.list(round, job, most_gpus, options);
             // What the pair holds that it is in: where nobody new comes, that is not listed.
             const auto j = static_cast<std::size_t>(&job - round.jobs.data());
-            if (job.placement.empty() && j < of_->in_pair.size() && of_->in_pair[j])
+            if (job.placement.empty() && of_->is_in_pair(j))
                 insert_held(job, round.held_by(of_->given->jobs[j]), round.pools, first, options);
             return;
         }

@@ -17,6 +17,7 @@
 #include "goodput/schedule/detail/domain_blocks_bodies.hpp"
 #include "goodput/schedule/detail/job_history.hpp"
 #include "goodput/schedule/detail/job_sizes.hpp"
+#include "goodput/schedule/detail/leaving_nodes_bodies.hpp"
 #include "goodput/schedule/detail/news_slips_bodies.hpp"
 #include "goodput/schedule/detail/node_blocks_bodies.hpp"
 #include "goodput/schedule/detail/open_nodes_bodies.hpp"

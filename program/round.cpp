@@ -209,6 +209,7 @@ private:
         nodes_.emplace(name, cluster().nodes.size());
         const double now = round_.snapshot.time_seconds;
         node.drained |= times.from_seconds > now || times.until_seconds <= now;
+        node.leaves_seconds = times.until_seconds - now;
         cluster().nodes.push_back(std::move(node));
         sites_.push_back({zone, rack});
         round_.node_times.push_back(times);

@@ -222,3 +222,81 @@ TEST_CASE("placements: what was asked before changes nothing; what is in place s
         REQUIRE(next.move_cost_bound == 0);
     });
 }
+
+TEST_CASE(
+    "placements: nodes that leave cost nobody nodes or moves; a job that fits on nodes that stay is not put "
+    "on "
+    "others; and what jobs need for longest lies where it can stay longest") {
+    for_all(2, [](Case& one) {
+        PlacementRound round = some_round(one, one.random.chance(0.5));
+        support::place::Random random{std::mt19937_64(one.seed)};
+        const goodput::Topology topology = support::place::odd_topology(random, round);
+        const auto place = [&](const PlacementRound& of) {
+            goodput::TopologyPlacer placer(topology);
+            PlacementResult result = placer.place(of.cluster, of.requests);
+            check_valid(of, result);
+            return result;
+        };
+        const PlacementResult before = place(round), inner_before = placed(round);
+        for (goodput::Node& node : round.cluster.nodes)
+            if (one.random.chance(0.4)) node.leaves_seconds = one.random.integer(1, 5);
+        for (PlacementRequest& request : round.requests)
+            if (one.random.chance(0.5)) request.needs_seconds = one.random.integer(0, 6);
+        const PlacementResult result = place(round), inner = placed(round);
+        REQUIRE(jobs_without_nodes(inner) == jobs_without_nodes(inner_before));
+        REQUIRE(inner.move_cost == doctest::Approx(inner_before.move_cost));
+        if (before.proven() && result.proven()) {
+            REQUIRE(result.unplaced.size() == before.unplaced.size());
+            REQUIRE(result.move_cost == doctest::Approx(before.move_cost));
+        }
+        const auto is_brief = [&](std::size_t node, double needs) {
+            return round.cluster.nodes[node].leaves_seconds < needs;
+        };
+        for (std::size_t j = 0; j < round.requests.size(); ++j) {
+            const PlacementRequest& request = round.requests[j];
+            PlacementRound alone = round;
+            for (std::size_t other = 0; other < alone.requests.size(); ++other)
+                if (other != j) alone.requests[other] = {};
+            PlacementRound staying = alone;
+            for (goodput::Node& node : staying.cluster.nodes)
+                node.drained |= node.leaves_seconds < request.needs_seconds;
+            if (request.part.empty() || !request.current.empty() || place(staying).placements[j].empty())
+                continue;
+            const PlacementResult by_itself = place(alone);
+            for (const NodeShare& share : by_itself.placements[j])
+                REQUIRE(!is_brief(share.node, request.needs_seconds));
+            one.count("jobs that could have got nodes that leave");
+        }
+    });
+}
+
+TEST_CASE("placements: of jobs of one size those that need their nodes longest get those that stay longest") {
+    for_all(1, [](Case& one) {
+        PlacementRound round;
+        round.cluster.gpu_types = {"a100"};
+        const int nodes = one.random.integer(1, 12), gpus = one.random.integer(1, 8);
+        for (int n = 0; n < nodes; ++n) {
+            round.cluster.nodes.push_back({"n" + std::to_string(n), 0, gpus});
+            if (one.random.chance(0.6)) round.cluster.nodes.back().leaves_seconds = one.random.integer(1, 6);
+        }
+        for (int j = one.random.integer(1, nodes); j > 0; --j) {
+            round.requests.push_back({.part = {0, gpus, {1, gpus}}});
+            if (one.random.chance(0.7)) round.requests.back().needs_seconds = one.random.integer(1, 7);
+        }
+        const PlacementResult result = placed(round);
+        std::vector<double> stay, need;
+        for (const goodput::Node& node : round.cluster.nodes) stay.push_back(node.leaves_seconds);
+        int brief = 0, least = 0;
+        for (std::size_t j = 0; j < round.requests.size(); ++j) {
+            need.push_back(round.requests[j].needs_seconds);
+            brief += stay[result.placements[j].front().node] < need.back() ? 1 : 0;
+        }
+        // Longest to longest leaves the fewest whose nodes leave too early, or no more than that by jobs that
+        // gain by it.
+        std::sort(stay.rbegin(), stay.rend());
+        std::sort(need.rbegin(), need.rend());
+        for (std::size_t j = 0; j < need.size(); ++j) least += stay[j] < need[j] ? 1 : 0;
+        if (least == 0) REQUIRE(brief == 0);
+        one.count(least == 0 ? "all stay long enough" : "some do not");
+    });
+}

@@ -6,7 +6,9 @@
 // resource of the allotment problem.
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,6 +31,8 @@ struct Node {
     double interruptions_per_hour = 0;  ///< how often it is expected to be lost
     bool spot = false;                  ///< the provider may take it back: a pool apart from others like it
     int group = 0;  ///< at least 0; nodes of another number here are a pool apart, though alike in all else
+    /// Seconds from now until the node is announced to leave. Jobs that need nodes for longer avoid it.
+    double leaves_seconds = std::numeric_limits<double>::infinity();
 
     /// The pool that it is in.
     [[nodiscard]] constexpr operator PoolId() const { return {gpu_type, gpus, spot, group}; }
@@ -75,7 +79,8 @@ struct Pool {
 inline constexpr int most_gpus_of_cluster = 1 << 30;
 
 /// Refuses an unknown GPU type, no GPUs, more than `left`, cores, memory and prices that are negative or not
-/// finite, and interruptions beyond what validate(Interruptions) lets pass (std::invalid_argument).
+/// finite, interruptions beyond what validate(Interruptions) lets pass, and a departure that is NaN
+/// (std::invalid_argument).
 inline void validate(const Node& node, const Cluster& cluster, int left = most_gpus_of_cluster) {
     const auto subject = [&] { return "node '" + node.name + "'"; };
     if (node.gpu_type >= cluster.gpu_types.size())
@@ -89,6 +94,8 @@ inline void validate(const Node& node, const Cluster& cluster, int left = most_g
     require_at_least(subject, "dollars_per_hour", node.dollars_per_hour, 0);
     require_between(subject, "interruptions_per_hour", node.interruptions_per_hour, 0,
                     most_interruptions_per_hour);
+    if (std::isnan(node.leaves_seconds))
+        bad_input(subject(), "leaves_seconds", node.leaves_seconds, "a number");
 }
 
 /// Refuses what validate(Node) refuses of any node, and more than most_gpus_of_cluster in all.

@@ -14,6 +14,9 @@
 //  c) What stays free stays in large pieces: for those who stay where they are, no placement of the
 //     others leaves more nodes wholly free, nor, if none is left, a larger block.
 //
+//     Free GPUs of nodes that leave before jobs to be placed have ended (Node::leaves_seconds) come
+//     last: as many of these nodes stay without new jobs as can be spared, those that leave first.
+//
 //  d) A job that restarts anyway keeps a node that it is on where that costs nothing of the above.
 //
 // detail/least_moves.hpp says how, and what is proven.

@@ -15,6 +15,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,8 @@ struct PlacementRequest {
     bool leaves = false;      ///< does not stay for holding its allotment; without effect on a pinned job
     /// It is pinned to nodes that it shares: it takes the GPUs that it holds there, and others the rest.
     bool shares_nodes = false;
+    /// How long it needs its nodes. Of nodes that leave earlier (Node::leaves_seconds) it gets the last ones.
+    double needs_seconds = std::numeric_limits<double>::infinity();
 };
 
 /// A job with an allotment but without nodes: `why` tells whether it waits or is impossible.

@@ -31,6 +31,7 @@
 #include "goodput/policy/sia.hpp"
 #include "goodput/schedule/concepts.hpp"
 #include "goodput/schedule/detail/asked_options.hpp"
+#include "goodput/schedule/detail/leaving_nodes.hpp"
 #include "goodput/schedule/detail/leftovers.hpp"
 #include "goodput/schedule/detail/offers.hpp"
 #include "goodput/schedule/detail/open_nodes.hpp"
@@ -271,6 +272,7 @@ private:
     void value(const Snapshot& snapshot, std::vector<PlanFault>& faults) {
         worth_.find(snapshot, round_of(snapshot), parts_.policy, offers_, rows_, faults,
                     [&](std::size_t j) { return withdrawn_.options_of(j, offers_); });
+        if constexpr (!chooses) leaving_.lower_values(snapshot, open_, offers_, rows_);
     }
 
     /// `again`: after options were withdrawn.
@@ -322,7 +324,9 @@ private:
             if constexpr (requires { parts_.placer.set_time(clock.left()); })
                 parts_.placer.set_time(clock.left());
             find_nodes(snapshot);
-            if (unplaced_.empty() || pass == most_passes || clock.late()) break;
+            const bool vain = !chooses && leaving_.take_back_vain_changes(snapshot, offers_, rows_, chosen_,
+                                                                          plan_.decisions);
+            if ((unplaced_.empty() && !vain) || pass == most_passes || clock.late()) break;
             withdrawn_.add(unplaced_, snapshot, offers_, rows_, plan_.decisions);
             AllotOptions options = parts_.options;
             options.deadline = clock.left();
@@ -603,6 +607,7 @@ private:
     detail::Offers offers_;
     detail::Rows rows_;
     detail::Worth worth_;
+    detail::LeavingNodes leaving_;
     detail::AskedOptions asked_;
     AllotResult allotted_;
     detail::SteadyChoice steady_;

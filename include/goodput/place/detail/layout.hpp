@@ -23,6 +23,11 @@ public:
     /// which must have succeeded, has found. s.free is up to date afterwards.
     void lay_out(PoolState& s, Placements& placements);
 
+    /// After lay_out(): where not all have nodes that stay as long as they need them, those that need them
+    /// longest get those that stay longest. What is put on two nodes on which as much was free changes
+    /// places.
+    void exchange_for_stay(PoolState& s, Placements& placements);
+
     /// After lay_out(): accepts and places what still fits, for when the search for a packing was given up.
     void fill_up(PoolState& s, Placements& placements);
 
@@ -35,11 +40,13 @@ private:
     std::vector<HomeClaim> claims_;
     std::vector<HomeNode> homes_;
     std::vector<int> need_of_;  // by item: whole nodes still to get
+    std::vector<int> free_;     // by node: free before the loose items were laid out
 };
 
 inline void Layout::lay_out(PoolState& s, Placements& placements) {
     for (const PoolItem& item : s.items)
         if (item.accepted && !item.loose()) placements[item.job] = s.current(item);
+    free_ = s.free;
     whole_nodes(s, placements);
     if (nodes_by_free_.size() < s.free_counts.size()) nodes_by_free_.resize(s.free_counts.size());
     for (auto& nodes : nodes_by_free_) nodes.clear();
@@ -100,6 +107,51 @@ inline void Layout::whole_nodes(PoolState& s, Placements& placements) {
         for (; need_of_[i] > 0; ++node)
             if (s.free[*node] == s.pool->gpus_per_node) give(i, *node);
         fill_whole_nodes(s.requests[item.job].part, placements[item.job]);
+    }
+}
+
+inline void Layout::exchange_for_stay(PoolState& s, Placements& placements) {
+    std::vector<double> needed(s.free.size(), 0);  // by node: the longest of what was put there
+    bool any = false;
+    const auto is_brief = [&](std::size_t node, double needed) { return s.leaves_seconds(node) < needed; };
+    for (const PoolItem& item : s.items) {
+        if (!item.loose()) continue;
+        for (const NodeShare& share : placements[item.job]) {
+            needed[share.node] = std::max(needed[share.node], s.needs_seconds(item));
+            any |= is_brief(share.node, needed[share.node]);
+        }
+    }
+    if (!any) return;
+    // Nodes by what was free on them, then those that stay longest.
+    std::vector<std::size_t> nodes = s.pool->nodes, contents = nodes, at(s.free.size());
+    std::stable_sort(nodes.begin(), nodes.end(), [&](std::size_t a, std::size_t b) {
+        return free_[a] != free_[b] ? free_[a] < free_[b] : s.leaves_seconds(a) > s.leaves_seconds(b);
+    });
+    std::stable_sort(contents.begin(), contents.end(),
+                     [&](std::size_t a, std::size_t b) { return needed[a] > needed[b]; });
+    std::vector<std::size_t> next(s.free_counts.size(), 0), content(s.free.size());
+    for (std::size_t i = nodes.size(); i-- > 0;) next[static_cast<std::size_t>(free_[nodes[i]])] = i;
+    for (const std::size_t node : nodes) at[node] = content[node] = node;
+    for (const std::size_t moved : contents) {
+        const std::size_t node = at[moved];
+        if (!is_brief(node, needed[moved])) continue;
+        std::size_t& best = next[static_cast<std::size_t>(free_[node])];
+        while (best < nodes.size() && free_[nodes[best]] == free_[node] &&
+               needed[content[nodes[best]]] >= needed[moved])
+            ++best;
+        if (best == nodes.size() || free_[nodes[best]] != free_[node] ||
+            s.leaves_seconds(nodes[best]) <= s.leaves_seconds(node))
+            continue;
+        const std::size_t other = nodes[best];
+        std::swap(content[node], content[other]);
+        std::swap(s.free[node], s.free[other]);
+        at[content[node]] = node;
+        at[content[other]] = other;
+    }
+    for (const PoolItem& item : s.items) {
+        if (!item.loose()) continue;
+        for (NodeShare& share : placements[item.job]) share.node = at[share.node];
+        if (item.whole) fill_whole_nodes(s.requests[item.job].part, placements[item.job]);
     }
 }
 

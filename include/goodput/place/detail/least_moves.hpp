@@ -26,6 +26,10 @@
 // 5. Best fit opens the fewest free nodes for a divisor chain; otherwise, and for the largest block,
 //    packings around what is to stay free are tried (PoolState::set_aside).
 //
+// 6. Nodes that leave before the jobs to be placed have ended count as full as long as the jobs fit without
+//    them, those that leave last only if they do not. Where some of them are needed, the jobs that need nodes
+//    longest exchange theirs for those that stay longest (Layout::exchange_for_stay).
+//
 // Which jobs keep which of the whole nodes that they restart on is a min-cost flow
 // (detail/home_nodes.hpp); which nodes to vacate is no flow, because the gains of one node in
 // several sizes cannot be had apart.
@@ -219,10 +223,13 @@ inline void LeastMoves::place_pool(std::size_t pool, PlacementResult& result) {
         }
     }
     // fill_up() needs the free GPUs as they are.
+    if (most_proven) s.avoid_leaving();
     const SetAside aside = most_proven ? s.set_aside() : SetAside{};
     layout_.lay_out(s, result.placements);
+    if (most_proven) layout_.exchange_for_stay(s, result.placements);
     if (aside.gpus > 0) s.free[aside.node] += aside.gpus;
     if (!most_proven) layout_.fill_up(s, result.placements);
+    s.give_back_leaving();
     result.fewest_unplaced_proven &= most_proven;
     const FreeSpace left = free_space(*s.cluster, s.pool->nodes, s.free);
     result.whole_free_nodes += left.whole_nodes;

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "goodput/core/cluster.hpp"
@@ -69,6 +70,21 @@ struct PoolState {
     /// `free` and stays packed around until the caller gives it back.
     SetAside set_aside();
 
+    /// After a successful pack(): packs anew without nodes that leave before the loose items have ended, as
+    /// many of them as can be spared, those that leave first. What is free on them is missing in `free` until
+    /// give_back_leaving().
+    void avoid_leaving();
+    void give_back_leaving() {
+        for (const NodeShare& share : avoided_) free[share.node] += share.gpus;
+        avoided_.clear();
+    }
+    [[nodiscard]] double leaves_seconds(std::size_t node) const {
+        return cluster->nodes[node].leaves_seconds;
+    }
+    [[nodiscard]] double needs_seconds(const PoolItem& item) const {
+        return requests[item.job].needs_seconds;
+    }
+
     void spend(std::size_t work) { work_left -= std::min(work_left, work); }
 
     /// Adds an item to the blocks, or with `sign` -1 takes it out.
@@ -93,6 +109,9 @@ private:
         spend(packer.steps() + static_cast<std::size_t>(pool->gpus_per_node));
         return packing;
     }
+    bool pack_without(double leaves_by);
+    std::vector<NodeShare> avoided_;  // what is free on nodes that leave
+    std::vector<double> departures_;  // of nodes with free GPUs
     std::vector<int> sizes_;
     FreeCounts reduced_;
 };
@@ -138,6 +157,38 @@ inline Packing PoolState::pack() {
     const Packing packing = packer.find(free_counts, blocks);
     spend(packer.steps() + items.size() + pool->nodes.size());
     return packing;
+}
+
+inline void PoolState::avoid_leaving() {
+    double longest = 0;
+    for (const PoolItem& item : items)
+        if (item.loose()) longest = std::max(longest, needs_seconds(item));
+    departures_.clear();
+    for (const std::size_t node : pool->nodes)
+        if (free[node] > 0 && leaves_seconds(node) < longest) departures_.push_back(leaves_seconds(node));
+    if (departures_.empty()) return;
+    std::sort(departures_.begin(), departures_.end());
+    departures_.erase(std::unique(departures_.begin(), departures_.end()), departures_.end());
+    if (pack_without(departures_.back())) return;
+    std::size_t spared = 0, needed = departures_.size();  // the first that many can be spared, or cannot
+    while (spared + 1 < needed) {
+        const std::size_t middle = spared + (needed - spared) / 2;
+        (pack_without(departures_[middle - 1]) ? spared : needed) = middle;
+    }
+    if (spared > 0 && pack_without(departures_[spared - 1])) return;
+    avoided_.clear();
+    pack();
+}
+
+// Packs with nothing free on nodes that leave until then.
+inline bool PoolState::pack_without(double leaves_by) {
+    avoided_.clear();
+    set_free();
+    for (const std::size_t node : pool->nodes)
+        if (free[node] > 0 && leaves_seconds(node) <= leaves_by)
+            avoided_.push_back({node, std::exchange(free[node], 0)});
+    count_free();
+    return find_with(free_counts) == Packing::found;
 }
 
 inline SetAside PoolState::set_aside() {

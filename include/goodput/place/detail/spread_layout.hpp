@@ -12,6 +12,7 @@
 // mind which nodes of its domain the others have left.
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <span>
 #include <utility>
@@ -43,7 +44,18 @@ public:
     /// others cost more, in sum, than each would if it had all the nodes for itself.
     double lay_out(const Cluster& cluster, const Topology& topology, const Pool& pool,
                    std::span<const PlacementRequest> requests, PlacementResult& result,
-                   std::vector<std::size_t>& homeless);
+                   std::vector<std::size_t>& homeless) {
+        const std::size_t homeless_before = homeless.size();
+        if (std::any_of(pool.nodes.begin(), pool.nodes.end(),
+                        [&](std::size_t n) { return std::isfinite(cluster.nodes[n].leaves_seconds); })) {
+            const std::vector<Placement> placements = result.placements;
+            const double above = lay_out(cluster, topology, pool, requests, result, homeless, true);
+            if (homeless.size() == homeless_before) return above;
+            result.placements = placements;
+            homeless.resize(homeless_before);
+        }
+        return lay_out(cluster, topology, pool, requests, result, homeless, false);
+    }
 
 private:
     static constexpr std::size_t tries = 400;         // pairs laid out anew, a pool
@@ -55,7 +67,13 @@ private:
     };
     enum Content : char { nothing, restarting, staying };
 
-    [[nodiscard]] bool gather(const Cluster& cluster, const Pool& pool, const PlacementResult& result);
+    // `staying_nodes`: without free nodes that leave before the roaming jobs have ended, if the others
+    // suffice.
+    double lay_out(const Cluster& cluster, const Topology& topology, const Pool& pool,
+                   std::span<const PlacementRequest> requests, PlacementResult& result,
+                   std::vector<std::size_t>& homeless, bool staying_nodes);
+    [[nodiscard]] bool gather(const Cluster& cluster, const Pool& pool, const PlacementResult& result,
+                              bool staying_nodes);
     void bound_alone();
     void lay_out_all(std::vector<std::size_t>& homeless);
     void settle_all(std::vector<std::size_t>& homeless);
@@ -93,11 +111,11 @@ private:
 
 inline double SpreadLayout::lay_out(const Cluster& cluster, const Topology& topology, const Pool& pool,
                                     std::span<const PlacementRequest> requests, PlacementResult& result,
-                                    std::vector<std::size_t>& homeless) {
+                                    std::vector<std::size_t>& homeless, bool staying_nodes) {
     topology_ = &topology;
     requests_ = requests;
     placements_ = &result.placements;
-    if (!gather(cluster, pool, result)) return 0;
+    if (!gather(cluster, pool, result, staying_nodes)) return 0;
     before_ = result.placements;
     const std::vector<Roamer> roaming_before = roaming_;
     const std::size_t homeless_before = homeless.size();
@@ -119,7 +137,8 @@ inline double SpreadLayout::lay_out(const Cluster& cluster, const Topology& topo
 }
 
 // False if nobody is there whose nodes matter.
-inline bool SpreadLayout::gather(const Cluster& cluster, const Pool& pool, const PlacementResult& result) {
+inline bool SpreadLayout::gather(const Cluster& cluster, const Pool& pool, const PlacementResult& result,
+                                 bool staying_nodes) {
     roaming_.clear();
     content_.assign(cluster.nodes.size(), nothing);
     bool wide = false, bound = false;
@@ -146,12 +165,23 @@ inline bool SpreadLayout::gather(const Cluster& cluster, const Pool& pool, const
             content_[share.node] = std::max(content_[share.node], stays || whole ? staying : restarting);
     }
     if (!wide) return false;
-    std::vector<std::size_t> nodes;
-    for (const std::size_t node : pool.nodes)
-        if (!cluster.nodes[node].drained && content_[node] <= (bound ? restarting : nothing))
-            nodes.push_back(node);
+    double longest = 0;
+    std::size_t needed = 0;  // nodes, those of what gives way included
+    for (const Roamer& roamer : roaming_) {
+        longest = std::max(longest, requests_[roamer.job].needs_seconds);
+        needed += roamer.nodes;
+    }
+    const auto is_brief = [&](std::size_t node) { return cluster.nodes[node].leaves_seconds < longest; };
+    std::vector<std::size_t> nodes, brief;
+    for (const std::size_t node : pool.nodes) {
+        if (cluster.nodes[node].drained || content_[node] > (bound ? restarting : nothing)) continue;
+        needed += content_[node] == restarting ? 1 : 0;
+        (staying_nodes && content_[node] == nothing && is_brief(node) ? brief : nodes).push_back(node);
+    }
+    if (nodes.size() < needed) nodes.insert(nodes.end(), brief.begin(), brief.end());
     std::vector<char> occupied(content_.size());
-    for (std::size_t node = 0; node < occupied.size(); ++node) occupied[node] = content_[node] != nothing;
+    for (std::size_t node = 0; node < occupied.size(); ++node)
+        occupied[node] = content_[node] != nothing || is_brief(node);
     choice_.start(*topology_, std::move(nodes), std::move(occupied));
     std::stable_sort(roaming_.begin(), roaming_.end(), [](const Roamer& a, const Roamer& b) {
         return a.level != b.level ? a.level < b.level : a.nodes > b.nodes;

@@ -17,7 +17,7 @@
 #include <algorithm>
 #include <concepts>
 #include <cstddef>
-#include <limits>
+#include <functional>
 #include <map>
 #include <span>
 #include <tuple>
@@ -151,7 +151,7 @@ public:
                 if (keeps)
                     placement_ = snapshot.jobs[j].placement;
                 else if ((open.shares_nodes(j) && is_held(snapshot, j, configuration)) ||
-                         !lay_out(snapshot, open, configuration, j, placer, has_room))
+                         !lay_out(snapshot, open, offers.options_of(j)[k], j, placer, has_room))
                     continue;
                 take(snapshot, open, j, placement_);
                 if constexpr (KnowsRoom<Station>) station.take(configuration, placement_);
@@ -238,8 +238,8 @@ private:
 
     /// Finds nodes in placement_.
     template <Placer NodePlacer, class HasRoom>
-    bool lay_out(const Snapshot& snapshot, const OpenNodes& open, const Configuration& configuration,
-                 std::size_t j, const NodePlacer& placer, HasRoom has_room) {
+    bool lay_out(const Snapshot& snapshot, const OpenNodes& open, const Option& option, std::size_t j,
+                 const NodePlacer& placer, HasRoom has_room) {
         const std::string& within = snapshot.jobs[j].within;
         const auto lies_within = [&]([[maybe_unused]] const Placement& placement) {
             if constexpr (KnowsTopology<NodePlacer>)
@@ -261,35 +261,46 @@ private:
             while (first < node && !lies_within({{first, 1}, {node, 1}})) ++first;
             return first;
         };
+        const double needs = needed_seconds(snapshot.jobs[j], option);
+        const auto stays = [&](std::size_t node) {
+            return std::min(snapshot.cluster.nodes[node].leaves_seconds, needs);
+        };
         placement_.clear();
-        for (const PoolShare& part : configuration.parts()) {
+        for (const PoolShare& part : option.configuration.parts()) {
             const std::size_t pool = find_pool(open.pools_for(snapshot.jobs[j]), part);
-            if (pool == open.pools().size() || !lay_out(open.pools()[pool].nodes, part, domain_of, has_room))
+            if (pool == open.pools().size() ||
+                !lay_out(open.pools()[pool].nodes, part, domain_of, has_room, stays))
                 return false;
         }
         std::sort(placement_.begin(), placement_.end());
         return lies_within(placement_);
     }
-    template <class DomainOf, class HasRoom>
+    /// `stays(node)`: seconds for which the job can use the node.
+    template <class DomainOf, class HasRoom, class Stays>
     bool lay_out(std::span<const std::size_t> nodes, const PoolShare& part, DomainOf domain_of,
-                 HasRoom has_room) {
+                 HasRoom has_room, Stays stays) {
         const auto is_taken = [&](std::size_t node) {
             return std::any_of(placement_.begin(), placement_.end(),
                                [&](const NodeShare& share) { return share.node == node; });
         };
         if (part.shape.nodes == 1) {
-            // The fullest node on which it fits.
-            std::size_t best = std::numeric_limits<std::size_t>::max();
-            int least = std::numeric_limits<int>::max();
-            for (const std::size_t node : nodes)
-                if (free_[node] >= part.shape.gpus && free_[node] < least && !is_taken(node) &&
-                    has_room(NodeShare{node, part.shape.gpus})) {
-                    least = free_[node];
-                    best = node;
-                }
-            if (least == std::numeric_limits<int>::max()) return false;
-            placement_.push_back({best, part.shape.gpus});
+            // Of the nodes that stay longest the fullest on which it fits.
+            const std::size_t* best = nullptr;
+            const auto order = [&](std::size_t node) { return std::pair(-stays(node), free_[node]); };
+            for (const std::size_t& node : nodes)
+                if (free_[node] >= part.shape.gpus && (!best || order(node) < order(*best)) &&
+                    !is_taken(node) && has_room(NodeShare{node, part.shape.gpus}))
+                    best = &node;
+            if (!best) return false;
+            placement_.push_back({*best, part.shape.gpus});
             return true;
+        }
+        // Nodes that stay longer come first.
+        if (std::ranges::any_of(nodes,
+                                [&](std::size_t node) { return stays(node) != stays(nodes.front()); })) {
+            by_stay_.assign(nodes.begin(), nodes.end());
+            std::ranges::stable_sort(by_stay_, std::ranges::greater(), stays);
+            nodes = by_stay_;
         }
         // Of the nodes of a part none has more.
         const int most = std::min(part.gpus_per_node, part.shape.gpus - part.shape.nodes + 1);
@@ -311,6 +322,7 @@ private:
     std::vector<double> left_;  // by row, with what may be exceeded by rounding
     std::vector<Waiting> waiting_;
     std::vector<std::size_t> options_;
+    std::vector<std::size_t> by_stay_;  // nodes
     Placement placement_;
 };
 

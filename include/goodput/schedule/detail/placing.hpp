@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <string>
 #include <utility>
@@ -27,6 +28,14 @@ inline bool is_held(const Snapshot& snapshot, std::size_t j, const Configuration
     return configuration.same_gpus(configuration_of(snapshot.jobs[j].placement, snapshot.cluster));
 }
 
+/// Seconds that a job needs its nodes with an option, a start included; infinity where it does not say how
+/// much it has still to do, or nothing is known of its speed.
+inline double needed_seconds(const Job& job, const Option& option) {
+    if (!job.remaining_examples || option.knowledge == Knowledge::unknown || !(option.goodput > 0))
+        return std::numeric_limits<double>::infinity();
+    return job.restart_cost_seconds + *job.remaining_examples / option.goodput;
+}
+
 /// Who holds the same GPUs, but on other nodes, pays for the move.
 inline double move_cost_of(const Snapshot& snapshot, std::size_t j, const Placement& placement) {
     const Job& job = snapshot.jobs[j];
@@ -45,7 +54,7 @@ public:
               GiveNothing give_nothing) {
         job_of_.clear();
         for (std::size_t j = 0; j < snapshot.jobs.size(); ++j)
-            request(snapshot, j, plan.decisions[j].option.configuration, open);
+            request(snapshot, j, plan.decisions[j].option, open);
         const std::size_t requests = job_of_.size();
         const PlacementResult& placed =
             placer.place(snapshot.cluster, std::span<const PlacementRequest>(requests_.data(), requests));
@@ -87,13 +96,14 @@ private:
             }
     }
 
-    void request(const Snapshot& snapshot, std::size_t j, const Configuration& configuration,
-                 const OpenNodes& open) {
+    void request(const Snapshot& snapshot, std::size_t j, const Option& option, const OpenNodes& open) {
         const Job& job = snapshot.jobs[j];
+        const Configuration& configuration = option.configuration;
+        const double needs = needed_seconds(job, option);
         const bool shares = open.shares_nodes(j),
                    pinned = open.keeps(j) || (shares && is_held(snapshot, j, configuration));
         if (configuration.is_single()) {
-            PlacementRequest& request = next(job, pinned, shares, j);
+            PlacementRequest& request = next(job, pinned, shares, needs, j);
             request.part = configuration.first();
             request.current = job.placement;
             return;
@@ -101,7 +111,7 @@ private:
         // Each part keeps what the job holds of its pool; of two parts of one pool the first.
         Placement left = job.placement;
         for (const PoolShare& part : configuration.parts()) {
-            PlacementRequest& request = next(job, pinned, shares, j);
+            PlacementRequest& request = next(job, pinned, shares, needs, j);
             request.part = part;
             request.current.clear();
             std::erase_if(left, [&](const NodeShare& share) {
@@ -111,13 +121,14 @@ private:
             });
         }
     }
-    PlacementRequest& next(const Job& job, bool pinned, bool shares, std::size_t j) {
+    PlacementRequest& next(const Job& job, bool pinned, bool shares, double needs, std::size_t j) {
         if (requests_.size() == job_of_.size()) requests_.emplace_back();
         PlacementRequest& request = requests_[job_of_.size()];
         request.move_cost = move_cost(job);
         request.pinned = pinned;
         request.shares_nodes = pinned && shares;
         request.within = job.within;
+        request.needs_seconds = needs;
         job_of_.push_back(j);
         return request;
     }

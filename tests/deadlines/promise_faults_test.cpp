@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -183,6 +184,16 @@ TEST_CASE("A minimum run time gives way to a promise, and to nothing else") {
     rounds.deadline_of[1] = 3000;
     CHECK(rounds.plan().decisions[0].action == Action::stay);
     CHECK(rounds.answer().promise == Promise::kept);
+}
+
+TEST_CASE("A plan of a scheduler that is gone afterwards is the caller's") {
+    Rounds rounds({4});
+    rounds.add("x", 4, 4, 400.0 * 300, 330);
+    const std::vector<Deadline> deadlines{{.job = 0, .deadline_seconds = 330}};
+    static_assert(
+        std::is_same_v<decltype(std::move(rounds.scheduler).plan(rounds.snapshot, deadlines)), Plan>);
+    const Plan& plan = std::move(rounds.scheduler).plan(rounds.snapshot, deadlines);
+    CHECK(plan.decisions[0].starts);
 }
 
 TEST_CASE("A pinned job far ahead of its deadline is kept on 12 GPUs of three nodes") {

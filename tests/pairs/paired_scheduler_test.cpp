@@ -10,6 +10,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -535,6 +536,13 @@ TEST_CASE("two jobs share a GPU where there is one, with the speeds that they ha
     CHECK(why[1].job == "ranking");
     CHECK(why[1].outcome == Outcome::runs);
     CHECK(why[1].report(two.now).find("shares 1 V100") != std::string::npos);
+}
+
+TEST_CASE("a plan of a scheduler of pairs that is gone afterwards is the caller's") {
+    const TwoJobs two(1);
+    static_assert(std::is_same_v<decltype(Paired<>().plan(two.now, two.pairs)), Plan>);
+    const Plan& plan = Paired<>().plan(two.now, two.pairs);
+    CHECK(plan.decisions[0].shares_with == 1);
 }
 
 TEST_CASE("with a GPU for each nobody shares") {

@@ -178,7 +178,7 @@ public:
     /// (std::invalid_argument). `step(PlanStep)` is called after each step of the scheduler, and
     /// after_promises() after each step in between.
     template <class AfterStep>
-    const Plan& plan(const Snapshot& snapshot, std::span<const Deadline> deadlines, AfterStep step) {
+    const Plan& plan(const Snapshot& snapshot, std::span<const Deadline> deadlines, AfterStep step) & {
         std::vector<std::string> said;  // by the scheduler inside as well
         const Snapshot& checked = check_(snapshot, true, said);
         if (!times_.empty() && times_.size() != snapshot.cluster.nodes.size())
@@ -211,8 +211,12 @@ public:
         }
     }
     /// The same without a call after each step.
-    const Plan& plan(const Snapshot& snapshot, std::span<const Deadline> deadlines) {
+    const Plan& plan(const Snapshot& snapshot, std::span<const Deadline> deadlines) & {
         return plan(snapshot, deadlines, [](PlanStep) {});
+    }
+    /// The same of a scheduler that is gone afterwards: the plan is the caller's.
+    Plan plan(const Snapshot& snapshot, std::span<const Deadline> deadlines) && {
+        return plan(snapshot, deadlines);
     }
     /// What to call after each step that is about promises.
     void after_promises(std::function<void()> call) { after_promises_ = std::move(call); }

@@ -96,7 +96,7 @@ public:
     /// together while one of its jobs is so with another is left out and named (Plan::warnings), or refused
     /// where the snapshot is strict. `step(PlanStep)` is called after each step, of all passes.
     template <class AfterStep>
-    const Plan& plan(const Snapshot& snapshot, std::span<const JobPair> pairs, AfterStep step) {
+    const Plan& plan(const Snapshot& snapshot, std::span<const JobPair> pairs, AfterStep step) & {
         find_pairs(snapshot, pairs);
         const detail::Clock clock(options().deadline);
         const PassDeadline given(options());
@@ -122,8 +122,13 @@ public:
         return plan_;
     }
     /// The same without a call after each step.
-    const Plan& plan(const Snapshot& snapshot, std::span<const JobPair> pairs) {
+    const Plan& plan(const Snapshot& snapshot, std::span<const JobPair> pairs) & {
         return plan(snapshot, pairs, [](PlanStep) {});
+    }
+    /// The same of a scheduler that is gone afterwards: the plan is the caller's.
+    Plan plan(const Snapshot& snapshot, std::span<const JobPair> pairs) && {
+        plan(snapshot, pairs);
+        return std::move(plan_);
     }
 
     /// Why every job of the last plan has what it has (schedule/explain_plan.hpp). Of two that share GPUs the

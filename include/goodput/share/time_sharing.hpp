@@ -154,7 +154,7 @@ public:
 
     /// The plan of the next round; valid until the next call. Refuses what Scheduler::plan does. A round ends
     /// when the next plan is asked for, and may be shorter or longer than the interval.
-    const Plan& plan(const Snapshot& snapshot) {
+    const Plan& plan(const Snapshot& snapshot) & {
         snapshot_ = snapshot;
         accounts_.settle(snapshot_);
         const Plan& plan = scheduler_.plan(snapshot_);
@@ -164,6 +164,8 @@ public:
         accounts_.note(snapshot_, plan, scheduler_.policy().shares_of(scheduler_.round_of(snapshot_), rows));
         return plan;
     }
+    /// The same of a value that is gone afterwards: the plan is the caller's.
+    Plan plan(const Snapshot& snapshot) && { return plan(snapshot); }
 
 private:
     Scheduler<TimeShares<O>, LeastMovesPlacer, Allotter<>, Predictor> scheduler_;

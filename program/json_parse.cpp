@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <set>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -104,13 +106,42 @@ private:
     std::vector<Level> levels_;
 };
 
+/// The text with NaN, Infinity and -Infinity in quotes. They are no JSON, but common writers write them: as
+/// texts they are refused where they stand, and not with all that is beside them.
+std::string with_quoted_numbers(std::string_view text) {
+    std::string quoted;
+    bool in_string = false;
+    for (std::size_t at = 0; at < text.size();) {
+        std::string_view word;
+        if (!in_string)
+            for (const std::string_view each : {"NaN", "Infinity", "-Infinity"})
+                if (text.substr(at, each.size()) == each) word = each;
+        if (!word.empty()) {
+            quoted.append("\"").append(word).append("\"");
+            at += word.size();
+            continue;
+        }
+        if (text[at] == '"') in_string = !in_string;
+        if (in_string && text[at] == '\\' && at + 1 < text.size()) quoted += text[at++];
+        quoted += text[at++];
+    }
+    return quoted;
+}
+
+void parse(std::string_view text, DocumentBuilder& builder) {
+    if (text.find("NaN") == text.npos && text.find("Infinity") == text.npos)
+        Json::sax_parse(text, &builder);
+    else
+        Json::sax_parse(with_quoted_numbers(text), &builder);
+}
+
 }  // namespace
 
 Json parse_json(std::string_view text, std::vector<std::string>& twice,
                 const std::function<bool(int depth, std::string_view name)>& keep) {
     twice.clear();
     DocumentBuilder builder(twice, keep);
-    Json::sax_parse(text, &builder);
+    parse(text, builder);
     return builder.take();
 }
 
@@ -123,7 +154,7 @@ std::string place_of_error(std::string_view text) {
     const DocumentBuilder::Keep none = [](int, std::string_view) { return false; };
     DocumentBuilder builder(twice, none);
     try {
-        Json::sax_parse(text, &builder);
+        parse(text, builder);
     } catch (const std::exception&) {
         // That it cannot be parsed is known.
     }

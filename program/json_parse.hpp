@@ -13,8 +13,9 @@
 
 namespace cli {
 
-/// The document that `text` is; Json::exception where it is none. `twice` becomes the places of fields that
-/// are given twice: "jobs[3].restarts". `keep(depth, name)`, if given, says which fields are kept.
+/// The document that `text` is; Json::exception where it is none. NaN, Infinity and -Infinity become texts of
+/// that name. `twice` becomes the places of fields that are given twice: "jobs[3].restarts".
+/// `keep(depth, name)`, if given, says which fields are kept.
 Json parse_json(std::string_view text, std::vector<std::string>& twice,
                 const std::function<bool(int depth, std::string_view name)>& keep = {});
 

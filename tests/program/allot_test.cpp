@@ -292,7 +292,7 @@ TEST_CASE("a line that cannot be used says why, and the next is served") {
         {R"({"capacity":[1],"jobs":[],"gap":-0.5})", {"gap", "-0.5"}},
         {R"({"capacity":[1],"jobs":[],"gap":"small"})", {"gap", "small", "number"}},
         {R"({"capacity":[1],"jobs":[],"deadline_ms":-1})", {"deadline_ms", "-1"}},
-        {with_option(R"({"value":NaN,"use":[[0,4]]})"), {"JSON", "jobs[0].options[0].value"}},
+        {with_option(R"({"value":NaN,"use":[[0,4]]})"), {"value is \"NaN\"", "jobs[0].options[0].value"}},
         {with_option(R"({"value":-1e400,"use":[[0,4]]})"), {"jobs[0].options[0].value", "-1e400"}},
         {with_option(R"({"value":"1","use":[[0,4]]})"), {"jobs[0].options[0].value", "\"1\"", "number"}},
         {with_option(R"({"use":[[0,4]]})"), {"jobs[0].options[0].value", "missing"}},

@@ -664,7 +664,7 @@ TEST_CASE("with --explain every job says why, and nothing else is different") {
     starts["placement"] = {
         {"nodes", entry(ask(program, round_of(120, nodes, Json::array({starts}))), "starts")["nodes"]}};
     CHECK(entry(ask(program, round_of(180, nodes, Json::array({starts}))), "starts")["why"] ==
-          "4 aws on 1 node: it keeps what it holds, being within its minimum run time");
+          "1 aws on 1 node: it keeps what it holds, being within its minimum run time");
     Json nowhere = job("nowhere");
     nowhere["batch"]["local"] = Json::object();
     const Json none = ask(program, round_of(60, Json::array({node("aws", 0, 4)}), Json::array({nowhere})));

@@ -80,6 +80,22 @@ TEST_CASE("a job with a field that makes no sense keeps what it holds, and the o
     }
 }
 
+TEST_CASE("NaN and infinity cost their job the round, and not the line") {
+    Program program = run({});
+    for (const char* number : {"NaN", "Infinity", "-Infinity"}) {
+        std::string line = two_jobs().dump();
+        line.insert(line.find(R"("name":"bad")"), R"("weight":)" + std::string(number) + ",");
+        line.insert(line.find(R"("name":"other")"), R"("kind":"\"NaN\\","team":"Infinity",)");
+        const Json answer = Json::parse(program.ask(line));
+        REQUIRE_MESSAGE(answer.contains("plan"), answer.dump());
+        CHECK(entry(answer, "bad")["why"].get<std::string>().find("weight is \"" + std::string(number) +
+                                                                  "\"") != std::string::npos);
+        CHECK_FALSE(entry(answer, "other")["nodes"].empty());
+    }
+    const std::string time = R"({"time_s": NaN, "nodes": [], "jobs": []})";
+    CHECK(program.ask(time).find("time_s is \\\"NaN\\\"") != std::string::npos);
+}
+
 TEST_CASE("a job that was set aside is as it was when it makes sense again") {
     Json line = two_jobs();
     line["jobs"][0]["samples"] = Json::array({sample("aws", {1, 2}, 64), sample("aws", {1, 1}, 64)});

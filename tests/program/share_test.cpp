@@ -414,7 +414,7 @@ TEST_CASE("a line that cannot be used says why, and the next is served") {
         {with_job("{}"), {"jobs[0].rate", "missing"}},
         {with_job(R"({"rate":{"a":-1}})"), {"rate.a", "-1"}},
         {with_job(R"({"rate":{"a":"1"}})"), {"rate.a", "\"1\"", "number"}},
-        {with_job(R"({"rate":{"a":NaN}})"), {"JSON"}},
+        {with_job(R"({"rate":{"a":NaN}})"), {"\"NaN\", but must be"}},
         {with_job(R"({"rate":{"a":1e300}})"), {"rate", "1e+300"}},
         {with_job(R"({"rate":{"a":1},"gpus":0})"), {"jobs[0].gpus", "0"}},
         {with_job(R"({"rate":{"a":1},"gpus":1.5})"), {"jobs[0].gpus", "1.5"}},

@@ -4,6 +4,9 @@
 // Before a round in which dollars are limited: nodes of one pool that cost unlike become pools of their own.
 // An option then costs what its nodes cost, and not a mean that no node has. Nodes over which one job runs
 // stay together, so that it can go on as it is.
+//
+// The allotment takes longer with each group. Where there are too many for the number of jobs, near prices of
+// a pool count as one, the dearest of them, so that a budget still holds.
 
 #include <cstddef>
 #include <span>
@@ -26,6 +29,16 @@ public:
     static void forget(const Cluster& cluster, const Placement& placement, Configuration& configuration);
 
 private:
+    // Groups times jobs from which on near prices count as one, and then the groups in all.
+    static constexpr std::size_t most_work = 200'000, most_groups = 64;
+
+    /// Makes by_price_ the nodes of a pool, the cheapest first.
+    void sort_by_price(const Pool& pool, const std::vector<Node>& nodes);
+    /// The groups of by_price_ if prices up to `factor` times the least of a group belong to it.
+    [[nodiscard]] std::size_t count_groups(const std::vector<Node>& nodes, double factor) const;
+    /// Groups a pool's nodes by price, with the smallest factor that makes at most `most` groups. Sets what
+    /// nodes cost in the copy.
+    void join_near_prices(const Pool& pool, const std::vector<Node>& nodes, std::size_t most);
     /// Below 0, unlike the groups that callers have, and the cheapest first.
     void number(const Pool& pool, const std::vector<Node>& nodes);
     /// A job that fits the pool needs more nodes than any group of it has.

@@ -4,7 +4,9 @@
 // The bodies behind detail/price_groups.hpp.
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <map>
 #include <span>
 #include <utility>
 #include <vector>
@@ -25,21 +27,66 @@ GOODPUT_BODY bool PriceGroups::find(const Snapshot& snapshot) {
         });
     };
     if (std::none_of(pools_.begin(), pools_.end(), unlike)) return false;
+    separated_ = snapshot;
     first_.resize(nodes.size());
-    for (const Pool& pool : pools_)
-        for (const std::size_t n : pool.nodes)
-            first_[n] = *std::find_if(pool.nodes.begin(), pool.nodes.end(), [&](std::size_t other) {
-                return nodes[other].dollars_per_hour == nodes[n].dollars_per_hour;
-            });
+    std::size_t prices = 0, unlike_pools = 0;
+    for (const Pool& pool : pools_) {
+        if (!unlike(pool)) continue;
+        sort_by_price(pool, nodes);
+        prices += count_groups(nodes, 1);
+        ++unlike_pools;
+    }
+    const std::size_t most = prices * snapshot.jobs.size() <= most_work
+                                 ? prices
+                                 : std::max<std::size_t>(most_groups / unlike_pools, 2);
+    for (const Pool& pool : pools_) join_near_prices(pool, nodes, most);
     for (const Job& job : snapshot.jobs)
         for (const NodeShare& share : job.placement) join(nodes, job.placement.front().node, share.node);
     for (const Pool& pool : pools_)
         if (unlike(pool) && is_needed_whole(pool, snapshot.jobs))
             for (const std::size_t n : pool.nodes) join(nodes, pool.nodes.front(), n);
-    separated_ = snapshot;
     for (const Pool& pool : pools_)
-        if (unlike(pool)) number(pool, nodes);
+        if (unlike(pool)) number(pool, separated_.cluster.nodes);
     return true;
+}
+
+GOODPUT_BODY void PriceGroups::sort_by_price(const Pool& pool, const std::vector<Node>& nodes) {
+    by_price_ = pool.nodes;
+    std::ranges::stable_sort(by_price_, {}, [&](std::size_t n) { return nodes[n].dollars_per_hour; });
+}
+
+GOODPUT_BODY std::size_t PriceGroups::count_groups(const std::vector<Node>& nodes, double factor) const {
+    std::size_t count = 0;
+    double dearest = -1;
+    for (const std::size_t n : by_price_)
+        if (nodes[n].dollars_per_hour > dearest) {
+            dearest = nodes[n].dollars_per_hour * factor;
+            ++count;
+        }
+    return count;
+}
+
+GOODPUT_BODY void PriceGroups::join_near_prices(const Pool& pool, const std::vector<Node>& nodes,
+                                                std::size_t most) {
+    const auto price = [&](std::size_t n) { return nodes[n].dollars_per_hour; };
+    sort_by_price(pool, nodes);
+    double factor = 1;
+    if (count_groups(nodes, factor) > most) {
+        double exponent = 0;  // of 2
+        for (double step = 512; step > 1e-6; step /= 2)
+            if (count_groups(nodes, std::exp2(exponent + step)) > most) exponent += step;
+        factor = std::exp2(exponent + 2e-6);
+    }
+    for (std::size_t begin = 0, end = 0; begin < by_price_.size(); begin = end) {
+        const double dearest = price(by_price_[begin]) * factor;
+        while (end < by_price_.size() && price(by_price_[end]) <= dearest) ++end;
+        const auto group = std::span<const std::size_t>(by_price_).subspan(begin, end - begin);
+        const std::size_t first = *std::ranges::min_element(group);
+        for (const std::size_t n : group) {
+            first_[n] = first;
+            separated_.cluster.nodes[n].dollars_per_hour = price(group.back());
+        }
+    }
 }
 
 GOODPUT_BODY void PriceGroups::forget(const Cluster& cluster, const Placement& placement,
@@ -55,10 +102,7 @@ GOODPUT_BODY void PriceGroups::forget(const Cluster& cluster, const Placement& p
 }
 
 GOODPUT_BODY void PriceGroups::number(const Pool& pool, const std::vector<Node>& nodes) {
-    by_price_ = pool.nodes;
-    std::stable_sort(by_price_.begin(), by_price_.end(), [&](std::size_t a, std::size_t b) {
-        return nodes[a].dollars_per_hour < nodes[b].dollars_per_hour;
-    });
+    sort_by_price(pool, nodes);
     known_.clear();
     for (const std::size_t n : by_price_) {
         const auto at = std::find(known_.begin(), known_.end(), first_of(n));
@@ -70,9 +114,8 @@ GOODPUT_BODY void PriceGroups::number(const Pool& pool, const std::vector<Node>&
 
 GOODPUT_BODY bool PriceGroups::is_needed_whole(const Pool& pool, std::span<const Job> jobs) {
     std::ptrdiff_t largest = 0;
-    for (const std::size_t n : pool.nodes)
-        largest = std::max(largest, std::count_if(pool.nodes.begin(), pool.nodes.end(),
-                                                  [&](std::size_t m) { return first_of(m) == first_of(n); }));
+    std::map<std::size_t, std::ptrdiff_t> nodes_of;
+    for (const std::size_t n : pool.nodes) largest = std::max(largest, ++nodes_of[first_of(n)]);
     return std::any_of(jobs.begin(), jobs.end(), [&](const Job& job) {
         const std::ptrdiff_t fewest = job.adaptivity == Adaptivity::none ? job.max_gpus : job.min_gpus,
                              needed = (fewest + pool.gpus_per_node - 1) / pool.gpus_per_node;

@@ -144,6 +144,7 @@ public:
         for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
             const Job& job = snapshot.jobs[j];
             if (plan.decisions[j].shares_with) learned_.sharing.insert(job.name);
+            if (!job.set_aside.empty()) continue;
             if (plan.decisions[j].placement.empty() || !(job.minimum_run_seconds > 0))
                 learned_.started.erase(job.name);
             else if (plan.decisions[j].starts)

@@ -39,6 +39,7 @@ struct StormJob {
     double speed = 0;           ///< examples/s by the last answer
     double attained = 0;        ///< GPU-seconds
     int restarts = 0;
+    double started = 0;         ///< when an answer last said so
     bool promised = false;      ///< an answer said "kept", and none said "broken" since
     bool was_promised = false;  ///< an answer said "kept" once
     bool excused = false;       ///< something that nobody announced happened, so its promise may be broken
@@ -50,10 +51,10 @@ public:
     ClusterStorm(std::uint64_t seed, Kind kind, const std::set<std::string>& allowed = {})
         : random_(seed), kind_(kind) {
         for (const char* feature :
-             {"cores",     "deadline_ms",  "gang",      "late",      "leave",         "long restart",
-              "loss",      "names again",  "odd nodes", "odd sizes", "or_never",      "pinned",
-              "quota",     "racks",        "reload",    "running",   "short restart", "slip",
-              "two types", "unknown work", "windows"})
+             {"cores",  "deadline_ms", "gang",         "late",      "leave",     "long restart",
+              "loss",   "minimum run", "names again",  "odd nodes", "odd sizes", "or_never",
+              "pinned", "quota",       "racks",        "reload",    "running",   "short restart",
+              "slip",   "two types",   "unknown work", "windows"})
             if (random_.chance(allowed.empty() ? 0.22 : 0.7) &&
                 (allowed.empty() || allowed.contains(feature)))
                 features_.insert(feature);
@@ -256,6 +257,8 @@ private:
                                      interval_ * one_of({0, 0.5, 1, 2, 3});
             if (has("or_never") && random_.chance(0.5)) job.asks["deadline"] = "or_never";
         }
+        if (has("minimum run") && random_.chance(0.6))
+            job.asks["min_run_s"] = one_of({1.5, 3, 6}) * interval_;
         if (has("pinned") && random_.chance(0.4)) job.asks["preemptible"] = false;
         if (has("racks") && random_.chance(0.4)) job.asks["within"] = "rack";
         if (has("cores") && random_.chance(0.5)) {
@@ -363,11 +366,12 @@ private:
     }
 
     /// Starts, moves or stops the job as the answer says.
-    static void follow(StormJob& job, const Json& got) {
+    void follow(StormJob& job, const Json& got) const {
         const auto starts = got.value("starts", "");
         const bool same = same_nodes(job.held, got["nodes"]);
         if (!same || starts == "start" || starts == "move" || starts == "restart") {
             job.held = got["nodes"];
+            job.started = time_;
             job.restart_left = job.held.empty() ? 0 : job.asks["restart_cost_s"].get<double>();
             if (!job.held.empty() && job.attained > 0) ++job.restarts;
         }

@@ -97,6 +97,12 @@ private:
             fault("a job that is not preemptible is moved or stopped", name);
         if (changed && !held.empty() && job.value("restarting", false))
             fault("a job is moved or stopped in the middle of its restart", name);
+        // Promises count for more.
+        const bool promises = std::any_of(line_["jobs"].begin(), line_["jobs"].end(),
+                                          [](const Json& each) { return each.contains("deadline_s"); });
+        if (changed && !held.empty() && !promises &&
+            time_ < storm_.jobs().at(name).started + job.value("min_run_s", 0.0))
+            fault("a job is moved or stopped within its minimum run time", name);
         check_pair(job, got, name);
         check_promise(job, got, name, set_aside);
         if (got.value("outcome", "") == "impossible" && is_possible(job, why) && !set_aside)

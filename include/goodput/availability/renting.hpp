@@ -276,6 +276,10 @@ private:
         double current = worth_of_nodes(served);
         for (int step = 0; step < most_steps; ++step) {
             const std::size_t none = pools_.size();
+            // None where what is kept does not fit: nothing was solved for these nodes.
+            const std::vector<double> prices =
+                std::isfinite(current) ? solved_.prices : std::vector<double>();
+            const double rest = worth_above(prices);
             double best = current + 1e-9 * (1 + std::abs(current));
             std::pair best_move{none, none};
             for (std::size_t from = 0; from <= none; ++from)
@@ -283,8 +287,10 @@ private:
                     if (from == to || !move(from, -1)) continue;
                     if (move(to, 1)) {
                         std::size_t now = 0;
-                        if (const double worth = worth_of_nodes(now); now >= served && worth > best)
-                            best = worth, best_move = {from, to};
+                        // No allotment is worth more than the prices say.
+                        if (prices.empty() || rest + worth_at(prices) > best)
+                            if (const double worth = worth_of_nodes(now); now >= served && worth > best)
+                                best = worth, best_move = {from, to};
                         move(to, -1);
                     }
                     move(from, 1);
@@ -317,6 +323,31 @@ private:
         served =
             solved_.choice.size() - static_cast<std::size_t>(std::ranges::count(solved_.choice, no_option));
         return solved_.objective - price;
+    }
+
+    /// What jobs are worth above these prices of the rows of problem_, each on its best wish. With what the
+    /// rows are worth at the prices, no allotment of any capacity is worth more.
+    [[nodiscard]] double worth_above(std::span<const double> prices) const {
+        double sum = 0;
+        for (std::size_t j = 0; j < problem_.jobs() && !prices.empty(); ++j) {
+            double best = problem_.must(j) ? -std::numeric_limits<double>::infinity() : 0;
+            for (std::size_t k = 0; k < problem_.options_of(j); ++k) {
+                double above = problem_.value(j, k);
+                for (const ResourceUse& use : problem_.uses(j, k)) above -= prices[use.resource] * use.units;
+                best = std::max(best, above);
+            }
+            sum += best;
+        }
+        return sum;
+    }
+    /// What the rows are worth at these prices with the nodes that are there now, less what the nodes cost.
+    [[nodiscard]] double worth_at(std::span<const double> prices) const {
+        double sum = 0;
+        for (std::size_t r = 0; r < prices.size(); ++r)
+            sum += prices[r] *
+                   (r < pools_.size() ? std::max<double>(gpus_of(r), kept_[r]) : problem_.capacity[r]);
+        for (std::size_t p = 0; p < pools_.size(); ++p) sum -= gpus_of(p) * terms_[p].gpu_price;
+        return sum;
     }
 
     void answer(const Snapshot& snapshot, std::span<const RentOffer> offers) {

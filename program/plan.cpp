@@ -41,7 +41,7 @@ namespace cli {
 namespace {
 
 struct Milliseconds {
-    double fit = 0, value = 0, allot = 0, place = 0, promise = 0;
+    double read = 0, fit = 0, value = 0, allot = 0, place = 0, promise = 0;
 };
 
 const char* text_of_knowledge(goodput::Knowledge knowledge) {
@@ -164,6 +164,7 @@ Json answer_of(const goodput::Snapshot& snapshot, const goodput::Plan& plan,
         for (const goodput::PlanFault& fault : plan.faults) faults.push_back(fault.report(snapshot));
     }
     Json& times = answer["milliseconds"];
+    times["read"] = milliseconds.read;
     times["fit"] = milliseconds.fit;
     times["value"] = milliseconds.value;
     times["allot"] = milliseconds.allot;
@@ -225,12 +226,13 @@ int serve_rounds(P policy, PairedRounds pairs, PromisedLines promised, PlanModel
     }
     KnownNames known;
     return serve_lines(in, out, command.strict, [&](const Json& document, Warnings& warnings) {
+        Stopwatch stopwatch;
         Round round = read_round(document, known, warnings);
         round.snapshot.strict = command.strict;
         if (!command.advise && !round.offers.empty())
             warnings.say("offers", "round: offers are only looked at with --advise");
         Milliseconds milliseconds;
-        Stopwatch stopwatch;
+        milliseconds.read = stopwatch.lap();
         memory.take_in(round.snapshot, round.news, round.cancelled);
         round.snapshot.warnings.insert(round.snapshot.warnings.begin(), round.warnings.begin(),
                                        round.warnings.end());
@@ -265,12 +267,15 @@ int serve_rounds(P policy, PairedRounds pairs, PromisedLines promised, PlanModel
         for (const std::string& warning : plan.warnings) warnings.mention(warning);
         for (const std::vector<std::string>* said : {&warnings.of_line(), &plan.warnings})
             for (const std::string& warning : *said) answer["warnings"].push_back(shortened(warning));
-        if (command.advise)
+        stopwatch.lap();
+        if (command.advise) {
             answer["advice"] =
                 json_of(Advisor(round.hour_worth, {}, {},
                                 goodput::Limits(goodput::TeamQuotas(std::move(round.teams))))
                             .advise(in_pairs ? held_once(round) : round.snapshot, round.offers),
                         round.offers);
+            answer["milliseconds"]["advise"] = stopwatch.lap();
+        }
         if (command.explain) {
             add_explanations(in_pairs  ? pairs.explain()
                              : in_time ? promised.explain()
@@ -278,6 +283,7 @@ int serve_rounds(P policy, PairedRounds pairs, PromisedLines promised, PlanModel
                              round.snapshot.cluster, answer["plan"]);
             for (std::size_t l = 0; l < plan.limits.size(); ++l)
                 answer["limits"][l]["why"] = plan.limits[l].report();
+            answer["milliseconds"]["explain"] = stopwatch.lap();
         }
         if (in_time) {
             stopwatch.lap();

@@ -1,6 +1,7 @@
 // Jobs that have to stay within one rack or zone: never in two, whatever else happens.
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <random>
 #include <string>
@@ -307,4 +308,38 @@ TEST_CASE("no more nodes are offered to it than a domain has") {
           std::vector<std::size_t>{5, 6, 7});
     CHECK(nodes_within_reach(hall.topology, "", hall.cluster, pools[1], {}).size() == 3);
     CHECK(nodes_within_reach(hall.topology, "room", hall.cluster, pools[1], {}, kept).size() == 2);
+}
+
+TEST_CASE("out of time, jobs still lie within their racks, and as many have nodes") {
+    support::Random random(17);
+    int closer = 0, apart = 0;
+    for (int run = 0; run < 300; ++run) {
+        CAPTURE(run);
+        const Hall hall(static_cast<std::size_t>(random.integer(2, 6)));
+        const int nodes = static_cast<int>(hall.cluster.nodes.size());
+        std::vector<PlacementRequest> requests;
+        for (int left = nodes; left > 1;) {
+            const int taken = std::min(left, random.integer(1, 4));
+            requests.push_back(wide(taken, random.chance(0.3) ? "rack" : ""));
+            left -= taken + (random.chance(0.3) ? 1 : 0);
+        }
+        TopologyPlacer placer(hall.topology);
+        const PlacementResult with_time = placer.place(hall.cluster, requests);
+        const double cost = placer.spread().cost;
+        placer.set_time(std::chrono::nanoseconds(0));
+        const PlacementResult result = placer.place(hall.cluster, requests);
+        support::place::check_valid({hall.cluster, requests}, result);
+        CHECK(placer.spread().bound <= placer.spread().cost + 1e-9);
+        for (std::size_t j = 0; j < requests.size(); ++j) {
+            CHECK(lies_within(hall.topology, requests[j].within, result.placements[j]));
+            if (requests[j].within.empty()) CHECK(!result.placements[j].empty());
+        }
+        if (result.unplaced.size() > with_time.unplaced.size()) continue;
+        closer += cost < placer.spread().cost ? 1 : 0;
+        apart += cost > placer.spread().cost ? 1 : 0;
+        // And without the limit the answer is the first again.
+        placer.set_time({});
+        CHECK(placer.place(hall.cluster, requests).placements == with_time.placements);
+    }
+    CHECK(closer > apart);
 }

@@ -65,6 +65,16 @@ public:
         return chosen_;
     }
 
+    /// Takes that many available nodes from position `next` on. They are in ascending order.
+    std::span<const std::size_t> take_next(std::size_t& next, std::size_t nodes) {
+        chosen_.clear();
+        for (; chosen_.size() < nodes; ++next)
+            if (is_available(nodes_[next])) chosen_.push_back(nodes_[next]);
+        std::sort(chosen_.begin(), chosen_.end());
+        for (const std::size_t node : chosen_) make_available(node, false);
+        return chosen_;
+    }
+
     [[nodiscard]] Range everywhere() const { return {0, nodes_.size(), 0}; }
 
     /// The domains of a level that have that many nodes available: those inside which they are closest first,
@@ -74,6 +84,7 @@ public:
 private:
     double choose(std::size_t level, Range range, std::size_t nodes, const Placement& home, bool dry);
     [[nodiscard]] std::vector<Range> split(std::size_t level, Range range) const;
+    [[nodiscard]] static std::vector<Range> fullest_first(const std::vector<Range>& parts);
 
     const Topology* topology_ = nullptr;
     std::vector<std::size_t> nodes_, chosen_;
@@ -106,6 +117,20 @@ inline auto NodeChoice::split(std::size_t level, Range range) const -> std::vect
     return parts;
 }
 
+// In order of their available nodes, which are few; of equal ones the first.
+inline auto NodeChoice::fullest_first(const std::vector<Range>& parts) -> std::vector<Range> {
+    std::vector<std::size_t> place(2, 0);  // by available nodes: where the parts with more of them end
+    for (const Range& part : parts) {
+        if (place.size() < part.available + 2) place.resize(part.available + 2, 0);
+        ++place[part.available];
+    }
+    for (std::size_t available = place.size(), before = 0; available-- > 0;)
+        before += std::exchange(place[available], before);
+    std::vector<Range> sorted(parts.size());
+    for (const Range& part : parts) sorted[place[part.available]++] = part;
+    return sorted;
+}
+
 // Chooses available nodes in a range (`dry`: only says what that costs), within domains of levels below.
 inline double NodeChoice::choose(std::size_t level, Range range, std::size_t nodes, const Placement& home,
                                  bool dry) {
@@ -124,9 +149,7 @@ inline double NodeChoice::choose(std::size_t level, Range range, std::size_t nod
             }
         return 0;
     }
-    std::vector<Range> parts = split(level, range);
-    std::stable_sort(parts.begin(), parts.end(),
-                     [](const Range& a, const Range& b) { return a.available > b.available; });
+    const std::vector<Range> parts = fullest_first(split(level, range));
     double cost = 0;
     for (std::size_t next = 0; nodes > 0; ++next) {
         if (next > 0) cost += topology_->levels[level - 1].cost;

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "goodput/allot/detail/clock.hpp"
 #include "goodput/core/cluster.hpp"
 #include "goodput/place/detail/node_choice.hpp"
 #include "goodput/place/request.hpp"
@@ -41,10 +42,12 @@ class SpreadLayout {
 public:
     /// Lays out the roaming jobs of a pool anew, unless they are as close together as they can be got. Jobs
     /// that find no domain lose their placement and are appended to `homeless`. Returns by how much the
-    /// others cost more, in sum, than each would if it had all the nodes for itself.
+    /// others cost more, in sum, than each would if it had all the nodes for itself. After the deadline jobs
+    /// that may lie anywhere are not brought closer together.
     double lay_out(const Cluster& cluster, const Topology& topology, const Pool& pool,
                    std::span<const PlacementRequest> requests, PlacementResult& result,
-                   std::vector<std::size_t>& homeless) {
+                   std::vector<std::size_t>& homeless, Clock& clock) {
+        clock_ = &clock;
         const std::size_t homeless_before = homeless.size();
         if (std::any_of(pool.nodes.begin(), pool.nodes.end(),
                         [&](std::size_t n) { return std::isfinite(cluster.nodes[n].leaves_seconds); })) {
@@ -84,6 +87,7 @@ private:
     [[nodiscard]] double cost() const;
     bool take(const Roamer& roamer);
     void put(const Roamer& roamer, NodeChoice::Range range);
+    void put(const Roamer& roamer, std::span<const std::size_t> nodes);
     [[nodiscard]] const Placement& placement(const Roamer& roamer) const {
         return (*placements_)[roamer.job];
     }
@@ -94,6 +98,7 @@ private:
         return roamer.level == topology_->levels.size();
     }
 
+    Clock* clock_ = nullptr;
     const Topology* topology_ = nullptr;
     std::span<const PlacementRequest> requests_;
     std::vector<Placement>* placements_ = nullptr;
@@ -121,7 +126,7 @@ inline double SpreadLayout::lay_out(const Cluster& cluster, const Topology& topo
     const std::size_t homeless_before = homeless.size();
     const bool was_lawful = lawful();
     const double cost_before = cost();
-    lay_out_all(homeless);
+    if (!was_lawful || !clock_->late()) lay_out_all(homeless);
     bound_alone();
     exchange_pairs();
     // If the inner placer's nodes are as cheap, they stay.
@@ -214,8 +219,14 @@ inline void SpreadLayout::lay_out_all(std::vector<std::size_t>& homeless) {
     if (!may_lie_anywhere(roaming_.front())) settle_all(homeless);
     for (const std::size_t node : choice_.nodes())
         if (content_[node] == restarting) choice_.make_available(node, false);
-    for (const Roamer& roamer : roaming_)
-        if (may_lie_anywhere(roamer)) take(roamer);
+    std::size_t next = 0;  // node, for those for which no time is left
+    for (const Roamer& roamer : roaming_) {
+        if (!may_lie_anywhere(roamer)) continue;
+        if (!clock_->late(choice_.nodes().size()))
+            take(roamer);
+        else
+            put(roamer, choice_.take_next(next, roamer.nodes));
+    }
     move_contents();
 }
 
@@ -297,7 +308,8 @@ inline void SpreadLayout::move_contents() {
 inline void SpreadLayout::exchange_pairs() {
     std::size_t left = tries;
     for (std::size_t a = 0; a < roaming_.size() && left > 0; ++a)
-        for (std::size_t b = 0; b < roaming_.size() && left > 0; ++b) {
+        for (std::size_t b = 0; b < roaming_.size() && left > 0 && !clock_->late(choice_.nodes().size());
+             ++b) {
             const Roamer &first = roaming_[a], &second = roaming_[b];
             if (cost_of(first) <= first.alone) break;
             if (a == b) continue;
@@ -341,8 +353,10 @@ inline bool SpreadLayout::take(const Roamer& roamer) {
 
 // Nodes of a range for a job whose placement tells how many GPUs of each.
 inline void SpreadLayout::put(const Roamer& roamer, NodeChoice::Range range) {
+    put(roamer, choice_.take(roamer.level, range, roamer.nodes, requests_[roamer.job].current));
+}
+inline void SpreadLayout::put(const Roamer& roamer, std::span<const std::size_t> nodes) {
     Placement& placement = (*placements_)[roamer.job];
-    const auto nodes = choice_.take(roamer.level, range, roamer.nodes, requests_[roamer.job].current);
     for (std::size_t i = 0; i < nodes.size(); ++i) placement[i].node = nodes[i];
 }
 

@@ -74,7 +74,7 @@ inline const PlacementResult& TopologyPlacing::place(const Cluster& cluster,
                                                      const Topology& topology, LeastMovesPlacer& inner,
                                                      std::optional<std::chrono::nanoseconds> time,
                                                      Spread& spread) {
-    const Clock clock(time);
+    Clock clock(time);
     result_ = inner.place(cluster, requests);
     validate(topology, cluster);
     spread = {};
@@ -90,7 +90,7 @@ inline const PlacementResult& TopologyPlacing::place(const Cluster& cluster,
     } else {
         std::vector<std::size_t> none;
         for (const Pool& pool : pools_)
-            above += layout_.lay_out(cluster, topology, pool, requests, result_, none);
+            above += layout_.lay_out(cluster, topology, pool, requests, result_, none, clock);
     }
     spread.cost = spread_cost(topology, result_.placements);
     spread.bound = std::max(spread.cost - above, 0.0);

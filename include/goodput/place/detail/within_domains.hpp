@@ -35,6 +35,7 @@ public:
 
     /// Whether the caller's deadline has passed.
     [[nodiscard]] bool late() { return clock_.late(); }
+    [[nodiscard]] Clock& clock() { return clock_; }
     /// Whether one more draft may be tried, of so many jobs and nodes in all. It is counted.
     [[nodiscard]] bool allows(std::size_t jobs_and_nodes) {
         if (late() || drafts_ == 0 || work_ < jobs_and_nodes) return false;
@@ -208,7 +209,8 @@ inline auto WithinDomains::draft(std::span<const PlacementRequest> asked) -> Dra
     Draft draft;
     draft.result = inner_.place(cluster_, asked);
     for (const Pool& pool : pools_)
-        draft.above += layout_.lay_out(cluster_, topology_, pool, asked, draft.result, draft.homeless);
+        draft.above +=
+            layout_.lay_out(cluster_, topology_, pool, asked, draft.result, draft.homeless, effort_.clock());
     count_moves(draft.result);
     Score& score = draft.score;
     for (const std::size_t job : by_priority_) {

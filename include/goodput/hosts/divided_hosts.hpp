@@ -6,8 +6,10 @@
 // has in sum each node has as well.
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -30,7 +32,7 @@ public:
             return;
         claims_.clear();
         for (const PlacedJob& job : placed) claim(round, problem, job);
-        do division_.divide(round.cluster, claims_);
+        do division_.divide(round.cluster, claims_, end_);
         while (give_way(problem, placed, round.pools.size()));
         left_.clear();
         for (const Node& node : round.cluster.nodes) left_.push_back({node.cores, node.memory_gib});
@@ -47,6 +49,15 @@ public:
             placed[c].placement = claim.placement;
             take(placed[c].options[placed[c].option].configuration, placed[c].placement);
         }
+    }
+
+    /// The next call lets no more jobs change places once this time has passed, from now; none: it searches
+    /// as far as it ever does.
+    void set_time(std::optional<std::chrono::nanoseconds> time) {
+        end_.reset();
+        const auto now = std::chrono::steady_clock::now();
+        // A time beyond what the clock can count to is none.
+        if (time && *time < std::chrono::steady_clock::time_point::max() - now) end_ = now + *time;
     }
 
     /// Whether a node has left what goes with so many GPUs.
@@ -146,6 +157,7 @@ private:
         return any;
     }
 
+    std::optional<std::chrono::steady_clock::time_point> end_;
     const Cluster* cluster_ = nullptr;
     std::vector<double> taken_;              // by row
     std::vector<detail::HostAmounts> left_;  // by node

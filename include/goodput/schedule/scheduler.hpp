@@ -12,9 +12,12 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -236,11 +239,23 @@ private:
         step(PlanStep::value);
         AllotOptions options = parts_.options;
         options.deadline = clock.left();
+        if (options.deadline) options.deadline = time_to_allot(snapshot, *options.deadline);
         allot(snapshot, options, false);
         step(PlanStep::allot);
         place(snapshot, clock);
         count_limits();
         step(PlanStep::place);
+    }
+
+    /// The allotment leaves time for finding nodes; where valuing the options has taken nearly all of the
+    /// deadline, it may exceed that by as little as is worth the GPUs that would be idle otherwise.
+    [[nodiscard]] std::chrono::nanoseconds time_to_allot(const Snapshot& snapshot,
+                                                         std::chrono::nanoseconds left) const {
+        constexpr std::chrono::nanoseconds least = std::chrono::milliseconds(5);
+        const std::chrono::nanoseconds to_place =
+            std::chrono::microseconds(2) *
+            static_cast<std::int64_t>(snapshot.jobs.size() + snapshot.cluster.nodes.size());
+        return std::max(left - std::min(to_place, left / 2), std::min(least, *parts_.options.deadline / 4));
     }
 
     void pose(const Snapshot& snapshot, std::vector<PlanFault>& faults) {
@@ -277,6 +292,7 @@ private:
 
     /// `again`: after options were withdrawn.
     void allot(const Snapshot& snapshot, const AllotOptions& options, bool again) {
+        const detail::Clock clock(options.deadline);
         if constexpr (chooses)
             if (again) {
                 std::vector<PlanFault> known;  // the policy is asked again, and says the same
@@ -291,7 +307,7 @@ private:
         const auto is_same = [&](std::size_t j, std::size_t k, std::size_t held) {
             return options_of(j)[k].configuration.same_gpus(options_of(j)[held].configuration);
         };
-        steady_.keep(problem(), rows_.held, is_same, parts_.options.gap, allotted_);
+        steady_.keep(problem(), rows_.held, is_same, parts_.options.gap, allotted_, clock.left());
         steady_.use_fewer_nodes(
             problem(), rows_.held,
             [&](std::size_t j, std::size_t k) -> const Option& { return options_of(j)[k]; }, allotted_);
@@ -338,8 +354,8 @@ private:
         withdrawn_.give_back(rows_, true);
         std::array<std::size_t, 0> nobody;
         NoNodeStation all_room;
-        give_leftovers(snapshot, nobody, all_room);
-        if constexpr (!std::same_as<Station, NoNodeStation>) run_station(snapshot);
+        give_leftovers(snapshot, nobody, all_room, clock);
+        if constexpr (!std::same_as<Station, NoNodeStation>) run_station(snapshot, clock);
         for (const detail::Unplaced& of : withdrawn_.first())
             if (plan_.decisions[of.job].placement.empty()) {
                 plan_.decisions[of.job].verdict = of.why;
@@ -388,13 +404,19 @@ private:
     }
     /// What is free, as far as a station has room there.
     template <class Room>
-    void give_leftovers(const Snapshot& snapshot, std::span<const std::size_t> taken_back, Room& room) {
+    void give_leftovers(const Snapshot& snapshot, std::span<const std::size_t> taken_back, Room& room,
+                        const detail::Clock& clock) {
         if (!fills_up_) return;
         if constexpr (requires {
                           { parts_.solver.keeps_idle() } -> std::convertible_to<bool>;
                       })
             if (parts_.solver.keeps_idle()) return;
+        // Idle GPUs are worth some milliseconds after the deadline.
+        constexpr std::chrono::nanoseconds least = std::chrono::milliseconds(5);
+        std::optional<std::chrono::nanoseconds> time = clock.left();
+        if (time) time = std::max(*time, least);
         leftovers_.offer(snapshot, open_, offers_, rows_, chosen_, parts_.placer, plan_, taken_back, room,
+                         detail::Clock(time),
                          [&](std::size_t j, std::size_t option, const Placement& placement) {
                              give(snapshot, j, option, placement);
                          });
@@ -420,7 +442,7 @@ private:
         return open_.shares_nodes(j) && plan_.decisions[j].placement == snapshot.jobs[j].placement;
     }
     /// The station after the nodes changes what jobs get there, and what that leaves is offered to others.
-    void run_station(const Snapshot& snapshot) {
+    void run_station(const Snapshot& snapshot, const detail::Clock& clock) {
         placed_.clear();
         for (std::size_t j = 0; j < plan_.decisions.size(); ++j)
             if (!plan_.decisions[j].placement.empty())
@@ -431,6 +453,8 @@ private:
                                    plan_.decisions[j].placement,
                                    {},
                                    shares_nodes(snapshot, j)});
+        if constexpr (requires { parts_.station.set_time(clock.left()); })
+            parts_.station.set_time(clock.left());
         parts_.station(round_of(snapshot), problem(), std::span<PlacedJob>(placed_));
         bool any_other = false;
         taken_back_.clear();
@@ -448,7 +472,7 @@ private:
             taken_back_.push_back(j);
         }
         if constexpr (KnowsRoom<Station>)
-            if (any_other) give_leftovers(snapshot, taken_back_, parts_.station);
+            if (any_other) give_leftovers(snapshot, taken_back_, parts_.station, clock);
     }
 
     /// Refuses what no solver may answer (std::invalid_argument). One that found no allotment in time,

@@ -20,9 +20,11 @@
 // can gain at most. The best few are tried, with both nodes divided anew, as long as that finds something.
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -36,15 +38,21 @@ class HostDivision {
 public:
     /// Sets `chosen`, and `placement` of those that move: `chosen` is no_option for a job whose node cannot
     /// give the least of its variants beside the others. Placements must not take more GPUs than nodes have.
-    void divide(const Cluster& cluster, std::span<HostClaim> claims) {
+    /// From `end` on no more jobs change places; none: all that may be better is tried.
+    void divide(const Cluster& cluster, std::span<HostClaim> claims,
+                std::optional<std::chrono::steady_clock::time_point> end = {}) {
+        end_ = end;
         wished_.clear();
         for (const HostClaim& claim : claims) wished_.push_back(claim.variants[claim.chosen]);
+        any_pays_ = std::ranges::any_of(
+            claims, [](const HostClaim& claim) { return claim.may_pay && !claim.movable; });
         nodes_.divide(cluster, claims);
         for (std::size_t c = 0; c < claims.size(); ++c)
-            if (claims[c].chosen == no_option) find_room(c);
+            if (claims[c].chosen == no_option && !late()) find_room(c);
         for (std::size_t c = 0; c < claims.size(); ++c)
             if (claims[c].movable && claims[c].chosen != no_option)
-                for (std::size_t node = 0; node < claims[c].placement.size() && is_short(c); ++node)
+                for (std::size_t node = 0; node < claims[c].placement.size() && is_short(c) && !late();
+                     ++node)
                     if (!find_more(c)) break;
         if (std::any_of(claims.begin(), claims.end(), [](const HostClaim& claim) { return claim.movable; }))
             swap_places();
@@ -129,19 +137,24 @@ private:
 
     void find_room(std::size_t c) {
         if (!nodes_.claim(c).movable && !nodes_.claim(c).may_pay) return;
-        for (const bool pay : {false, true})
+        for (const bool pay : {false, true}) {
+            if (pay && !any_pays_) break;
             // Each round finds another node that is too small for it.
             for (std::size_t round = 0; round < nodes_.claim(c).placement.size(); ++round) {
                 if (nodes_.claim(c).chosen != no_option || !find_room_once(c, pay)) break;
             }
+        }
     }
     bool find_room_once(std::size_t c, bool pay) {
         const std::size_t a = tightest_node(c);
+        const bool lacking = lacks(c, a) > 1e-9;
         std::size_t tries_left = most_rooms;
         for (std::size_t b = 0; b < nodes_.size() && tries_left > 0; ++b) {
             if (b == a || !are_alike(a, b)) continue;
             for (const auto find :
                  {&HostDivision::find_free, &HostDivision::find_whole, &HostDivision::find_partners}) {
+                // A node that has no more cannot hold all either.
+                if (find == &HostDivision::find_whole && lacking && has_as_much(a, b)) continue;
                 if (!(this->*find)(c, a, b, pay)) continue;
                 --tries_left;
                 const std::size_t before = unplaced_on(a, b);
@@ -202,6 +215,12 @@ private:
         const Node &here = nodes_.cluster().nodes[a], &there = nodes_.cluster().nodes[b];
         return there.gpu_type == here.gpu_type && there.gpus == here.gpus && there.spot == here.spot &&
                there.group == here.group && !here.drained && !there.drained;
+    }
+    /// Whether two nodes have as many cores, and as much memory.
+    [[nodiscard]] bool has_as_much(std::size_t a, std::size_t b) const {
+        for (std::size_t r = 0; r < host_resources; ++r)
+            if (nodes_.capacity(a, r) != nodes_.capacity(b, r)) return false;
+        return true;
     }
     /// May change its nodes, for nothing or at a cost.
     [[nodiscard]] bool may_move(std::size_t c, bool pay) const {
@@ -330,7 +349,7 @@ private:
             for (const std::size_t a : dear) {
                 if (dearness(a) <= 0) break;
                 any |= improve(a, tries_left);
-                if (tries_left == 0) return;
+                if (tries_left == 0 || late()) return;
             }
             if (!any) return;
         }
@@ -387,6 +406,10 @@ private:
         });
     }
 
+    [[nodiscard]] bool late() const { return end_ && std::chrono::steady_clock::now() >= *end_; }
+
+    std::optional<std::chrono::steady_clock::time_point> end_;
+    bool any_pays_ = false;  // for a move
     HostNodes nodes_;
     std::vector<HostVariant> wished_;  // by claim
     std::vector<Move> moves_;

@@ -24,6 +24,7 @@
 #include <utility>
 #include <vector>
 
+#include "goodput/allot/detail/clock.hpp"
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/problem.hpp"
 #include "goodput/core/placement.hpp"
@@ -120,11 +121,12 @@ class Leftovers {
 public:
     /// `give(job, option, placement)` is told of jobs without nodes that get some after all; `chosen` by job,
     /// for those that have nodes. `taken_back`: whose option the station has taken back; they are better off
-    /// with whatever the policy does not forbid. Its room counts where it knows that.
+    /// with whatever the policy does not forbid. Its room counts where it knows that. Ends when `clock` is
+    /// late.
     template <Placer NodePlacer, class Station, class Give>
     void offer(const Snapshot& snapshot, const OpenNodes& open, const Offers& offers, const Rows& rows,
                std::span<const std::size_t> chosen, const NodePlacer& placer, const Plan& plan,
-               std::span<const std::size_t> taken_back, Station& station, Give give) {
+               std::span<const std::size_t> taken_back, Station& station, Clock clock, Give give) {
         const AllotmentProblem& problem = rows.problem;
         order_waiting(snapshot, problem, plan, taken_back);
         if (waiting_.empty()) return;
@@ -132,6 +134,7 @@ public:
         if (std::none_of(free_.begin(), free_.end(), [](int gpus) { return gpus > 0; })) return;
         find_left(problem, chosen, plan);
         for (const auto& [was_given, held, value, j] : waiting_) {
+            if (clock.late(snapshot.cluster.nodes.size())) break;
             order_options(problem, offers.options_of(j), j, rows.held[j], was_given);
             for (const std::size_t k : options_) {
                 const std::span<const ResourceUse> uses = problem.uses(j, k);

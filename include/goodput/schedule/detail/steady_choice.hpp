@@ -24,8 +24,10 @@
 // has room beside what others have.
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -48,13 +50,16 @@ public:
     /// Changes choice and objective of `allotted`, the solver's answer to the problem, for jobs that hold
     /// these options of theirs (no_option: none), or others with which is_same(job, option, held) holds, and
     /// says in `held` which of them. The bound changes only where it was below the new objective by rounding.
+    /// After the deadline step 2 ends with what it has.
     template <class IsSame>
     void keep(const AllotmentProblem& problem, std::span<std::size_t> held, IsSame is_same, double gap,
-              AllotResult& allotted) {
+              AllotResult& allotted, std::optional<std::chrono::nanoseconds> deadline = {}) {
         find_changes(problem, held, is_same, allotted.choice);
         if (changes_.empty()) return;
         const double objective = objective_of(problem, allotted.choice);
-        if (!put_all_back(problem, gap, allotted.bound, objective) && !allot_again(problem, is_same)) return;
+        if (!put_all_back(problem, gap, allotted.bound, objective) &&
+            !allot_again(problem, is_same, deadline))
+            return;
         for (const Change& change : changes_) {
             allotted.choice[change.job] = change.now;
             if (keeps(change, is_same)) held[change.job] = change.now;
@@ -130,7 +135,8 @@ private:
 
     /// Step 2. False where it makes nobody keep what he would lose.
     template <class IsSame>
-    bool allot_again(const AllotmentProblem& problem, IsSame is_same) {
+    bool allot_again(const AllotmentProblem& problem, IsSame is_same,
+                     std::optional<std::chrono::nanoseconds> deadline) {
         if (std::all_of(changes_.begin(), changes_.end(),
                         [](const Change& change) { return change.held == no_option; }))
             return false;
@@ -154,8 +160,9 @@ private:
                 options_.push_back(k);
             }
         }
-        const AllotResult& found = solver_(
-            among_, {.gap = 0.1 * tie / static_cast<double>(changes_.size()), .most_states = most_states});
+        const AllotResult& found = solver_(among_, {.gap = 0.1 * tie / static_cast<double>(changes_.size()),
+                                                    .deadline = deadline,
+                                                    .most_states = most_states});
         if (!found_allotment(found.status)) return false;
         bool any = false;
         std::size_t first = 0;

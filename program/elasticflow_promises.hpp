@@ -7,7 +7,10 @@
 //   Plans count on the longest starts that there can be: rounds of a slot, which is the shortest round of a
 //   job that goes on, and ranks that nobody had as long as there are any. So a job does at least the work of
 //   its plan, whatever comes. As rounds begin with events, and not where slots of a plan do, changes may come
-//   a slot late: this is reserved before each deadline.
+//   a slot late: starts that are planned for later than now do nothing for so long. How much of that a start
+//   costs changes a little with the work that is left: a tenth of a slot is reserved before each deadline.
+//
+//   A job that is refused waits, runs on what is left, and asks again, as long as it could be in time.
 //
 //   A round gives each job at least what its plan says now. A job's progress, in GPU seconds of its most
 //   efficient size, is worth the number of jobs that have at least as many of these left: so many would end
@@ -38,7 +41,8 @@ public:
           promises_(
               {.admission = {.slot_seconds = world.slot_seconds(), .most_rounds = 20, .most_repairs = 1},
                .order = goodput::AskingOrder::weight_by_gpu_time,
-               .reserve_seconds = world.slot_seconds()}) {
+               .reserve_seconds = 0.1 * world.slot_seconds(),
+               .late_seconds = world.slot_seconds()}) {
         const auto gpus = static_cast<int>(std::bit_floor(static_cast<unsigned>(world.gpus_of_node())));
         const int nodes = world.gpus_of_cluster() / world.gpus_of_node();
         cluster_ = {{"GPU"}, {{0, nodes, gpus}}};
@@ -60,6 +64,8 @@ private:
         goodput::PromiseAnswer answer{};
         double best = 0;               // work for a GPU second, of its most efficient size
         double least_gpu_seconds = 0;  // left, with that
+        double least_seconds =
+            std::numeric_limits<double>::infinity();  // without starts, on its fastest size
     };
 
     /// Seconds that the work takes at that rate and before a deadline with the longest starts; infinity: it
@@ -87,12 +93,13 @@ private:
                 rate > 0 ? work / seconds_of(work, rate, gpus, known.job.deadline_seconds) : 0;
             known.job.speed.front().push_back(speed);
             known.best = std::max(known.best, speed / gpus);
+            if (rate > 0) known.least_seconds = std::min(known.least_seconds, work / rate);
         }
         known.least_gpu_seconds = known.job.work_left / known.best;
         return known;
     }
 
-    /// Drops the jobs that get no promise.
+    /// Drops the jobs that have no promise and can never get one.
     void keep_promises() {
         known_.clear();
         std::vector<goodput::DeadlineJob> promised;
@@ -107,13 +114,19 @@ private:
             if (!has_deadline(known_[k])) continue;
             change = std::min(change, answer->until_seconds);
             known_[k].answer = *answer++;
-            if (known_[k].answer.promise == goodput::Promise::refused) world_->refuse(queue_.jobs()[k]);
+            if (known_[k].answer.promise == goodput::Promise::refused)
+                world_->refuse(queue_.jobs()[k]);
+            else
+                world_->admit(queue_.jobs()[k]);
         }
         if (std::isfinite(change)) world_->decide_at(change);
-        std::erase_if(known_, [&](const Known& each) {
-            return has_deadline(each) && each.answer.promise == goodput::Promise::refused;
-        });
-        std::erase_if(queue_.jobs(), [&](std::size_t job) { return !world_->is_admitted(job); });
+        for (std::size_t k = known_.size(); k-- > 0;) {
+            if (!has_deadline(known_[k]) || known_[k].answer.promise != goodput::Promise::refused ||
+                known_[k].least_seconds <= known_[k].job.deadline_seconds)
+                continue;
+            known_.erase(known_.begin() + static_cast<std::ptrdiff_t>(k));
+            queue_.jobs().erase(queue_.jobs().begin() + static_cast<std::ptrdiff_t>(k));
+        }
     }
     [[nodiscard]] static bool has_deadline(const Known& known) {
         return std::isfinite(known.job.deadline_seconds);
@@ -123,7 +136,7 @@ private:
         rest_.clear();
         std::vector<std::vector<int>> sizes(known_.size());
         for (std::size_t k = 0; k < known_.size(); ++k) {
-            const auto& [job, answer, best, least_gpu_seconds] = known_[k];
+            const auto& [job, answer, best, least_gpu_seconds, least_seconds] = known_[k];
             const double wait =
                 static_cast<double>(std::count_if(known_.begin(), known_.end(), [&](const Known& other) {
                     return other.least_gpu_seconds >= known_[k].least_gpu_seconds;

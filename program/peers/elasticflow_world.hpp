@@ -188,8 +188,10 @@ public:
 
     /// To be called once, before the first decision.
     void follow(const ElasticflowRules& rules) { rules_ = rules; }
-    /// It will never get anything.
+    /// It is promised nothing.
     void refuse(std::size_t job) { standings_[job].refused = true; }
+    /// It is promised something after all.
+    void admit(std::size_t job) { standings_[job].refused = false; }
     /// A decision at that time: what was to happen until then has happened.
     void decide(double now) {
         now_ = now;

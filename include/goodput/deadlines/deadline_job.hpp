@@ -36,6 +36,8 @@ struct DeadlineJob {
     std::vector<std::vector<double>> speed{};
     /// Seconds without progress at every start and at every change of GPUs, which a plan reserves.
     double restart_seconds = 0;
+    /// How much later than planned a start may come that is planned for later than now, at least 0.
+    double late_seconds = 0;
     /// What the job holds now: it goes on with the same GPUs without a restart.
     std::optional<HeldGpus> holds{};
     /// Speeds on other numbers of GPUs, which `speed` has no place for.
@@ -70,6 +72,7 @@ inline void validate(const DeadlineJob& job, std::size_t gpu_types) {
     };
     amount("work_left", job.work_left);
     amount("restart_seconds", job.restart_seconds);
+    amount("late_seconds", job.late_seconds);
     amount("restart_left_seconds", job.restart_left_seconds);
     if (!(job.from_seconds >= 0)) bad_input(subject, "from_seconds", job.from_seconds, "at least 0");
     amount("weight", job.weight);

@@ -40,7 +40,7 @@ void for_each_planned_run(const DeadlineJob& job, std::span<const PlannedPiece> 
         const double seconds =
             std::max(0.0, std::min(piece.until_seconds, job.deadline_seconds) - piece.from_seconds);
         const bool goes_on = held == piece.held && piece.from_seconds <= end;
-        if (!goes_on) restart_left = job.restart_seconds;
+        if (!goes_on) restart_left = job.restart_seconds + (piece.from_seconds > 0 ? job.late_seconds : 0);
         visit(piece, job.speed_on(piece.held), seconds, std::min(seconds, restart_left));
         restart_left = std::max(0.0, restart_left - (piece.until_seconds - piece.from_seconds));
         held = piece.held;
@@ -67,7 +67,7 @@ inline double end_of_work(const DeadlineJob& job, std::span<const PlannedPiece> 
 /// Takes off pieces that are over before the restart is, and what comes after a job's work is done, or after
 /// the slot in which it is done; returns whether it is done.
 inline bool end_with_work(const DeadlineJob& job, DeadlinePlan& pieces, double slot_seconds) {
-    if (job.restart_seconds > 0) {
+    if (job.restart_seconds > 0 || job.late_seconds > 0) {
         DeadlinePlan useful;
         for_each_planned_run(job, pieces,
                              [&](const PlannedPiece& piece, double, double seconds, double restart) {

@@ -24,6 +24,7 @@
 
 #include "goodput/core/error.hpp"
 #include "goodput/deadlines/admission.hpp"
+#include "goodput/deadlines/asked_gpu_time.hpp"
 
 namespace goodput {
 
@@ -48,7 +49,8 @@ struct PromiseAnswer {
 enum class AskingOrder {
     first_come,  ///< the order of the jobs
     /// Largest weight for the GPU time that a job needs at least: most weight gets a promise. A GPU of a type
-    /// counts as the job's speed on it makes it count.
+    /// counts as the job's speed on it makes it count. Where jobs of more weight for their GPU time have
+    /// asked for all of it in the calls so far, a job is refused until it needs less (asked_gpu_time.hpp).
     weight_by_gpu_time
 };
 
@@ -60,6 +62,10 @@ struct PromiseOptions {
     /// keep this distance as long as there are such. It is for jobs that get less than planned, and for
     /// rounds that do not begin where slots of the plan do. The slot that begins now needs none.
     double reserve_seconds = 0;
+    /// How late a round may begin after a moment at which the plan changes GPUs, at least 0. A start that is
+    /// planned for later than now does nothing for so long. 0: rounds begin at whole slots, and the plan
+    /// moves with them if they do not.
+    double late_seconds = 0;
     /// Jobs of all plans together that are searched for newcomers in a call, and that move jobs with
     /// promises. Once these are used up, newcomers are admitted only where the plan that stands has room for
     /// them. Those that never asked come first. AdmissionOptions::deadline is for all questions of a call.
@@ -164,16 +170,14 @@ private:
     [[nodiscard]] Given* find(const std::string& name) {
         return const_cast<Given*>(std::as_const(*this).find(name));
     }
-    void check(double now, const ClusterOverTime& cluster, std::span<const DeadlineJob> jobs) const;
+    /// Checks a call, and has its jobs start late.
+    [[nodiscard]] std::vector<DeadlineJob> checked(double now, const ClusterOverTime& cluster,
+                                                   std::span<const DeadlineJob> jobs) const;
     [[nodiscard]] DeadlinePlan from_now(const Given& given, double now) const;
     [[nodiscard]] double end_of(const Given& given, const DeadlineJob& job, double now) const {
         return done_after(job, from_now(given, now));
     }
     [[nodiscard]] static double behind(const Given& given, const DeadlineJob& job, double now);
-    [[nodiscard]] DeadlineJob with_deadline(DeadlineJob job, bool reserve) const {
-        if (reserve) job.deadline_seconds = with_reserve(job.deadline_seconds);
-        return job;
-    }
     /// The job has the same GPUs from now to its end.
     [[nodiscard]] static bool begins_now(const DeadlinePlan& pieces) {
         return pieces.size() == 1 && pieces.front().from_seconds <= 0;
@@ -181,16 +185,21 @@ private:
     void follow(const DeadlineJob& job, double now, DeadlinePlan pieces);
     bool keeps_its_plan(Call& call, std::size_t job) const;
     AdmissionStatus plan_anew(Call& call, const std::vector<std::size_t>& who,
-                              const std::vector<bool>& reserved, bool at_once);
+                              const std::vector<double>& deadlines, bool at_once);
     AdmissionStatus admit_beside(Call& call, std::size_t job, bool reserve, bool at_once, bool search);
     std::vector<std::size_t> keep_promises(Call& call);
-    [[nodiscard]] std::vector<std::size_t> newcomers(std::span<const DeadlineJob> jobs) const;
+    [[nodiscard]] std::vector<std::size_t> newcomers(const Call& call) const;
+    [[nodiscard]] bool others_need_its_time(const Call& call, std::size_t job) const {
+        return options_.order == AskingOrder::weight_by_gpu_time && !find(call.jobs[job].name) &&
+               asked_time_.others_need_it(call.now, gpu_time_need(call.cluster, call.jobs[job]));
+    }
     [[nodiscard]] std::string why_late(const Call& call, const Given& given, const DeadlineJob& job) const;
     [[nodiscard]] std::string why_refused(const DeadlineJob& job, AdmissionStatus status, bool alone) const;
 
     PromiseOptions options_{};
     std::vector<Given> given_{};     // oldest first
     std::set<std::string> asked_{};  // refused before
+    AskedGpuTime asked_time_{};
 };
 
 inline bool keeps_plan(const DeadlineJob& job, const PromiseAnswer& answer, double speed, bool goes_on,
@@ -215,11 +224,13 @@ inline void Promises::give(std::string name) {
     if (!find(name)) given_.push_back({.name = std::move(name)});
 }
 
-inline void Promises::check(double now, const ClusterOverTime& cluster,
-                            std::span<const DeadlineJob> jobs) const {
+inline std::vector<DeadlineJob> Promises::checked(double now, const ClusterOverTime& cluster,
+                                                  std::span<const DeadlineJob> jobs) const {
     if (!std::isfinite(now)) bad_input("promises", "now_seconds", now, "finite");
     if (!(std::isfinite(options_.reserve_seconds) && options_.reserve_seconds >= 0))
         bad_input("promises", "reserve_seconds", options_.reserve_seconds, "a finite number of at least 0");
+    if (!(std::isfinite(options_.late_seconds) && options_.late_seconds >= 0))
+        bad_input("promises", "late_seconds", options_.late_seconds, "a finite number of at least 0");
     validate(cluster);
     std::vector<std::string> names;
     for (const DeadlineJob& job : jobs) {
@@ -229,14 +240,19 @@ inline void Promises::check(double now, const ClusterOverTime& cluster,
     std::sort(names.begin(), names.end());
     if (const auto twice = std::adjacent_find(names.begin(), names.end()); twice != names.end())
         bad_input("job '" + *twice + "'", "name", "'" + *twice + "'", "the name of no other job");
+    std::vector<DeadlineJob> late(jobs.begin(), jobs.end());
+    for (DeadlineJob& job : late) job.late_seconds = std::max(job.late_seconds, options_.late_seconds);
+    return late;
 }
 
 /// The pieces that are not over, in seconds from now. GPUs change hands at whole slots from now on: a moment
 /// of the plan becomes the next such moment, or the one just before where rounds begin a little late. All
-/// moments move in the same way, so the pieces of different jobs still do not meet on a GPU.
+/// moments move in the same way, so the pieces of different jobs still do not meet on a GPU. Where rounds
+/// begin at any time, the plan stays, and starts count as late instead: pieces that move get shorter where
+/// they begin in one round and end in another.
 inline DeadlinePlan Promises::from_now(const Given& given, double now) const {
     constexpr double unpunctual = 0.01;  // of a slot
-    const double slot = options_.admission.slot_seconds;
+    const double slot = options_.late_seconds > 0 ? 0 : options_.admission.slot_seconds;
     const auto moment = [&](double at) {
         const double later = std::max(0.0, at - now);
         return slot > 0 ? std::max(0.0, std::ceil(later / slot - unpunctual)) * slot : later;
@@ -254,8 +270,9 @@ inline DeadlinePlan Promises::from_now(const Given& given, double now) const {
 inline double Promises::behind(const Given& given, const DeadlineJob& job, double now) {
     double planned = 0;
     for (const PlannedPiece& piece : given.pieces)
-        planned += job.speed_on(piece.held) * std::max(0.0, std::min(piece.until_seconds, now) -
-                                                                piece.from_seconds - job.restart_seconds);
+        planned +=
+            job.speed_on(piece.held) * std::max(0.0, std::min(piece.until_seconds, now) - piece.from_seconds -
+                                                         job.restart_seconds - job.late_seconds);
     return job.work_left - std::max(0.0, given.planned_work - planned);
 }
 
@@ -281,12 +298,15 @@ inline bool Promises::keeps_its_plan(Call& call, std::size_t job) const {
     return std::isfinite(done_after(call.jobs[job], pieces)) && call.free.take(pieces);
 }
 
-/// Looks for one plan for all these jobs, and follows it if there is one. `at_once`: the last one, which
-/// asks, has to begin now and keep its GPUs to its end.
+/// Looks for one plan for all these jobs before these deadlines, and follows it if there is one. `at_once`:
+/// the last one, which asks, has to begin now and keep its GPUs to its end.
 inline AdmissionStatus Promises::plan_anew(Call& call, const std::vector<std::size_t>& who,
-                                           const std::vector<bool>& reserved, bool at_once) {
+                                           const std::vector<double>& deadlines, bool at_once) {
     std::vector<DeadlineJob> all;
-    for (std::size_t k = 0; k < who.size(); ++k) all.push_back(with_deadline(call.jobs[who[k]], reserved[k]));
+    for (std::size_t k = 0; k < who.size(); ++k) {
+        all.push_back(call.jobs[who[k]]);
+        all.back().deadline_seconds = deadlines[k];
+    }
     AdmissionOptions options = options_.admission;
     if (call.stop) {
         options.deadline = *call.stop - std::chrono::steady_clock::now();
@@ -310,7 +330,8 @@ inline AdmissionStatus Promises::plan_anew(Call& call, const std::vector<std::si
 /// Looks for a plan with one job more: beside those that stand, and where `search` says so with new ones.
 inline AdmissionStatus Promises::admit_beside(Call& call, std::size_t job, bool reserve, bool at_once,
                                               bool search) {
-    call.filled[job].deadline_seconds = with_deadline(call.jobs[job], reserve).deadline_seconds;
+    const double deadline = call.jobs[job].deadline_seconds;
+    call.filled[job].deadline_seconds = reserve ? with_reserve(deadline) : deadline;
     if (std::optional<DeadlinePlan> pieces = call.free.plan_of(job);
         pieces && (!at_once || begins_now(*pieces))) {
         (void)call.free.take(*pieces);
@@ -321,13 +342,16 @@ inline AdmissionStatus Promises::admit_beside(Call& call, std::size_t job, bool 
     call.impossible_alone.reset();
     if (!search) return AdmissionStatus::unknown;
     std::vector<std::size_t> who = call.kept;
-    std::vector<bool> reserved;
+    // No other job ends later than its plan says, or than the reserve lets it.
+    std::vector<double> deadlines;
     for (const std::size_t j : who)
-        reserved.push_back(end_of(*find(call.jobs[j].name), call.jobs[j], call.now) <=
-                           with_reserve(call.jobs[j].deadline_seconds));
+        deadlines.push_back(
+            std::min(call.jobs[j].deadline_seconds,
+                     std::max((1 + 1e-6) * end_of(*find(call.jobs[j].name), call.jobs[j], call.now),
+                              with_reserve(call.jobs[j].deadline_seconds))));
     who.push_back(job);
-    reserved.push_back(reserve);
-    return plan_anew(call, who, reserved, at_once);
+    deadlines.push_back(call.filled[job].deadline_seconds);
+    return plan_anew(call, who, deadlines, at_once);
 }
 
 /// Fills Call::kept with the promised jobs that a plan ends in time. Returns the others.
@@ -338,30 +362,27 @@ inline std::vector<std::size_t> Promises::keep_promises(Call& call) {
             if (call.jobs[j].name == given.name) promised.push_back(j);
     for (const std::size_t j : promised) (keeps_its_plan(call, j) ? call.kept : late).push_back(j);
     if (late.empty()) return late;
-    for (const bool reserve : {true, false})
-        if (reserve ? options_.reserve_seconds > 0 : true)
-            if (plan_anew(call, promised, std::vector<bool>(promised.size(), reserve), false) ==
-                AdmissionStatus::possible)
-                return {};
+    std::vector<double> reserved, deadlines;
+    for (const std::size_t j : promised) {
+        deadlines.push_back(call.jobs[j].deadline_seconds);
+        reserved.push_back(with_reserve(deadlines.back()));
+    }
+    if ((options_.reserve_seconds > 0 &&
+         plan_anew(call, promised, reserved, false) == AdmissionStatus::possible) ||
+        plan_anew(call, promised, deadlines, false) == AdmissionStatus::possible)
+        return {};
     return late;
 }
 
 /// Jobs without a promise that is kept, in the order in which they ask: broken promises first, then jobs that
 /// never asked, then the others.
-inline std::vector<std::size_t> Promises::newcomers(std::span<const DeadlineJob> jobs) const {
+inline std::vector<std::size_t> Promises::newcomers(const Call& call) const {
+    const std::span<const DeadlineJob> jobs = call.jobs;
     std::vector<std::size_t> order;
     std::vector<double> worth(jobs.size(), 0.0);
     for (std::size_t j = 0; j < jobs.size(); ++j)
         if (const Given* given = find(jobs[j].name); !given || given->broken) order.push_back(j);
-    for (const std::size_t j : order) {
-        double best = 0;  // work for a GPU second
-        const auto count = [&](double speed, double gpus) { best = std::max(best, speed / gpus); };
-        for (const std::vector<double>& speeds : jobs[j].speed)
-            for (std::size_t power = 0; power < speeds.size(); ++power)
-                count(speeds[power], std::ldexp(1.0, static_cast<int>(power)));
-        for (const SpeedWith& other : jobs[j].other_sizes) count(other.speed, other.held.gpus);
-        worth[j] = jobs[j].weight * best / std::max(jobs[j].work_left, 1e-300);
-    }
+    for (const std::size_t j : order) worth[j] = gpu_time_need(call.cluster, jobs[j]).worth();
     if (options_.order == AskingOrder::weight_by_gpu_time)
         std::stable_sort(order.begin(), order.end(),
                          [&](std::size_t a, std::size_t b) { return worth[a] > worth[b]; });
@@ -421,31 +442,32 @@ inline std::optional<DeadlineJob> Promises::expected(const std::string& name, do
 
 inline bool Promises::keep_from(double later_seconds, const ClusterOverTime& cluster,
                                 std::span<const DeadlineJob> jobs) {
-    check(later_seconds, cluster, jobs);
+    std::vector<DeadlineJob> all = checked(later_seconds, cluster, jobs);
     // The reserve is for rounds that are late, not for the policy: no job may end later than its plan says,
     // or than the reserve lets it.
-    std::vector<DeadlineJob> all(jobs.begin(), jobs.end());
     std::vector<std::size_t> who;
+    std::vector<double> deadlines;
     for (const Given& given : given_)
         for (std::size_t j = 0; j < jobs.size() && !given.broken; ++j) {
             if (jobs[j].name != given.name) continue;
             who.push_back(j);
+            deadlines.push_back(jobs[j].deadline_seconds);
             if (!given.job) continue;
             const double passed = later_seconds - given.seen_seconds,
                          end = end_of(given, *given.job, given.seen_seconds) - passed;
-            all[j].deadline_seconds =
+            all[j].deadline_seconds = deadlines.back() =
                 std::min(jobs[j].deadline_seconds,
                          std::max(end + 1e-6 * passed, with_reserve(jobs[j].deadline_seconds)));
         }
     Call call(later_seconds, cluster, all, options_.admission.slot_seconds);
     begin(call);
     return std::all_of(who.begin(), who.end(), [&](std::size_t j) { return keeps_its_plan(call, j); }) ||
-           plan_anew(call, who, std::vector<bool>(who.size(), false), false) == AdmissionStatus::possible;
+           plan_anew(call, who, deadlines, false) == AdmissionStatus::possible;
 }
 
 inline std::vector<PromiseAnswer> Promises::plan(double now_seconds, const ClusterOverTime& cluster,
-                                                 std::span<const DeadlineJob> jobs) {
-    check(now_seconds, cluster, jobs);
+                                                 std::span<const DeadlineJob> given_jobs) {
+    const std::vector<DeadlineJob> jobs = checked(now_seconds, cluster, given_jobs);
     std::set<std::string> names;
     for (const DeadlineJob& job : jobs) names.insert(job.name);
     keep_only(names);
@@ -463,11 +485,14 @@ inline std::vector<PromiseAnswer> Promises::plan(double now_seconds, const Clust
         answers[j].promise = given.broken ? Promise::broken : Promise::at_risk;
         answers[j].why = why;
         if (given.broken) continue;
-        // It goes on as planned as far as that is possible, and no newcomer gets that.
+        // It goes on as planned as far as that is possible beside the promises that are kept, and no newcomer
+        // gets that.
         at_risk = true;
-        (void)call.free.take(from_now(given, now_seconds));
+        std::erase_if(given.pieces, [&](const PlannedPiece& piece) {
+            return !call.free.take(from_now({.name = given.name, .pieces = {piece}}, now_seconds));
+        });
     }
-    std::vector<std::size_t> asking = newcomers(jobs);
+    std::vector<std::size_t> asking = newcomers(call);
     std::erase_if(asking, [&](std::size_t j) { return answers[j].promise == Promise::broken; });
     std::vector<std::size_t> for_search = asking;
     std::stable_partition(for_search.begin(), for_search.end(),
@@ -475,7 +500,18 @@ inline std::vector<PromiseAnswer> Promises::plan(double now_seconds, const Clust
     const std::size_t searches = at_risk ? 0 : options_.most_searched_jobs / (jobs.size() + 1);
     std::vector<char> searched(jobs.size(), 0);
     for (std::size_t k = 0; k < std::min(searches, for_search.size()); ++k) searched[for_search[k]] = 1;
+    for (const std::size_t j : asking)
+        if (options_.order == AskingOrder::weight_by_gpu_time && !find(jobs[j].name) &&
+            !asked_.contains(jobs[j].name))
+            asked_time_.note(now_seconds, gpu_time_need(cluster, jobs[j]));
     for (const std::size_t j : asking) {
+        if (others_need_its_time(call, j)) {
+            asked_.insert(jobs[j].name);
+            answers[j].why =
+                "jobs that need less GPU time for a promise ask for all that there is until its "
+                "deadline, if as many come as lately";
+            continue;
+        }
         // A job that begins now and keeps its GPUs to its end needs no reserve.
         const bool search = searched[j] != 0;
         AdmissionStatus status = admit_beside(call, j, true, false, search);

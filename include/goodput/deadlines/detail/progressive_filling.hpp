@@ -108,7 +108,7 @@ inline std::optional<DeadlinePlan> ProgressiveFilling::at_levels(std::size_t job
             pieces.back().until_seconds = segment.until;
         else {
             pieces.push_back({job, held, segment.from, segment.until});
-            done -= speed * jobs_[job].restart_seconds;
+            done -= speed * (jobs_[job].restart_seconds + jobs_[job].late_seconds);
         }
     }
     if (!end_with_work(jobs_[job], pieces, slot_)) return std::nullopt;

@@ -272,6 +272,32 @@ TEST_CASE("No promise is given on cores that do not go with the GPUs") {
     CHECK(rounds.answer().promise == Promise::kept);
 }
 
+TEST_CASE("A job that has more cores than go with its GPUs is promised an end only where it stays") {
+    Rounds rounds({4});
+    rounds.snapshot.cluster.nodes[0].cores = 8;
+    HostNeeds needs;
+    needs.least.set_cores(4);
+    needs.most.set_cores(4);
+    Job& x = rounds.add("x", 1, 1, 100.0 * 60, 6000);
+    x.host = needs;
+    x.placement = {{0, 1}};
+    rounds.plan();
+    CHECK(rounds.answer().promise == Promise::refused);
+    rounds.snapshot.jobs[0].preemptible = false;
+    rounds.plan();
+    CHECK(rounds.answer().promise == Promise::kept);
+}
+
+TEST_CASE("What a pinned job leaves of its last node is promised to nobody, as no round gives it away") {
+    Rounds rounds({3, 3});
+    Job& pinned = rounds.add("pinned", 4, 4);
+    pinned.placement = {{0, 3}, {1, 1}};
+    pinned.preemptible = false;
+    rounds.add("x", 1, 2, 100.0 * 60, 600);
+    CHECK(rounds.plan().decisions[1].placement.empty());
+    CHECK(rounds.answer().promise == Promise::refused);
+}
+
 TEST_CASE("A name that comes again after its job was gone is a new job") {
     Rounds rounds({1});
     rounds.add("x", 1, 1, 100.0 * 60, 300);
@@ -296,6 +322,72 @@ TEST_CASE("Jobs that make no sense are set aside, and do not ask") {
     CHECK(plan.warnings.size() >= 3);
     for (std::size_t k = 0; k < 3; ++k) CHECK(rounds.answer(k).promise == Promise::refused);
     CHECK(rounds.answer(3).promise == Promise::kept);
+}
+
+TEST_CASE("One bad number of a job that runs without a promise breaks no promise to others") {
+    Rounds rounds({2});
+    rounds.add("runs", 1, 2, 1e6).placement = {{0, 2}};
+    rounds.add("x", 1, 1, 100.0 * 60, 400);
+    const Plan& plan = rounds.plan();
+    REQUIRE(rounds.answer().promise == Promise::kept);
+    REQUIRE(plan.decisions[1].placement.empty());
+    rounds.pass(plan);
+    rounds.snapshot.jobs[0].weight = -1;
+    rounds.pass(rounds.plan());
+    CHECK(rounds.answer().promise == Promise::kept);
+    // Nobody knows when it can be moved again.
+    rounds.pass(rounds.plan());
+    CHECK(rounds.answer().promise == Promise::at_risk);
+    rounds.snapshot.jobs[0].weight = 1;
+    rounds.plan();
+    CHECK(rounds.answer().promise == Promise::kept);
+}
+
+TEST_CASE("No job begins a restart of many rounds on GPUs that a promise needs soon") {
+    Rounds rounds({1, 1});
+    rounds.scheduler.set_node_times({{}, {.until_seconds = 120}});
+    rounds.add("x", 1, 1, 100.0 * 150, 290).placement = {{1, 1}};
+    rounds.add("slow", 1, 1).restart_cost_seconds = 300;
+    for (int round = 0; round < 2; ++round) {
+        const Plan& plan = rounds.plan();
+        CHECK(rounds.answer().promise == Promise::kept);
+        CHECK(plan.decisions[1].placement.empty());
+        rounds.pass(plan);
+    }
+    rounds.snapshot.cluster.nodes[1].drained = true;
+    rounds.plan();
+    CHECK(rounds.answer().promise == Promise::kept);
+}
+
+TEST_CASE("Nodes are advised only if no job that asks before takes them") {
+    Rounds rounds({2});
+    rounds.add("kept", 2, 2, 200.0 * 900, 1100);
+    rounds.add("first", 2, 2, 200.0 * 600, 720);
+    rounds.add("second", 2, 2, 200.0 * 600, 720);
+    rounds.plan();
+    REQUIRE(rounds.answer(0).promise == Promise::kept);
+    REQUIRE(rounds.answer(1).promise == Promise::refused);
+    REQUIRE(rounds.answer(2).promise == Promise::refused);
+    CHECK(rounds.scheduler.what_would_help(1).starts_with("2 more A for the next"));
+    CHECK(rounds.scheduler.what_would_help(2).find("2 more A") == std::string::npos);
+}
+
+TEST_CASE("A job that is not to run without a promise does not begin after its promise was broken") {
+    Rounds rounds({1});
+    rounds.add("runs", 1, 1).placement = {{0, 1}};
+    rounds.add("x", 1, 1, 100.0 * 60, 400);
+    const auto plan = [&] {
+        const std::vector<Deadline> deadlines{
+            {.job = rounds.snapshot.jobs.size() - 1, .deadline_seconds = 400, .or_never = true}};
+        return rounds.scheduler.plan(rounds.snapshot, deadlines);
+    };
+    rounds.pass(plan());
+    REQUIRE(rounds.answer().promise == Promise::kept);
+    REQUIRE(rounds.snapshot.jobs[1].placement.empty());
+    rounds.remove(0);
+    rounds.snapshot.jobs[0].remaining_examples = 1e6;
+    CHECK(plan().decisions[0].placement.empty());
+    CHECK(rounds.answer().promise == Promise::broken);
 }
 
 TEST_CASE("A deadline in the past says so") {

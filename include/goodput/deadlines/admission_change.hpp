@@ -139,22 +139,33 @@ inline std::optional<MoreNodes> more_nodes(const ClusterOverTime& cluster, std::
     return answer;
 }
 
+/// A change that may help a job: this cluster, a later deadline for it, and a job without its promise.
+struct TriedChange {
+    const ClusterOverTime& cluster;        ///< with more nodes where these are the change
+    double seconds_later = 0;              ///< of the deadline
+    std::optional<std::size_t> without{};  ///< index of the job that has no promise then
+};
+
 /// What would have to change so that one job and all others can end in time, in words, each way by itself:
 /// more nodes of a type that the cluster has (of the type of which fewest GPUs are enough), a later deadline,
-/// or no promise to one other job, the last of `jobs` first. `spared_seconds`: how much earlier the job's
-/// deadline would be if it had the whole reserve, which a later deadline has; at least 0. Empty where nothing
+/// or no promise to one other job that can be moved, the last of `jobs` first. `spared_seconds`: how much
+/// earlier the job's deadline would be if it had the whole reserve, which a later deadline has; at least 0.
+/// `keeps`, where given, says whether a change helps, and is asked before a way is named. Empty where nothing
 /// of that was found. Refuses what admit() refuses, and an unknown job (std::invalid_argument).
 inline std::string what_would_help(const ClusterOverTime& cluster, std::span<const DeadlineJob> jobs,
                                    std::size_t job, const AdmissionOptions& options = {},
-                                   double spared_seconds = 0, const std::function<bool(double)>& keeps = {}) {
+                                   double spared_seconds = 0,
+                                   const std::function<bool(const TriedChange&)>& keeps = {}) {
     constexpr double resolution_seconds = 60;
     std::vector<std::string> ways;
     // What is said is in whole minutes, and checked as it is said.
     const auto minutes = [](double seconds) { return std::ceil(seconds / 60 - 1e-9); };
-    const auto helps = [&](const ClusterOverTime& with_nodes, double deadline_seconds) {
-        std::vector<DeadlineJob> later(jobs.begin(), jobs.end());
-        later[job].deadline_seconds = deadline_seconds;
-        return admit(with_nodes, later, options).status == AdmissionStatus::possible;
+    const auto helps = [&](const TriedChange& change) {
+        std::vector<DeadlineJob> changed(jobs.begin(), jobs.end());
+        if (change.seconds_later > 0) changed[job].deadline_seconds += change.seconds_later - spared_seconds;
+        if (change.without) changed.erase(changed.begin() + static_cast<std::ptrdiff_t>(*change.without));
+        return admit(change.cluster, changed, options).status == AdmissionStatus::possible &&
+               (!keeps || keeps(change));
     };
     std::optional<MoreNodes> least;
     const auto gpus_of = [](const MoreNodes& more) { return more.nodes.nodes * more.nodes.gpus_per_node; };
@@ -172,21 +183,21 @@ inline std::string what_would_help(const ClusterOverTime& cluster, std::span<con
         ClusterOverTime more = cluster;
         more.nodes.push_back(least->nodes);
         more.nodes.back().until_seconds = 60 * stay;
-        if (helps(more, jobs[job].deadline_seconds))
-            ways.push_back(text_of(gpus_of(*least)) + " more " + cluster.gpu_types[least->nodes.gpu_type] +
+        const std::string& type = cluster.gpu_types[least->nodes.gpu_type];
+        const bool one_size = std::count(cluster.gpu_types.begin(), cluster.gpu_types.end(), type) == 1;
+        if (helps({more}))
+            ways.push_back(text_of(gpus_of(*least)) + " more " + type +
+                           (one_size ? "" : " on nodes of " + text_of(least->nodes.gpus_per_node)) +
                            " for the next " + text_of(stay) + " min");
     }
     if (const auto later = later_deadline(cluster, jobs, job, options, resolution_seconds)) {
         const double now = jobs[job].deadline_seconds - spared_seconds,
                      by = minutes(later->deadline_seconds - now);
-        if (by > 0 && helps(cluster, now + 60 * by) && (!keeps || keeps(60 * by)))
-            ways.push_back("a deadline " + text_of(by) + " min later");
+        if (by > 0 && helps({cluster, 60 * by})) ways.push_back("a deadline " + text_of(by) + " min later");
     }
     for (std::size_t j = jobs.size(); j-- > 0;) {
-        if (j == job) continue;
-        std::vector<DeadlineJob> without(jobs.begin(), jobs.end());
-        without.erase(without.begin() + static_cast<std::ptrdiff_t>(j));
-        if (admit(cluster, without, options).status != AdmissionStatus::possible) continue;
+        // A job that cannot be moved has its GPUs without a promise, too.
+        if (j == job || std::isinf(jobs[j].from_seconds) || !helps({cluster, 0, j})) continue;
         ways.push_back("no promise to job '" + jobs[j].name + "'");
         break;
     }

@@ -102,10 +102,23 @@ struct Reservation {
                                                       std::span<const NodeTimes> times = {}) {
     const std::vector<Node>& nodes = snapshot.cluster.nodes;
     std::vector<std::vector<std::pair<double, int>>> reserved(nodes.size());  // until when, GPUs
+    std::vector<int> holders(nodes.size(), 0);
+    for (const Job& job : snapshot.jobs)
+        for (const NodeShare& share : job.placement)
+            if (share.node < nodes.size()) ++holders[share.node];
     for (const Reservation& reservation : reservations)
-        for (const NodeShare& share : reservation.placement)
-            if (share.node < nodes.size())
-                reserved[share.node].emplace_back(reservation.until_seconds, share.gpus);
+        for (const NodeShare& share : reservation.placement) {
+            if (share.node >= nodes.size()) continue;
+            // In a round a job on several nodes of a pool has these for itself, unless it shares them
+            // already.
+            const Node& node = nodes[share.node];
+            const bool is_spread = std::ranges::any_of(reservation.placement, [&](const NodeShare& other) {
+                return other.node != share.node && other.node < nodes.size() &&
+                       nodes[other.node].gpu_type == node.gpu_type && nodes[other.node].gpus == node.gpus;
+            });
+            reserved[share.node].emplace_back(reservation.until_seconds,
+                                              is_spread && holders[share.node] == 1 ? node.gpus : share.gpus);
+        }
     ClusterOverTime cluster;
     std::map<std::tuple<std::size_t, double, double, int>, std::size_t> groups;
     for (std::size_t p = 0; p < pools.size(); ++p) {
@@ -217,7 +230,9 @@ template <OptionPredictor Predict>
         if (p == pools.size() || !is_known(option) || !(std::isfinite(option.goodput) && option.goodput > 0))
             continue;
         const bool held = promised.holds == HeldGpus{p, part.shape.gpus};
-        if (std::string why = why_not_planned(job, snapshot.cluster, pools[p], part); !why.empty() && !held) {
+        // A job that can be moved may find nothing like that again.
+        if (std::string why = why_not_planned(job, snapshot.cluster, pools[p], part);
+            !why.empty() && !(held && !job.preemptible)) {
             why_none = std::move(why);
             continue;
         }

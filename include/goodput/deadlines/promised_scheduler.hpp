@@ -55,7 +55,7 @@ struct PromisedRound {
     std::vector<Pool> pools{};                  ///< those that promises count on
     double round_seconds = 60;                  ///< until the next round
     bool enforced = false;  ///< promised jobs have what their plans say, whatever the policy thinks
-    /// Jobs without a promise that could not be moved once they had begun, and that must not begin now.
+    /// Jobs that must neither begin nor change GPUs now: for some time after that they could not be moved.
     std::set<std::string> held_back{};
 
     /// A job with a deadline; null where it has none.
@@ -80,6 +80,16 @@ public:
               std::vector<Option>& options) {
         const PromisedRound::PromisedJob* promised = round_->find(job.name);
         if (lets_wait(job)) return;
+        if (round_->held_back.contains(job.name)) {
+            const std::size_t first = options.size();
+            MakerAround<Inner>::list(round, job, most_gpus, options);
+            const Configuration held = round.held_by(job);
+            options.erase(
+                std::remove_if(options.begin() + static_cast<std::ptrdiff_t>(first), options.end(),
+                               [&](const Option& each) { return !each.configuration.same_gpus(held); }),
+                options.end());
+            return;
+        }
         if (!promised || !round_->enforced || promised->answer.promise == Promise::refused ||
             !promised->answer.now)
             return MakerAround<Inner>::list(round, job, most_gpus, options);
@@ -99,7 +109,8 @@ public:
     /// A job is offered nothing because of promises, so it waits: in a later round it may be offered more.
     [[nodiscard]] bool lets_wait(const Job& job) const {
         const auto* promised = round_->find(job.name);
-        return (promised && promised->may_not_run) || round_->held_back.contains(job.name);
+        return (promised && promised->may_not_run) ||
+               (job.placement.empty() && round_->held_back.contains(job.name));
     }
     /// Why a job is offered nothing.
     [[nodiscard]] std::string why_none(const Round& round, const Job& job) {
@@ -197,7 +208,7 @@ public:
                     type.max_atomic_batch = 0;
         after_promises_();
         // What the policy wants; with promised jobs where their plans say; and these where they are, if they
-        // go on, and no job new there that could not be moved again.
+        // go on, and no other job new there that could not be moved again in the next round.
         constexpr int attempts = 3;
         for (int attempt = 0;; ++attempt) {
             if (attempt > 0) enforce(attempt > 1);
@@ -254,12 +265,18 @@ public:
         // A deadline within the next round is spared the reserve, and a later one is not.
         const double spared = jobs.back().deadline_seconds -
                               (asking->job.deadline_seconds - promises_.options().reserve_seconds);
-        const auto keeps = [&](double seconds_later) {
+        // As the next line would be: jobs that were refused ask again, too.
+        const auto keeps = [&](const TriedChange& change) {
             std::vector<DeadlineJob> changed = asking_;
+            if (change.without)
+                std::erase_if(changed,
+                              [&](const DeadlineJob& job) { return job.name == jobs[*change.without].name; });
             for (DeadlineJob& job : changed)
-                if (job.name == name) job.deadline_seconds += seconds_later;
+                if (job.name == name) job.deadline_seconds += change.seconds_later;
             Promises trial = before_;
-            const std::vector<PromiseAnswer> found = trial.plan(snapshot_.time_seconds, cluster_, changed);
+            trial.options().admission.deadline = admission.deadline;
+            const std::vector<PromiseAnswer> found =
+                trial.plan(snapshot_.time_seconds, change.cluster, changed);
             for (std::size_t i = 0; i < changed.size(); ++i)
                 if (changed[i].name == name) return found[i].promise == Promise::kept;
             return false;
@@ -363,12 +380,14 @@ private:
         for (std::size_t k = 0; k < deadlines.size(); ++k) deadline_of[deadlines[k].job] = k;
         std::vector<DeadlineJob> asking;
         reservations_.clear();
+        bool may_get_more_gpus = false;  // a job that is set aside may move once it is there again
         for (std::size_t j = 0; j < jobs.size(); ++j) {
             const Job& job = jobs[j];
             std::optional<DeadlineJob> promised =
                 ask(checked, j, deadline_of[j] < deadlines.size() ? &deadlines_[deadline_of[j]] : nullptr,
                     deadline_of[j] < deadlines.size() ? &answers_[deadline_of[j]].why : nullptr);
-            reserve(job, promised ? &*promised : nullptr, check_.is_set_aside(j), restart_left(job));
+            reserve(job, promised ? &*promised : nullptr, comes_back(j), restart_left(job));
+            may_get_more_gpus |= !promised && check_.is_set_aside(j) && !job.placement.empty();
             if (!promised && deadline_of[j] < deadlines.size()) {
                 PromisedRound::PromisedJob& unknown = round_->jobs[job.name];
                 unknown.deadline = deadline_of[j];
@@ -381,6 +400,7 @@ private:
             asking.push_back(std::move(*promised));
         }
         cluster_ = promised_cluster(checked, round_->pools, reservations_, times_);
+        promises_.options().may_get_more_gpus = may_get_more_gpus;
         promises_.options().admission.deadline = part_of_time(2);
         before_ = promises_;
         const std::vector<PromiseAnswer> found = promises_.plan(snapshot_.time_seconds, cluster_, asking);
@@ -391,11 +411,15 @@ private:
             PromiseAnswer& answer = answers_[promised.deadline];
             std::string why = std::move(answer.why);  // of a job that no plan can count on
             answer = found[i];
+            const Job& job = jobs[deadlines_[promised.deadline].job];
             if (answer.promise == Promise::refused) {
                 if (!why.empty()) answer.why = promised.answer.why = why;
-                promised.may_not_run = deadlines_[promised.deadline].or_never &&
-                                       !is_held_in_place(jobs[deadlines_[promised.deadline].job]);
+                promised.may_not_run = deadlines_[promised.deadline].or_never && !is_held_in_place(job);
             }
+            // A job whose promise is broken goes on if it has done some of its work.
+            if (answer.promise == Promise::broken)
+                promised.may_not_run = deadlines_[promised.deadline].or_never && job.placement.empty() &&
+                                       job.attained_gpu_seconds <= 0;
             if (answer.now) answer.now->gpu_type = round_->pools[answer.now->gpu_type].gpu_type;
         }
         asking_ = std::move(asking);
@@ -432,9 +456,14 @@ private:
         }
         return promised;
     }
+    /// Whether a job is set aside that could be moved in the round before: it is taken to be there again in
+    /// the next round.
+    [[nodiscard]] bool comes_back(std::size_t j) const {
+        return check_.is_set_aside(j) && movable_.contains(snapshot_.jobs[j].name);
+    }
     /// Notes until when a job keeps what it holds: until it can be moved, or until it ends if it is promised
     /// an end there.
-    void reserve(const Job& job, const DeadlineJob* promised, bool aside, double restart_seconds_left) {
+    void reserve(const Job& job, const DeadlineJob* promised, bool comes_back, double restart_seconds_left) {
         if (!is_held_in_place(job)) return;
         double until = std::numeric_limits<double>::infinity();
         if (promised) {
@@ -442,14 +471,15 @@ private:
             if (std::isinf(until))
                 if (const double end = done_after(*promised, {}); std::isfinite(end))
                     until = whole_rounds(end);
-        } else if (job.preemptible && !aside) {
+        } else if (job.preemptible || comes_back) {
             until = whole_rounds(restart_seconds_left);
         }
         reservations_.push_back({job.placement, until});
     }
 
     /// Has promised jobs run where their plans say, and forgets minimum run times. `strictly`: those that go
-    /// on with what they hold stay there, and no job without a promise begins that could not be moved again.
+    /// on with what they hold stay there, and no other job begins or restarts that could not be moved again
+    /// in the next round.
     void enforce(bool strictly) {
         round_->enforced = true;
         for (Job& job : snapshot_.jobs) job.just_started = false;
@@ -464,8 +494,9 @@ private:
         if (!strictly) return;
         for (const Job& job : snapshot_.jobs)
             if (const auto* promised = round_->find(job.name);
-                !job.preemptible && job.placement.empty() &&
-                (!promised || promised->answer.promise == Promise::refused))
+                (!job.preemptible || job.restart_cost_seconds > options_.round_seconds) &&
+                !is_held_in_place(job) &&
+                !(promised && promised->answer.promise == Promise::kept && promised->answer.now))
                 round_->held_back.insert(job.name);
     }
 
@@ -487,21 +518,29 @@ private:
             job.placement = decision.placement;
             job.restarting = restart > round;
             const auto* promised = round_->find(job.name);
+            const bool is_kept = promised && promised->answer.promise == Promise::kept;
+            if (comes_back(j) || (is_kept && check_.is_set_aside(j))) job.preemptible = true;
             std::optional<DeadlineJob> left;
-            if (promised && promised->answer.promise == Promise::kept) {
+            if (is_kept) {
                 left = promised->job;
-                if (check_.is_set_aside(j)) job.preemptible = true;
                 left->deadline_seconds -= round;
                 left->holds = held_gpus(then, round_->pools, job.placement);
-                // What it holds may be of a size that it was not offered before, or that it cannot use.
-                if (left->holds && left->speed_on(*left->holds) == 0 && decision.option.goodput > 0)
-                    left->other_sizes.push_back({*left->holds, promised_speed(*left, *left->holds)});
                 left->restart_left_seconds = left->holds ? std::max(0.0, restart - round) : 0;
                 left->from_seconds = 0;
                 if (is_held_in_place(job))
                     left->from_seconds = job.preemptible ? whole_rounds(left->restart_left_seconds)
                                                          : std::numeric_limits<double>::infinity();
-                const double speed = left->holds ? left->speed_on(*left->holds) : 0;
+                double speed = left->holds ? left->speed_on(*left->holds) : 0;
+                // What it holds may be of a size that it was not offered before, or that it cannot use, and
+                // that plans count on only if they know that it stays.
+                if (left->holds && speed == 0 && decision.option.goodput > 0) {
+                    speed = promised_speed(*left, *left->holds);
+                    if (!job.preemptible ||
+                        why_not_planned(job, then.cluster, round_->pools[left->holds->gpu_type],
+                                        decision.option.configuration.first())
+                            .empty())
+                        left->other_sizes.push_back({*left->holds, speed});
+                }
                 const double seconds = std::min(round, promised->job.deadline_seconds);
                 const double work = speed * std::max(0.0, seconds - restart);
                 const bool ends = work >= left->work_left * (1 - detail::deadline_tolerance);
@@ -515,7 +554,7 @@ private:
                 left->work_left = ends ? 0 : left->work_left - work;
                 deadline_of.push_back(promised->deadline);
             }
-            reserve(job, left ? &*left : nullptr, check_.is_set_aside(j), restart - round);
+            reserve(job, left ? &*left : nullptr, false, restart - round);
             if (left) jobs.push_back(std::move(*left));
         }
         if (jobs.empty()) return true;
@@ -531,10 +570,12 @@ private:
         return true;
     }
 
-    /// Remembers when restarts began that this plan orders.
+    /// Remembers when restarts began that this plan orders, and which jobs can be moved.
     void note_starts(const Plan& plan) {
+        movable_.clear();
         for (std::size_t j = 0; j < plan.decisions.size(); ++j) {
             const std::string& name = snapshot_.jobs[j].name;
+            if (!check_.is_set_aside(j) && snapshot_.jobs[j].preemptible) movable_.insert(name);
             if (plan.decisions[j].starts)
                 began_[name] = snapshot_.time_seconds;
             else if (plan.decisions[j].placement.empty())
@@ -554,6 +595,7 @@ private:
     std::map<std::string, double>
         began_{};  // when jobs began the restart that they are in, or their last one
     std::map<std::string, double> submitted_{};  // by name: when the job of the last round was submitted
+    std::set<std::string> movable_{};            // jobs of the last round
     std::vector<Reservation> reservations_{};
     Snapshot snapshot_{};
     ClusterOverTime cluster_{};

@@ -70,6 +70,9 @@ struct PromiseOptions {
     /// promises. Once these are used up, newcomers are admitted only where the plan that stands has room for
     /// them. Those that never asked come first. AdmissionOptions::deadline is for all questions of a call.
     std::size_t most_searched_jobs = 2000;
+    /// The cluster of the next calls may have more GPUs than is known now, so that no promise is broken in
+    /// them for good.
+    bool may_get_more_gpus = false;
 };
 
 /// Whether a round of `seconds` may give a promised job other GPUs than its plan does: at this `speed` it
@@ -481,7 +484,7 @@ inline std::vector<PromiseAnswer> Promises::plan(double now_seconds, const Clust
         const AdmissionStatus status = admit_beside(call, j, false, false, true);
         if (status == AdmissionStatus::possible) continue;
         Given& given = *find(jobs[j].name);
-        given.broken = status == AdmissionStatus::impossible;
+        given.broken = status == AdmissionStatus::impossible && !options_.may_get_more_gpus;
         answers[j].promise = given.broken ? Promise::broken : Promise::at_risk;
         answers[j].why = why;
         if (given.broken) continue;

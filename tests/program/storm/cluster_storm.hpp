@@ -89,7 +89,7 @@ public:
     /// The line of the round that begins now.
     Json line() {
         misreported_.clear();
-        unusable_.clear();
+        const std::set<std::string> unusable_before = std::exchange(unusable_, {});
         Json jobs = Json::array();
         for (auto& [name, job] : jobs_) {
             Json entry = job.asks;
@@ -107,6 +107,9 @@ public:
             if (has("slip") && random_.chance(0.07)) {
                 entry[random_.chance(0.5) ? "remaining_examples" : "weight"] = -1;
                 unusable_.insert(name);
+                // Nobody can plan with the GPUs of a job that slips again and again.
+                if (unusable_before.contains(name) && !job.held.empty())
+                    for (auto& [other, its_job] : jobs_) its_job.excused = true;
                 misreported_.insert(name);
             } else if (has("unknown work") && random_.chance(0.07)) {
                 entry.erase("remaining_examples");

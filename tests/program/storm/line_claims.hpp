@@ -167,7 +167,8 @@ private:
         if (promise == "broken" && !known.promised && !known.was_promised)
             fault("broken, although nothing was promised", name);
         if (job.value("deadline", "") == "or_never" && !got["nodes"].empty() && held_by(job).empty() &&
-            promise != "kept" && !set_aside && !(misreported && known.promised))
+            promise != "kept" && !set_aside && !(misreported && known.promised) &&
+            !(known.was_promised && known.attained > 0))
             fault("or_never starts without a promise", name);
         check_even_with_all(job, got, name);
     }
@@ -200,6 +201,20 @@ private:
         });
     }
 
+    /// Whether jobs have more of a node's cores or memory than the shares of their GPUs.
+    [[nodiscard]] bool lacks_host(const std::string& node) const {
+        for (const char* of_node : {"cores", "memory_gib"}) {
+            if (!nodes_.at(node)->contains(of_node)) continue;
+            const double used = 1 - free_.at(node) / nodes_.at(node)->at("gpus").get<double>();
+            double left = used * nodes_.at(node)->at(of_node).get<double>();
+            for (const Json& got : answer_["plan"])
+                for (std::size_t i = 0; i < got["nodes"].size() && got.contains(of_node); ++i)
+                    if (got["nodes"][i][0] == node) left -= got[of_node][i].get<double>();
+            if (left < -1e-6) return true;
+        }
+        return false;
+    }
+
     /// A job that runs is not stopped while all of its GPUs stay idle.
     void check_stop(const Json& job, const Json& got) {
         const Json held = held_by(job);
@@ -208,7 +223,14 @@ private:
             return;
         for (const Json& share : held) {
             const auto node = share[0].get<std::string>();
-            if (!nodes_.contains(node) || free_[node] < share[1].get<int>() ||
+            // A job on several nodes has these for itself.
+            for (const Json& other : answer_["plan"])
+                if (other["nodes"].size() > 1 &&
+                    std::any_of(other["nodes"].begin(), other["nodes"].end(),
+                                [&](const Json& of_node) { return of_node[0] == node; }))
+                    return;
+            // Without `host` it needs its share of the node's cores and memory, too.
+            if (!nodes_.contains(node) || free_[node] < share[1].get<int>() || lacks_host(node) ||
                 !ClusterStorm::is_there(*nodes_[node], time_) ||
                 !ClusterStorm::is_there(*nodes_[node], time_ + storm_.interval()))
                 return;

@@ -59,7 +59,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t most_partners = 64, most_tries = 12, most_rooms = 48;
+    static constexpr std::size_t most_partners = 64, most_tries = 12, most_rooms = 48, most_looks = 2048;
 
     /// A job goes from one node to another.
     struct Move {
@@ -149,7 +149,8 @@ private:
         const std::size_t a = tightest_node(c);
         const bool lacking = lacks(c, a) > 1e-9;
         std::size_t tries_left = most_rooms;
-        for (std::size_t b = 0; b < nodes_.size() && tries_left > 0; ++b) {
+        for (std::size_t look = 0; look < looks() && tries_left > 0; ++look) {
+            const std::size_t b = looked_at(look, a);
             if (b == a || !are_alike(a, b)) continue;
             for (const auto find :
                  {&HostDivision::find_free, &HostDivision::find_whole, &HostDivision::find_partners}) {
@@ -169,6 +170,12 @@ private:
             }
         }
         return false;
+    }
+    /// How many nodes a job looks at: on large clusters some behind its own, so that the time does not grow
+    /// with the square of the nodes.
+    [[nodiscard]] std::size_t looks() const { return std::min(nodes_.size(), most_looks); }
+    [[nodiscard]] std::size_t looked_at(std::size_t look, std::size_t own) const {
+        return nodes_.size() <= most_looks ? look : (own + look) % nodes_.size();
     }
     /// A job that gets nothing so far goes to free GPUs.
     bool find_free(std::size_t c, std::size_t a, std::size_t b, bool pay) {
@@ -298,8 +305,8 @@ private:
         std::size_t tries_left = most_rooms;
         for (const NodeShare& held : placement) {
             if (has_wished(held.node, held.gpus)) continue;
-            for (std::size_t b = 0; b < nodes_.size() && tries_left > 0; ++b) {
-                const std::size_t a = held.node;
+            for (std::size_t look = 0; look < looks() && tries_left > 0; ++look) {
+                const std::size_t a = held.node, b = looked_at(look, a);
                 if (b == a || !are_alike(a, b) || !has_wished(b, held.gpus) || !find_whole(c, a, b, false))
                     continue;
                 --tries_left;

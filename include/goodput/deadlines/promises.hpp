@@ -185,6 +185,12 @@ private:
     [[nodiscard]] static bool begins_now(const DeadlinePlan& pieces) {
         return pieces.size() == 1 && pieces.front().from_seconds <= 0;
     }
+    [[nodiscard]] static double gpu_time(const DeadlinePlan& pieces) {
+        double sum = 0;
+        for (const PlannedPiece& piece : pieces)
+            sum += piece.held.gpus * (piece.until_seconds - piece.from_seconds);
+        return sum;
+    }
     void follow(const DeadlineJob& job, double now, DeadlinePlan pieces);
     bool keeps_its_plan(Call& call, std::size_t job) const;
     AdmissionStatus plan_anew(Call& call, const std::vector<std::size_t>& who,
@@ -335,8 +341,17 @@ inline AdmissionStatus Promises::admit_beside(Call& call, std::size_t job, bool 
                                               bool search) {
     const double deadline = call.jobs[job].deadline_seconds;
     call.filled[job].deadline_seconds = reserve ? with_reserve(deadline) : deadline;
-    if (std::optional<DeadlinePlan> pieces = call.free.plan_of(job);
-        pieces && (!at_once || begins_now(*pieces))) {
+    std::optional<DeadlinePlan> pieces = call.free.plan_of(job);
+    if (pieces && at_once && !begins_now(*pieces)) pieces.reset();
+    if (reserve && options_.reserve_seconds > 0) {
+        // A job that begins now and keeps its GPUs to its end needs no reserve, and so perhaps fewer GPUs.
+        const double reserved = std::exchange(call.filled[job].deadline_seconds, deadline);
+        if (std::optional<DeadlinePlan> spared = call.free.plan_of(job);
+            spared && begins_now(*spared) && (!pieces || gpu_time(*spared) < gpu_time(*pieces)))
+            pieces = std::move(spared);
+        call.filled[job].deadline_seconds = reserved;
+    }
+    if (pieces) {
         (void)call.free.take(*pieces);
         follow(call.jobs[job], call.now, std::move(*pieces));
         call.kept.push_back(job);
@@ -515,7 +530,6 @@ inline std::vector<PromiseAnswer> Promises::plan(double now_seconds, const Clust
                 "deadline, if as many come as lately";
             continue;
         }
-        // A job that begins now and keeps its GPUs to its end needs no reserve.
         const bool search = searched[j] != 0;
         AdmissionStatus status = admit_beside(call, j, true, false, search);
         const bool alone = call.impossible_alone == call.kept.size();

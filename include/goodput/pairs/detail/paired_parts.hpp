@@ -175,11 +175,12 @@ private:
             keeper = job;
             keeper->preemptible = false;
         }
-        /// One more, of the option of that index: half of what that takes. Its index.
-        std::size_t add(const OptionRow& row, std::size_t option, double part, const PairRound& of) {
-            options.push_back(row.options[option]);
+        /// One more, with this part of the goodput of that one, and half of these uses. Its index.
+        std::size_t add(const Option& option, double part, std::span<const ResourceUse> used,
+                        const PairRound& of) {
+            options.push_back(option);
             options.back().goodput *= part;
-            add_uses(row.uses(option), 0.5, of);
+            add_uses(used, 0.5, of);
             return options.size() - 1;
         }
         /// The row to ask about.
@@ -243,6 +244,10 @@ private:
         const std::array at{row_of[pair.jobs[0]], row_of[pair.jobs[1]]};
         if (at[0] == no_index || at[1] == no_index) return;
         const Configuration held = round.held_by(of->given->jobs[pair.jobs[0]]);
+        // As the pair keeps it, not as its jobs would come there.
+        std::size_t of_pair = no_index;
+        for (std::size_t i = 0; as_kept && i < of->planned.size(); ++i)
+            if (of->planned[i] == p) of_pair = row_of[of->given->jobs.size() + i];
         for (std::size_t i = 0; as_kept && i < 2; ++i) beside[at[i]].keep(of->given->jobs[pair.jobs[i]]);
         for (std::size_t k = 0; k < rows[at[0]].options.size(); ++k) {
             const Option& option = rows[at[0]].options[k];
@@ -254,7 +259,9 @@ private:
             const auto& parts = pair.parts[gpus.first().gpu_type];
             OnBoth& on = of->on_both[p].emplace_back(OnBoth{gpus, {k, same}, {}, {}});
             for (std::size_t i = 0; i < 2; ++i)
-                on.beside[i] = beside[at[i]].add(rows[at[i]], on.alone[i], parts[i], *of);
+                on.beside[i] = beside[at[i]].add(
+                    rows[at[i]].options[on.alone[i]], parts[i],
+                    of_pair == no_index ? rows[at[i]].uses(on.alone[i]) : rows[of_pair].uses(0), *of);
         }
     }
 

@@ -288,6 +288,23 @@ TEST_CASE("A job that has more cores than go with its GPUs is promised an end on
     CHECK(rounds.answer().promise == Promise::kept);
 }
 
+TEST_CASE("GPUs whose cores a pinned job has are promised to nobody") {
+    Rounds rounds({4});
+    rounds.snapshot.cluster.nodes[0].cores = 8;
+    HostNeeds needs;
+    needs.least.set_cores(3);
+    needs.most.set_cores(3);
+    Job& pinned = rounds.add("pinned", 2, 2);
+    pinned.host = needs;
+    pinned.placement = {{0, 2}};
+    pinned.preemptible = false;
+    rounds.add("x", 2, 2, 200.0 * 60, 600);
+    rounds.add("y", 1, 1, 100.0 * 60, 600);
+    rounds.plan();
+    CHECK(rounds.answer(0).promise == Promise::refused);
+    CHECK(rounds.answer(1).promise == Promise::kept);
+}
+
 TEST_CASE("What a pinned job leaves of its last node is promised to nobody, as no round gives it away") {
     Rounds rounds({3, 3});
     Job& pinned = rounds.add("pinned", 4, 4);

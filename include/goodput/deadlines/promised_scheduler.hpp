@@ -437,7 +437,6 @@ private:
         if (work) {
             promised =
                 promised_job(checked, round_->pools, *deadline, *work, predictor_, options_.margins, *why);
-            promised->restart_left_seconds = promised->holds ? restart_left(job) : 0;
         } else if (deadline || aside) {
             promised = promises_.expected(job.name, checked.time_seconds);
             if (promised && promised->speed.size() != round_->pools.size()) promised.reset();
@@ -449,6 +448,7 @@ private:
                              : "how much work it has left is neither declared nor known from other jobs";
         }
         if (!promised) return promised;
+        promised->restart_left_seconds = promised->holds ? restart_left(job) : 0;
         if (is_held_in_place(job)) {
             promised->from_seconds = aside             ? options_.round_seconds
                                      : job.preemptible ? whole_rounds(promised->restart_left_seconds)
@@ -460,6 +460,24 @@ private:
     /// the next round.
     [[nodiscard]] bool comes_back(std::size_t j) const {
         return check_.is_set_aside(j) && movable_.contains(snapshot_.jobs[j].name);
+    }
+    /// What a job holds, with the GPUs of its nodes that cannot be used since it has the cores or the memory
+    /// that go with them.
+    [[nodiscard]] Placement with_host_gpus(const Job& job) const {
+        Placement taken = job.placement;
+        for (NodeShare& share : taken) {
+            if (!job.host || share.node >= snapshot_.cluster.nodes.size()) continue;
+            const Node& node = snapshot_.cluster.nodes[share.node];
+            const int held = share.gpus;
+            const auto take = [&](double has, double needs) {
+                if (!(has > 0)) return;
+                const double gpus = std::ceil(needs * held * node.gpus / has - 1e-9);
+                share.gpus = std::max(share.gpus, static_cast<int>(std::min<double>(gpus, node.gpus)));
+            };
+            take(node.cores, job.host->least.cores_per_gpu);
+            take(node.memory_gib, job.host->least.memory_gib_per_gpu);
+        }
+        return taken;
     }
     /// Notes until when a job keeps what it holds: until it can be moved, or until it ends if it is promised
     /// an end there.
@@ -474,7 +492,7 @@ private:
         } else if (job.preemptible || comes_back) {
             until = whole_rounds(restart_seconds_left);
         }
-        reservations_.push_back({job.placement, until});
+        reservations_.push_back({with_host_gpus(job), until});
     }
 
     /// Has promised jobs run where their plans say, and forgets minimum run times. `strictly`: those that go

@@ -107,6 +107,8 @@ public:
             if (has("slip") && random_.chance(0.07)) {
                 entry[random_.chance(0.5) ? "remaining_examples" : "weight"] = -1;
                 unusable_.insert(name);
+                // It cannot start now, whatever it was promised.
+                job.excused |= job.held.empty();
                 // Nobody can plan with the GPUs of a job that slips again and again.
                 if (unusable_before.contains(name) && !job.held.empty())
                     for (auto& [other, its_job] : jobs_) its_job.excused = true;

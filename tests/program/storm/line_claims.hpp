@@ -167,7 +167,7 @@ private:
         if (promise == "broken" && !known.promised && !known.was_promised)
             fault("broken, although nothing was promised", name);
         if (job.value("deadline", "") == "or_never" && !got["nodes"].empty() && held_by(job).empty() &&
-            promise != "kept" && !set_aside && !(misreported && known.promised) &&
+            promise != "kept" && promise != "at_risk" && !set_aside && !(misreported && known.promised) &&
             !(known.was_promised && known.attained > 0))
             fault("or_never starts without a promise", name);
         check_even_with_all(job, got, name);

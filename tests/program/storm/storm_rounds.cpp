@@ -142,7 +142,8 @@ private:
             };
             Json answer;
             try {
-                answer = ask(program, line, line.value("deadline_ms", 0.0), faults);
+                // Without a deadline a proof may take its time, but not for ever.
+                answer = ask(program, line, line.value("deadline_ms", 8000.0), faults);
                 if (wishes_.world) std::cerr << answer.dump() << "\n";
                 add(LineClaims(storm, line, answer).check());
                 if (!answer.contains("error") && storm.random().chance(0.5)) {

@@ -1,8 +1,10 @@
 // What would have to change, and whom an order admits.
 
+#include <chrono>
 #include <cstddef>
 #include <limits>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -119,6 +121,20 @@ TEST_CASE("An order admits each job that can be kept with those before it, one b
         refused += static_cast<int>(not_admitted.size());
     }
     CHECK(refused > 50);
+}
+
+TEST_CASE("What would help keeps to its time, with a thousand jobs on three types, too") {
+    ClusterOverTime cluster{{"a", "b", "c"}, {{0, 20, 8}, {1, 20, 8}, {2, 20, 8}}};
+    std::vector<DeadlineJob> jobs;
+    for (int j = 0; j < 1000; ++j)
+        jobs.push_back({.name = "job" + std::to_string(j),
+                        .work_left = 5000.0 + 7 * (j * 37 % 101),
+                        .deadline_seconds = 3000.0 + 30 * (j * 53 % 997),
+                        .speed = {{1, 2, 4}, {0.5, 1, 2}, {0.25, 0.5, 1}}});
+    const auto begin = std::chrono::steady_clock::now();
+    (void)what_would_help(cluster, jobs, 0,
+                          {.slot_seconds = 60, .most_orders = 2, .deadline = std::chrono::milliseconds(100)});
+    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(2));
 }
 
 TEST_CASE("Changes refuse unknown jobs and resolutions that are not above 0") {

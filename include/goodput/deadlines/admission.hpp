@@ -177,6 +177,7 @@ inline Admission admit(const ClusterOverTime& cluster, std::span<const DeadlineJ
         return true;
     };
     if (is_filled(options.most_orders)) return answer;
+    if (options.most_rounds == 0 || (stop && std::chrono::steady_clock::now() >= *stop)) return answer;
 
     detail::DeadlineProgram program(grid);
     detail::DeadlineLayout lay_out(grid, jobs, options.slot_seconds);

@@ -5,9 +5,10 @@
 //
 // More of either never hurts, so both are found by halving, with admit() as the question. An answer is a
 // change for which a plan was found; `proven_below` is the largest smaller one that is proven to be too
-// little.
+// little. AdmissionOptions::deadline is for all questions of a call.
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <functional>
@@ -33,6 +34,35 @@ struct MoreNodes {
     std::optional<int> proven_below{};  ///< so many more nodes would be too few, however long they stay
 };
 
+namespace detail {
+
+/// Asks admit() many questions within AdmissionOptions::deadline: each gets a part of the time that is left,
+/// and those after its end are not known.
+class AdmissionQuestions {
+public:
+    explicit AdmissionQuestions(const AdmissionOptions& options) : options_(options) {
+        if (options.deadline) stop_ = std::chrono::steady_clock::now() + *options.deadline;
+    }
+    AdmissionStatus operator()(const ClusterOverTime& cluster, std::span<const DeadlineJob> jobs) {
+        if (stop_ && left().count() <= 0) return AdmissionStatus::unknown;
+        if (stop_) options_.deadline = left() / 8;
+        return admit(cluster, jobs, options_).status;
+    }
+    /// The same options with the time that is left.
+    [[nodiscard]] AdmissionOptions rest() const {
+        AdmissionOptions rest = options_;
+        if (stop_) rest.deadline = std::max(left(), std::chrono::nanoseconds(0));
+        return rest;
+    }
+
+private:
+    [[nodiscard]] std::chrono::nanoseconds left() const { return *stop_ - std::chrono::steady_clock::now(); }
+    AdmissionOptions options_;
+    std::optional<std::chrono::steady_clock::time_point> stop_{};
+};
+
+}  // namespace detail
+
 /// The least later deadline of one job with which all jobs can end in time, to `resolution_seconds` (above 0;
 /// to a whole slot where that is longer); none where no deadline was found to help within 2^20 times the
 /// horizon of all jobs. Refuses what admit() refuses, an unknown job and a resolution that is not above 0
@@ -45,9 +75,10 @@ inline std::optional<LaterDeadline> later_deadline(const ClusterOverTime& cluste
         bad_input("later deadline", "job", job, "below the number of jobs, " + text_of(jobs.size()));
     require_positive("later deadline", "resolution_seconds", resolution_seconds);
     std::vector<DeadlineJob> changed(jobs.begin(), jobs.end());
+    detail::AdmissionQuestions ask(options);
     const auto with = [&](double deadline) {
         changed[job].deadline_seconds = deadline;
-        return admit(cluster, changed, options).status;
+        return ask(cluster, changed);
     };
     LaterDeadline answer;
     double too_early = std::max(0.0, jobs[job].deadline_seconds);
@@ -103,10 +134,11 @@ inline std::optional<MoreNodes> more_nodes(const ClusterOverTime& cluster, std::
                 1.0, static_cast<int>(std::min<std::size_t>(job.speed[kind.gpu_type].size(), 31)) - 1);
     }
     if (options.slot_seconds > 0) horizon = std::ceil(horizon / options.slot_seconds) * options.slot_seconds;
+    detail::AdmissionQuestions ask(options);
     const auto with = [&](int nodes, double until) {
         more.nodes = nodes;
         more.until_seconds = until;
-        return admit(changed, jobs, options).status;
+        return ask(changed, jobs);
     };
     MoreNodes answer{kind, std::nullopt};
     answer.nodes.nodes = 0;
@@ -148,7 +180,7 @@ struct TriedChange {
 
 /// What would have to change so that one job and all others can end in time, in words, each way by itself:
 /// more nodes of a type that the cluster has (of the type of which fewest GPUs are enough), a later deadline,
-/// or no promise to one other job that can be moved, the last of `jobs` first. `spared_seconds`: how much
+/// or no promise to one other job that can be moved, one of the last 16 of `jobs`. `spared_seconds`: how much
 /// earlier the job's deadline would be if it had the whole reserve, which a later deadline has; at least 0.
 /// `keeps`, where given, says whether a change helps, and is asked before a way is named. Empty where nothing
 /// of that was found. Refuses what admit() refuses, and an unknown job (std::invalid_argument).
@@ -158,14 +190,14 @@ inline std::string what_would_help(const ClusterOverTime& cluster, std::span<con
                                    const std::function<bool(const TriedChange&)>& keeps = {}) {
     constexpr double resolution_seconds = 60;
     std::vector<std::string> ways;
+    detail::AdmissionQuestions ask(options);
     // What is said is in whole minutes, and checked as it is said.
     const auto minutes = [](double seconds) { return std::ceil(seconds / 60 - 1e-9); };
     const auto helps = [&](const TriedChange& change) {
         std::vector<DeadlineJob> changed(jobs.begin(), jobs.end());
         if (change.seconds_later > 0) changed[job].deadline_seconds += change.seconds_later - spared_seconds;
         if (change.without) changed.erase(changed.begin() + static_cast<std::ptrdiff_t>(*change.without));
-        return admit(change.cluster, changed, options).status == AdmissionStatus::possible &&
-               (!keeps || keeps(change));
+        return ask(change.cluster, changed) == AdmissionStatus::possible && (!keeps || keeps(change));
     };
     std::optional<MoreNodes> least;
     const auto gpus_of = [](const MoreNodes& more) { return more.nodes.nodes * more.nodes.gpus_per_node; };
@@ -175,7 +207,7 @@ inline std::string what_would_help(const ClusterOverTime& cluster, std::span<con
             if (nodes.gpu_type == type)
                 kind.gpus_per_node = std::max(kind.gpus_per_node, nodes.gpus_per_node);
         if (kind.gpus_per_node == 0) continue;
-        const std::optional<MoreNodes> more = more_nodes(cluster, jobs, kind, options, resolution_seconds);
+        const std::optional<MoreNodes> more = more_nodes(cluster, jobs, kind, ask.rest(), resolution_seconds);
         if (more && (!least || gpus_of(*more) < gpus_of(*least))) least = more;
     }
     if (least && least->nodes.nodes > 0) {
@@ -190,12 +222,13 @@ inline std::string what_would_help(const ClusterOverTime& cluster, std::span<con
                            (one_size ? "" : " on nodes of " + text_of(least->nodes.gpus_per_node)) +
                            " for the next " + text_of(stay) + " min");
     }
-    if (const auto later = later_deadline(cluster, jobs, job, options, resolution_seconds)) {
+    if (const auto later = later_deadline(cluster, jobs, job, ask.rest(), resolution_seconds)) {
         const double now = jobs[job].deadline_seconds - spared_seconds,
                      by = minutes(later->deadline_seconds - now);
         if (by > 0 && helps({cluster, 60 * by})) ways.push_back("a deadline " + text_of(by) + " min later");
     }
-    for (std::size_t j = jobs.size(); j-- > 0;) {
+    constexpr std::size_t most_tried = 16;
+    for (std::size_t j = jobs.size(), tried = 0; j-- > 0 && tried < most_tried; ++tried) {
         // A job that cannot be moved has its GPUs without a promise, too.
         if (j == job || std::isinf(jobs[j].from_seconds) || !helps({cluster, 0, j})) continue;
         ways.push_back("no promise to job '" + jobs[j].name + "'");

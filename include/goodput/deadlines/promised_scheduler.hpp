@@ -254,13 +254,11 @@ public:
             }
         jobs.push_back(asking->job);
         jobs.back().deadline_seconds = promises_.with_reserve(jobs.back().deadline_seconds);
-        // Some sixty questions, within the time that is left.
-        constexpr int most_questions = 64;
         AdmissionOptions admission = promises_.options().admission;
         admission.most_orders = jobs.size() > 100 ? 1 : 2;
         admission.most_rounds = jobs.size() > 100 ? 0 : 10;
         admission.most_repairs = 1;
-        admission.deadline = part_of_time(most_questions);
+        admission.deadline = part_of_time(2);
         if (admission.deadline && admission.deadline->count() == 0) return {};
         // A deadline within the next round is spared the reserve, and a later one is not.
         const double spared = jobs.back().deadline_seconds -
@@ -274,7 +272,7 @@ public:
             for (DeadlineJob& job : changed)
                 if (job.name == name) job.deadline_seconds += change.seconds_later;
             Promises trial = before_;
-            trial.options().admission.deadline = admission.deadline;
+            trial.options().admission.deadline = part_of_time(8);
             const std::vector<PromiseAnswer> found =
                 trial.plan(snapshot_.time_seconds, change.cluster, changed);
             for (std::size_t i = 0; i < changed.size(); ++i)

@@ -67,8 +67,9 @@ struct PromiseOptions {
     /// moves with them if they do not.
     double late_seconds = 0;
     /// Jobs of all plans together that are searched for newcomers in a call, and that move jobs with
-    /// promises. Once these are used up, newcomers are admitted only where the plan that stands has room for
-    /// them. Those that never asked come first. AdmissionOptions::deadline is for all questions of a call.
+    /// promises. A job counts once for each GPU type, and for each size of blocks that nodes of it limit.
+    /// Once these are used up, newcomers are admitted only where the plan that stands has room for them.
+    /// Those that never asked come first. AdmissionOptions::deadline is for all questions of a call.
     std::size_t most_searched_jobs = 2000;
     /// The cluster of the next calls may have more GPUs than is known now, so that no promise is broken in
     /// them for good.
@@ -515,7 +516,10 @@ inline std::vector<PromiseAnswer> Promises::plan(double now_seconds, const Clust
     std::vector<std::size_t> for_search = asking;
     std::stable_partition(for_search.begin(), for_search.end(),
                           [&](std::size_t j) { return !asked_.contains(jobs[j].name); });
-    const std::size_t searches = at_risk ? 0 : options_.most_searched_jobs / (jobs.size() + 1);
+    const std::size_t searches =
+        at_risk ? 0
+                : options_.most_searched_jobs /
+                      ((jobs.size() + 1) * std::max<std::size_t>(call.grid.rows.size(), 1));
     std::vector<char> searched(jobs.size(), 0);
     for (std::size_t k = 0; k < std::min(searches, for_search.size()); ++k) searched[for_search[k]] = 1;
     for (const std::size_t j : asking)

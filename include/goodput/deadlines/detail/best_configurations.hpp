@@ -9,8 +9,10 @@
 // With several rows each interval is an allotment of its own.
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -39,13 +41,15 @@ class BestConfigurations {
 public:
     explicit BestConfigurations(const TimeGrid& grid);
 
-    /// By interval; `price` is by job, for a unit of work, at least 0. Valid until the next call.
-    const std::vector<BestConfiguration>& operator()(std::span<const double> price) {
+    /// By interval; `price` is by job, for a unit of work, at least 0. Valid until the next call. None where
+    /// `stop` came before all were found.
+    const std::vector<BestConfiguration>* operator()(
+        std::span<const double> price, std::optional<std::chrono::steady_clock::time_point> stop) {
         if (by_table_)
             by_table(price);
-        else
-            by_allotment(price);
-        return best_;
+        else if (!by_allotment(price, stop))
+            return nullptr;
+        return &best_;
     }
 
 private:
@@ -57,7 +61,8 @@ private:
     };
 
     void by_table(std::span<const double> price);
-    void by_allotment(std::span<const double> price);
+    bool by_allotment(std::span<const double> price,
+                      std::optional<std::chrono::steady_clock::time_point> stop);
     /// Takes a job into a table; returns whether it may gain.
     void take_in(std::size_t job, double part, double price, std::vector<double>& table, std::size_t layer);
     void read(std::size_t interval, std::size_t layers, double value);
@@ -156,8 +161,10 @@ inline void BestConfigurations::by_table(std::span<const double> price) {
     }
 }
 
-inline void BestConfigurations::by_allotment(std::span<const double> price) {
+inline bool BestConfigurations::by_allotment(std::span<const double> price,
+                                             std::optional<std::chrono::steady_clock::time_point> stop) {
     for (std::size_t interval = 0; interval < problems_.size(); ++interval) {
+        if (stop && std::chrono::steady_clock::now() >= *stop) return false;
         const GridInterval& its = grid_.intervals[interval];
         AllotmentProblem& problem = problems_[interval];
         const auto job_of = [&](std::size_t k) {
@@ -168,7 +175,7 @@ inline void BestConfigurations::by_allotment(std::span<const double> price) {
             for (std::size_t option = 0; option < grid_.options[job].size(); ++option)
                 problem.set_value(k, option, price[job] * part * grid_.options[job][option].speed);
         }
-        const AllotResult& result = allotter_(problem, {.gap = 1e-9, .most_states = std::size_t{1} << 14});
+        const AllotResult& result = allotter_(problem, {.gap = 1e-9, .most_states = std::size_t{1} << 10});
         BestConfiguration& best = best_[interval];
         best.jobs.clear();
         best.value = result.objective;
@@ -179,6 +186,7 @@ inline void BestConfigurations::by_allotment(std::span<const double> price) {
             best.jobs.push_back({job, result.choice[k], part * grid_.options[job][result.choice[k]].speed});
         }
     }
+    return true;
 }
 
 }  // namespace goodput::detail

@@ -70,6 +70,7 @@ public:
     [[nodiscard]] std::size_t pivots() const { return pivots_; }
 
 private:
+    using Stop = std::optional<std::chrono::steady_clock::time_point>;
     static constexpr double least_gain = 1e-10;  // what gains less does not gain
     enum class Kind { shortfall, surplus, idle, configuration };
     struct Variable {
@@ -83,7 +84,7 @@ private:
     void fill(const Variable& variable, Eigen::VectorXd& column) const;
     void find_prices();
     bool pivot();
-    bool find_configurations(double smoothing);
+    bool find_configurations(double smoothing, Stop stop);
     void enter(const Variable& variable, double gained);
     void refresh();
     [[nodiscard]] double shortfall() const;
@@ -258,7 +259,7 @@ inline void DeadlineProgram::refresh() {
 /// Adds what gains among the best configurations at the prices of the present mixture, or at those between
 /// them and the best ones so far; returns whether there are any. Takes the bound at these prices into
 /// account.
-inline bool DeadlineProgram::find_configurations(double smoothing) {
+inline bool DeadlineProgram::find_configurations(double smoothing, Stop stop) {
     double bound = 0;
     for (const std::size_t job : grid_.order) {
         const double present = std::clamp(dual_[at(row_of_[job])], 0.0, 1.0);
@@ -266,7 +267,9 @@ inline bool DeadlineProgram::find_configurations(double smoothing) {
         bound += price;
         price_[job] = price / work_[job];
     }
-    const std::vector<BestConfiguration>& best = best_of_(price_);
+    const std::vector<BestConfiguration>* found = best_of_(price_, stop);
+    if (!found) return false;
+    const std::vector<BestConfiguration>& best = *found;
     const std::size_t before = columns_.size();
     for (std::size_t i = 0; i < best.size(); ++i) {
         bound -= grid_.intervals[i].seconds() * best[i].bound;
@@ -293,15 +296,15 @@ inline DeadlineOutcome DeadlineProgram::solve(std::span<const double> work, std:
         find_prices();
         least_offered_ = std::numeric_limits<double>::infinity();
         offered_.clear();
-        for (std::size_t k = 0; k < most_pivots && shortfall() > deadline_tolerance && pivot(); ++k) {
-        }
+        for (std::size_t k = 0; k < most_pivots && shortfall() > deadline_tolerance && pivot(); ++k)
+            if (stop && std::chrono::steady_clock::now() >= *stop) return DeadlineOutcome::unknown;
         if (shortfall() <= deadline_tolerance) {
             refresh();
             if (shortfall() <= deadline_tolerance) return DeadlineOutcome::possible;
         }
         find_prices();
-        bool found = std::isfinite(bound_) && find_configurations(0.5);
-        if (!found && bound_ <= deadline_tolerance) found = find_configurations(0);
+        bool found = std::isfinite(bound_) && find_configurations(0.5, stop);
+        if (!found && bound_ <= deadline_tolerance) found = find_configurations(0, stop);
         if (bound_ > deadline_tolerance) return DeadlineOutcome::impossible;
         if (!found) return DeadlineOutcome::unknown;
     }

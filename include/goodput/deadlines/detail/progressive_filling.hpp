@@ -75,7 +75,15 @@ private:
     std::optional<DeadlinePlan> without_change(std::size_t job, std::span<const DeadlineOption> levels) const;
     std::optional<DeadlinePlan> of_type(std::size_t job, std::span<const DeadlineOption> levels) const;
     std::optional<DeadlinePlan> best_of(std::size_t job) const;
-    std::size_t fill();
+    std::size_t fill(std::optional<std::chrono::steady_clock::time_point> stop);
+    /// More than the job can do if it has `before` levels until that moment, and `after` from then on.
+    [[nodiscard]] double most_at_levels(std::size_t job, std::span<const DeadlineOption> levels,
+                                        std::size_t before, double change_seconds, std::size_t after) const {
+        const double from = jobs_[job].from_seconds, until = jobs_[job].deadline_seconds,
+                     change = std::clamp(change_seconds, from, std::max(from, until));
+        return (1 + 1e-9) * ((before > 0 ? levels[before - 1].speed * (change - from) : 0) +
+                             levels[after - 1].speed * std::max(0.0, until - change));
+    }
 
     const TimeGrid& grid_;
     std::span<const DeadlineJob> jobs_;
@@ -136,13 +144,16 @@ inline std::optional<DeadlinePlan> ProgressiveFilling::of_type(std::size_t job,
                                                                std::span<const DeadlineOption> levels) const {
     if (!jobs_[job].movable) return without_change(job, levels);
     for (std::size_t level = 1; level <= levels.size(); ++level) {
+        if (most_at_levels(job, levels, level, 0, level) < grid_.work[job]) continue;
         std::optional<DeadlinePlan> pieces = at_levels(job, levels, level, 0, level);
         if (!pieces) continue;
         if (level == 1) return pieces;
         std::size_t enough = 0, late = segments_.size();
         while (late - enough > 1) {
             const std::size_t middle = enough + (late - enough) / 2;
-            if (std::optional<DeadlinePlan> less = at_levels(job, levels, level - 1, middle, level)) {
+            if (most_at_levels(job, levels, level - 1, segments_[middle].from, level) < grid_.work[job]) {
+                late = middle;
+            } else if (std::optional<DeadlinePlan> less = at_levels(job, levels, level - 1, middle, level)) {
                 pieces = std::move(less);
                 enough = middle;
             } else {
@@ -199,10 +210,12 @@ inline bool ProgressiveFilling::take(std::span<const PlannedPiece> pieces) {
     return true;
 }
 
-/// Plans all jobs in this order; returns which is late, or their number if none is.
-inline std::size_t ProgressiveFilling::fill() {
+/// Plans all jobs in this order; returns which is late, or their number if none is. At `stop` the next one
+/// counts as late.
+inline std::size_t ProgressiveFilling::fill(std::optional<std::chrono::steady_clock::time_point> stop) {
     clear();
     for (std::size_t k = 0; k < order_.size(); ++k) {
+        if (stop && std::chrono::steady_clock::now() >= *stop) return k;
         std::optional<DeadlinePlan> pieces = plan_of(order_[k]);
         if (!pieces) return k;
         (void)take(*pieces);
@@ -215,7 +228,7 @@ inline std::optional<DeadlinePlan> ProgressiveFilling::operator()(
     std::size_t most_tries, std::optional<std::chrono::steady_clock::time_point> stop) {
     for (std::size_t tries = 0; tries < most_tries; ++tries) {
         if (stop && std::chrono::steady_clock::now() >= *stop) break;
-        const std::size_t late = fill();
+        const std::size_t late = fill(stop);
         if (late == order_.size()) {
             DeadlinePlan plan;
             for (const DeadlinePlan& pieces : plans_) plan.insert(plan.end(), pieces.begin(), pieces.end());

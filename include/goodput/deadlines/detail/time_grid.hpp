@@ -136,6 +136,8 @@ inline TimeGrid::TimeGrid(const ClusterOverTime& cluster, std::span<const Deadli
     moments.erase(std::unique(moments.begin(), moments.end()), moments.end());
 
     find_rows(cluster, jobs);
+    const auto waiting = std::partition_point(order.begin(), order.end(),
+                                              [&](std::size_t j) { return !(jobs[j].from_seconds > 0); });
     for (std::size_t k = 0; k + 1 < moments.size(); ++k) {
         GridInterval& interval = intervals.emplace_back();
         interval.from = moments[k];
@@ -147,15 +149,20 @@ inline TimeGrid::TimeGrid(const ClusterOverTime& cluster, std::span<const Deadli
                     if (rows[row].gpu_type == group.gpu_type)
                         interval.capacity[row] += static_cast<double>(group.nodes) *
                                                   ((group.gpus_per_node - group.taken) / rows[row].size);
-        for (const std::size_t j : order) {
-            const double deadline = jobs[j].deadline_seconds, from = jobs[j].from_seconds;
-            if (from > interval.from || deadline <= interval.from) continue;
-            if (from <= 0 && deadline >= interval.until)
-                ++interval.full_jobs;
-            else
+        const auto first_before = [&](double t) {
+            return std::partition_point(order.begin(), waiting,
+                                        [&](std::size_t j) { return jobs[j].deadline_seconds >= t; });
+        };
+        const auto full = first_before(interval.until);
+        interval.full_jobs = static_cast<std::size_t>(full - order.begin());
+        const auto add_part = [&](std::size_t j) {
+            const double deadline = jobs[j].deadline_seconds;
+            if (jobs[j].from_seconds <= interval.from && deadline > interval.from)
                 interval.partial_jobs.push_back(
                     {j, std::min(1.0, (deadline - interval.from) / interval.seconds())});
-        }
+        };
+        std::for_each(full, first_before(interval.from), add_part);
+        std::for_each(waiting, order.end(), add_part);
     }
     find_options(jobs);
 }

@@ -24,6 +24,10 @@
 
 namespace goodput {
 
+namespace detail {
+struct SavedFields;
+}
+
 /// The histories of all jobs, by kind. `Fitter`: JobFitter<>, or a SeparateFitter (job_history.hpp).
 template <class Fitter = JobFitter<>>
 class BasicKindHistories {

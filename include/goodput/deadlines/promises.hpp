@@ -463,7 +463,7 @@ inline bool Promises::keep_from(double later_seconds, const ClusterOverTime& clu
                                 std::span<const DeadlineJob> jobs) {
     std::vector<DeadlineJob> all = checked(later_seconds, cluster, jobs);
     // The reserve is for rounds that are late, not for the policy: no job may end later than its plan says,
-    // or than the reserve lets it.
+    // or than the reserve lets it, which is not spared: the next round may be late, too.
     std::vector<std::size_t> who;
     std::vector<double> deadlines;
     for (const Given& given : given_)
@@ -476,7 +476,7 @@ inline bool Promises::keep_from(double later_seconds, const ClusterOverTime& clu
                          end = end_of(given, *given.job, given.seen_seconds) - passed;
             all[j].deadline_seconds = deadlines.back() =
                 std::min(jobs[j].deadline_seconds,
-                         std::max(end + 1e-6 * passed, with_reserve(jobs[j].deadline_seconds)));
+                         std::max(end + 1e-6 * passed, jobs[j].deadline_seconds - options_.reserve_seconds));
         }
     Call call(later_seconds, cluster, all, options_.admission.slot_seconds);
     begin(call);

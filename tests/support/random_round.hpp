@@ -77,7 +77,7 @@ private:
             job.gradient = GradientStatistics{random.between(0.1, 2), random.between(0.1, 20)};
         if (random.chance(0.5)) job.remaining_examples = random.between(1e3, 1e7);
         if (random.chance(0.5)) hold_something(random, job);
-        if (!job.placement.empty()) {
+        if (!job.placement.empty() && may_keep(job)) {
             job.preemptible = !random.chance(kind_.kept);
             job.restarting = random.chance(0.1);
         }
@@ -108,6 +108,14 @@ private:
                 job.max_gpus = std::max(job.max_gpus, goodput::shape_of(job.placement).gpus);
         }
         for (const goodput::NodeShare& held : job.placement) used_[held.node] += held.gpus;
+    }
+
+    /// What a job that keeps what it holds may hold: several nodes for itself, or as the kind says.
+    [[nodiscard]] bool may_keep(const goodput::Job& job) const {
+        bool whole = true;
+        for (const goodput::NodeShare& held : job.placement)
+            whole &= held.gpus == snapshot.cluster.nodes[held.node].gpus;
+        return whole || job.placement.size() == 1;
     }
 
     goodput::JobModel random_model(Random& random, const goodput::Job& job) const {

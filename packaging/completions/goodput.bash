@@ -22,7 +22,8 @@ _goodput() {
                 --policy) words="sia goodput goodput-declared pollux optimus tiresias las fifo srtf" ;;
                 --policy-option) COMPREPLY=($(compgen -f -- "$word")); return ;;
                 --models) COMPREPLY=($(compgen -f -- "$word")); return ;;
-                *) words="-h --help --policy --policy-option --models --explain --advise --strict" ;;
+                --memory) COMPREPLY=($(compgen -f -- "$word")); return ;;
+                *) words="-h --help --policy --policy-option --models --explain --advise --memory --strict" ;;
             esac
             ;;
         share)

@@ -19,6 +19,7 @@ complete -c goodput -n "__fish_seen_subcommand_from plan" -l policy-option -r -d
 complete -c goodput -n "__fish_seen_subcommand_from plan" -l models -r -d 'How jobs learn their speed: Pollux'\''s seven parameters, fitted to each GPU type alone, and Sia'\''s projection to others (separate); the same as in Sia'\''s public simulator (published); or models of all GPU types of a job together (refined), as if left out'
 complete -c goodput -n "__fish_seen_subcommand_from plan" -l explain -d 'Add "why" to every job of the plan: why it has what it has, and what would change that'
 complete -c goodput -n "__fish_seen_subcommand_from plan" -l advise -d 'Add "advice": how many nodes of each of the line'\''s "offers" are worth their price'
+complete -c goodput -n "__fish_seen_subcommand_from plan" -l memory -r -d 'File that keeps what is remembered of jobs: read at the start, if it is there, and written after every line. Promises are not in it'
 complete -c goodput -n "__fish_seen_subcommand_from plan" -l strict -d 'Refuse lines with unknown fields or GPU types, which are otherwise warned of on standard error, once each'
 complete -c goodput -n "not __fish_seen_subcommand_from $commands" -f -a share -d 'Share GPU types by time among jobs of a fixed size, one JSON document a line'
 complete -c goodput -n "__fish_seen_subcommand_from share" -s h -l help -d 'Print this help message and exit'

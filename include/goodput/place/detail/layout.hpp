@@ -111,17 +111,18 @@ inline void Layout::whole_nodes(PoolState& s, Placements& placements) {
 }
 
 inline void Layout::exchange_for_stay(PoolState& s, Placements& placements) {
-    std::vector<double> needed(s.free.size(), 0);  // by node: the longest of what was put there
-    bool any = false;
     const auto is_brief = [&](std::size_t node, double needed) { return s.leaves_seconds(node) < needed; };
-    for (const PoolItem& item : s.items) {
-        if (!item.loose()) continue;
-        for (const NodeShare& share : placements[item.job]) {
-            needed[share.node] = std::max(needed[share.node], s.needs_seconds(item));
-            any |= is_brief(share.node, needed[share.node]);
-        }
-    }
+    bool any = false;
+    for (const PoolItem& item : s.items)
+        if (item.loose())
+            for (const NodeShare& share : placements[item.job])
+                any |= is_brief(share.node, s.needs_seconds(item));
     if (!any) return;
+    std::vector<double> needed(s.free.size(), 0);  // by node: the longest of what was put there
+    for (const PoolItem& item : s.items)
+        if (item.loose())
+            for (const NodeShare& share : placements[item.job])
+                needed[share.node] = std::max(needed[share.node], s.needs_seconds(item));
     // Nodes by what was free on them, then those that stay longest.
     std::vector<std::size_t> nodes = s.pool->nodes, contents = nodes, at(s.free.size());
     std::stable_sort(nodes.begin(), nodes.end(), [&](std::size_t a, std::size_t b) {

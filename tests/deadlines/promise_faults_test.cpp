@@ -186,6 +186,42 @@ TEST_CASE("A minimum run time gives way to a promise, and to nothing else") {
     CHECK(rounds.answer().promise == Promise::kept);
 }
 
+TEST_CASE("A job on a node that leaves has to restart elsewhere, which its promise counts") {
+    Rounds rounds({4, 4});
+    rounds.scheduler.set_node_times({{.until_seconds = 120}, {}});
+    Job& job = rounds.add("x", 4, 4, 400.0 * 300, 340);
+    job.placement = {{0, 4}};
+    job.restart_cost_seconds = 60;
+    Job& other = rounds.add("other", 4, 4);
+    other.placement = {{1, 4}};
+    rounds.plan();
+    CHECK(rounds.answer().promise == Promise::refused);  // 300 s of work and 60 s of restart
+    rounds.deadline_of[0] = 500;
+    rounds.plan();
+    CHECK(rounds.answer().promise == Promise::kept);
+    CHECK(rounds.answer().done_by_seconds == doctest::Approx(360));
+}
+
+TEST_CASE("A pinned job on a node that leaves finds the GPUs that it was promised for then") {
+    Rounds rounds({4, 2});
+    rounds.scheduler.set_node_times({{}, {.until_seconds = 180}});
+    Job& job = rounds.add("x", 2, 2, 200.0 * 600, 1200);
+    job.placement = {{1, 2}};
+    job.preemptible = false;
+    rounds.add("new", 4, 4).preemptible = false;
+    while (*rounds.snapshot.jobs[0].remaining_examples > 0) {
+        const bool gone = rounds.snapshot.time_seconds >= 180;
+        rounds.snapshot.cluster.nodes[1].drained = gone;
+        if (gone && rounds.snapshot.jobs[0].placement == Placement{{1, 2}})
+            rounds.snapshot.jobs[0].placement.clear();
+        const Plan& plan = rounds.plan();
+        INFO(rounds.snapshot.time_seconds);
+        REQUIRE(rounds.answer().promise == Promise::kept);
+        rounds.pass(plan);
+    }
+    CHECK(rounds.snapshot.time_seconds <= 1200);
+}
+
 TEST_CASE("A plan of a scheduler that is gone afterwards is the caller's") {
     Rounds rounds({4});
     rounds.add("x", 4, 4, 400.0 * 300, 330);

@@ -40,6 +40,8 @@ struct DeadlineJob {
     double late_seconds = 0;
     /// What the job holds now: it goes on with the same GPUs without a restart.
     std::optional<HeldGpus> holds{};
+    /// When a node leaves that it holds, above 0: from then on it is elsewhere, after a restart.
+    double held_until_seconds = std::numeric_limits<double>::infinity();
     /// Speeds on other numbers of GPUs, which `speed` has no place for.
     std::vector<SpeedWith> other_sizes{};
     /// What is left of the restart that the job is in, where it goes on with what it holds.
@@ -74,6 +76,8 @@ inline void validate(const DeadlineJob& job, std::size_t gpu_types) {
     amount("restart_seconds", job.restart_seconds);
     amount("late_seconds", job.late_seconds);
     amount("restart_left_seconds", job.restart_left_seconds);
+    if (!(job.held_until_seconds > 0))
+        bad_input(subject, "held_until_seconds", job.held_until_seconds, "above 0");
     if (!(job.from_seconds >= 0)) bad_input(subject, "from_seconds", job.from_seconds, "at least 0");
     amount("weight", job.weight);
     for (const SpeedWith& other : job.other_sizes) {

@@ -36,15 +36,27 @@ template <class Visit>
 void for_each_planned_run(const DeadlineJob& job, std::span<const PlannedPiece> pieces, Visit&& visit) {
     double end = 0, restart_left = job.restart_left_seconds;
     std::optional<HeldGpus> held = job.holds;
-    const auto run = [&](const PlannedPiece& piece) {
+    bool same_nodes = held.has_value();  // as now
+    const auto run_part = [&](const PlannedPiece& piece, bool goes_on) {
         const double seconds =
             std::max(0.0, std::min(piece.until_seconds, job.deadline_seconds) - piece.from_seconds);
-        const bool goes_on = held == piece.held && piece.from_seconds <= end;
         if (!goes_on) restart_left = job.restart_seconds + (piece.from_seconds > 0 ? job.late_seconds : 0);
         visit(piece, job.speed_on(piece.held), seconds, std::min(seconds, restart_left));
         restart_left = std::max(0.0, restart_left - (piece.until_seconds - piece.from_seconds));
         held = piece.held;
         end = piece.until_seconds;
+    };
+    const auto run = [&](PlannedPiece piece) {
+        const bool goes_on = held == piece.held && piece.from_seconds <= end;
+        same_nodes = same_nodes && goes_on;
+        const bool left = same_nodes && piece.until_seconds > job.held_until_seconds;
+        if (left && piece.from_seconds < job.held_until_seconds) {
+            PlannedPiece before = piece;
+            before.until_seconds = piece.from_seconds = job.held_until_seconds;
+            run_part(before, true);
+        }
+        same_nodes = same_nodes && !left;
+        run_part(piece, goes_on && !left);
     };
     if (job.holds && job.from_seconds > 0) run({0, *job.holds, 0, job.from_seconds});
     for (const PlannedPiece& piece : pieces) run(piece);

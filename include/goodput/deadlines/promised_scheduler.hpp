@@ -447,12 +447,23 @@ private:
         }
         if (!promised) return promised;
         promised->restart_left_seconds = promised->holds ? restart_left(job) : 0;
+        promised->held_until_seconds = stay_seconds(job.placement, checked.time_seconds);
         if (is_held_in_place(job)) {
-            promised->from_seconds = aside             ? options_.round_seconds
-                                     : job.preemptible ? whole_rounds(promised->restart_left_seconds)
-                                                       : std::numeric_limits<double>::infinity();
+            const double from = aside             ? options_.round_seconds
+                                : job.preemptible ? whole_rounds(promised->restart_left_seconds)
+                                                  : std::numeric_limits<double>::infinity();
+            promised->from_seconds = std::min(from, promised->held_until_seconds);
         }
         return promised;
+    }
+    /// Seconds from then until the first of these nodes leaves. One that should have left, and is still
+    /// there, stays.
+    [[nodiscard]] double stay_seconds(const Placement& placement, double time_seconds) const {
+        double stay = std::numeric_limits<double>::infinity();
+        for (const NodeShare& share : placement)
+            if (share.node < times_.size() && times_[share.node].until_seconds > time_seconds)
+                stay = std::min(stay, times_[share.node].until_seconds - time_seconds);
+        return stay;
     }
     /// Whether a job is set aside that could be moved in the round before: it is taken to be there again in
     /// the next round.
@@ -531,8 +542,9 @@ private:
             const double restart = decision.starts              ? job.restart_cost_seconds
                                    : decision.placement.empty() ? 0
                                                                 : restart_left(job);
-            job.placement = decision.placement;
-            job.restarting = restart > round;
+            const double stays = stay_seconds(decision.placement, snapshot_.time_seconds);
+            job.placement = stays > round ? decision.placement : Placement();
+            job.restarting = restart > round && !job.placement.empty();
             const auto* promised = round_->find(job.name);
             const bool is_kept = promised && promised->answer.promise == Promise::kept;
             if (comes_back(j) || (is_kept && check_.is_set_aside(j))) job.preemptible = true;
@@ -541,23 +553,25 @@ private:
                 left = promised->job;
                 left->deadline_seconds -= round;
                 left->holds = held_gpus(then, round_->pools, job.placement);
+                const std::optional<HeldGpus> holds = held_gpus(then, round_->pools, decision.placement);
                 left->restart_left_seconds = left->holds ? std::max(0.0, restart - round) : 0;
+                left->held_until_seconds = stay_seconds(job.placement, later);
                 left->from_seconds = 0;
                 if (is_held_in_place(job))
-                    left->from_seconds = job.preemptible ? whole_rounds(left->restart_left_seconds)
-                                                         : std::numeric_limits<double>::infinity();
-                double speed = left->holds ? left->speed_on(*left->holds) : 0;
+                    left->from_seconds = std::min(left->held_until_seconds,
+                                                  job.preemptible ? whole_rounds(left->restart_left_seconds)
+                                                                  : std::numeric_limits<double>::infinity());
+                double speed = holds ? left->speed_on(*holds) : 0;
                 // What it holds may be of a size that it was not offered before, or that it cannot use, and
                 // that plans count on only if they know that it stays.
-                if (left->holds && speed == 0 && decision.option.goodput > 0) {
-                    speed = promised_speed(*left, *left->holds);
-                    if (!job.preemptible ||
-                        why_not_planned(job, then.cluster, round_->pools[left->holds->gpu_type],
-                                        decision.option.configuration.first())
-                            .empty())
-                        left->other_sizes.push_back({*left->holds, speed});
+                if (holds && speed == 0 && decision.option.goodput > 0) {
+                    speed = promised_speed(*left, *holds);
+                    if (!job.preemptible || why_not_planned(job, then.cluster, round_->pools[holds->gpu_type],
+                                                            decision.option.configuration.first())
+                                                .empty())
+                        left->other_sizes.push_back({*holds, speed});
                 }
-                const double seconds = std::min(round, promised->job.deadline_seconds);
+                const double seconds = std::min({round, stays, promised->job.deadline_seconds});
                 const double work = speed * std::max(0.0, seconds - restart);
                 const bool ends = work >= left->work_left * (1 - detail::deadline_tolerance);
                 if (promised->deadline < answers_.size() && ends && left->work_left > 0)

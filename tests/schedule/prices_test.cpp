@@ -5,7 +5,6 @@
 #include <map>
 #include <set>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "goodput/core/cluster.hpp"
@@ -46,10 +45,14 @@ Snapshot priced(Random& random, int nodes, int jobs) {
 TEST_CASE("nodes of few prices have a group each; of many prices near ones count as the dearest of them") {
     Random random(3);
     detail::PriceGroups groups;
-    for (const auto& [nodes, jobs, all] :
-         {std::tuple{100, 500, true}, {100, 5000, false}, {800, 400, false}}) {
-        CAPTURE(nodes);
-        const Snapshot snapshot = priced(random, nodes, jobs);
+    struct Size {
+        int nodes, jobs;
+        bool all;
+    };
+    for (const Size& size : {Size{100, 500, true}, Size{100, 5000, false}, Size{800, 400, false}}) {
+        CAPTURE(size.nodes);
+        const bool all = size.all;
+        const Snapshot snapshot = priced(random, size.nodes, size.jobs);
         REQUIRE(groups.find(snapshot));
         std::map<PoolId, std::set<double>> charged;
         for (std::size_t n = 0; n < snapshot.cluster.nodes.size(); ++n) {

@@ -32,6 +32,13 @@ struct Linear {
 };
 using FifoScheduler = Scheduler<Fifo, LeastMovesPlacer, Allotter<>, Linear>;
 
+HostNeeds cores_per_gpu(double least, double most) {
+    HostNeeds needs;
+    needs.least.set_cores(least);
+    needs.most.set_cores(most);
+    return needs;
+}
+
 /// Rounds of 60 s on nodes of one GPU type, in which each job does as told.
 struct Rounds {
     explicit Rounds(std::vector<int> nodes, double margin = 1)
@@ -296,9 +303,7 @@ TEST_CASE("Sizes that are no powers of two are promised, as far as they are whol
 TEST_CASE("No promise is given on cores that do not go with the GPUs") {
     Rounds rounds({4});
     rounds.snapshot.cluster.nodes[0].cores = 4;
-    HostNeeds needs;
-    needs.least.set_cores(4);
-    needs.most.set_cores(8);
+    const HostNeeds needs = cores_per_gpu(4, 8);
     rounds.add("x", 4, 4, 400.0 * 60, 6000).host = needs;
     rounds.plan();
     CHECK(rounds.answer().promise == Promise::refused);
@@ -311,9 +316,7 @@ TEST_CASE("No promise is given on cores that do not go with the GPUs") {
 TEST_CASE("A job that has more cores than go with its GPUs is promised an end only where it stays") {
     Rounds rounds({4});
     rounds.snapshot.cluster.nodes[0].cores = 8;
-    HostNeeds needs;
-    needs.least.set_cores(4);
-    needs.most.set_cores(4);
+    const HostNeeds needs = cores_per_gpu(4, 4);
     Job& x = rounds.add("x", 1, 1, 100.0 * 60, 6000);
     x.host = needs;
     x.placement = {{0, 1}};
@@ -327,9 +330,7 @@ TEST_CASE("A job that has more cores than go with its GPUs is promised an end on
 TEST_CASE("GPUs whose cores a pinned job has are promised to nobody") {
     Rounds rounds({4});
     rounds.snapshot.cluster.nodes[0].cores = 8;
-    HostNeeds needs;
-    needs.least.set_cores(3);
-    needs.most.set_cores(3);
+    const HostNeeds needs = cores_per_gpu(3, 3);
     Job& pinned = rounds.add("pinned", 2, 2);
     pinned.host = needs;
     pinned.placement = {{0, 2}};

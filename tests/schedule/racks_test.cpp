@@ -226,7 +226,7 @@ TEST_CASE(
     };
     CHECK(outcomes(Scheduler<EachJobCounts, TopologyPlacer, Allotter<>, FromTwoNodes>(
               {}, {.gap = 0}, TopologyPlacer(round.topology))) == std::vector{waits, waits, impossible});
-    // When the others have restarted, the limit of this round is gone, too.
+    // The limit of this round ends when the others have restarted.
     for (Job& job : jobs) job.restarting = false;
     jobs[2].weight = 10;
     CHECK(outcomes(scheduler)[0] == Outcome::runs);

@@ -420,36 +420,6 @@ struct GpusCount {
     double value(const Round&, const Job&, const Option& option) const { return option.configuration.gpus(); }
 };
 
-template <class P>
-void check_that_fewer_nodes_win() {
-    Snapshot snapshot{.cluster = {{"GPU"}, {}}};
-    for (int n = 0; n < 16; ++n) snapshot.cluster.nodes.push_back({"small-" + std::to_string(n), 0, 1});
-    for (int n = 0; n < 2; ++n) snapshot.cluster.nodes.push_back({"large-" + std::to_string(n), 0, 8});
-    const auto add = [&](const char* name, int gpus) {
-        snapshot.jobs.push_back(
-            {.name = name, .min_gpus = gpus, .max_gpus = gpus, .initial_batch = 64, .max_batch = 640});
-        snapshot.jobs.back().types = {{.max_atomic_batch = 64}};
-    };
-    add("wide", 16);
-    Scheduler<P> scheduler;
-    CHECK(scheduler.plan(snapshot).decisions[0].placement == Placement{{16, 8}, {17, 8}});
-    // Where another job is on one of them, the small ones it is, and there it stays.
-    add("pinned", 8);
-    snapshot.jobs[1].preemptible = false;
-    snapshot.jobs[1].placement = {{16, 8}};
-    apply(scheduler.plan(snapshot), snapshot);
-    CHECK(snapshot.jobs[0].placement.size() == 16);
-    snapshot.jobs.pop_back();
-    CHECK_FALSE(scheduler.plan(snapshot).decisions[0].starts);
-    // No GPU is left idle for it: of 3 nodes of 2 GPUs and 2 of 4, six GPUs take the three.
-    snapshot.jobs.clear();
-    snapshot.cluster.nodes.clear();
-    for (const int gpus : {2, 2, 2, 4, 4})
-        snapshot.cluster.nodes.push_back({"node-" + std::to_string(snapshot.cluster.nodes.size()), 0, gpus});
-    add("six", 6);
-    CHECK(scheduler.plan(snapshot).decisions[0].placement.size() == 3);
-}
-
 }  // namespace
 
 TEST_CASE("nobody is slower for fewer nodes, where a policy values both alike") {
@@ -470,5 +440,30 @@ TEST_CASE("nobody is slower for fewer nodes, where a policy values both alike") 
 }
 
 TEST_CASE("of options that are as good, the one on fewest nodes is given") {
-    check_that_fewer_nodes_win<GpusCount>();
+    Snapshot snapshot{.cluster = {{"GPU"}, {}}};
+    for (int n = 0; n < 16; ++n) snapshot.cluster.nodes.push_back({"small-" + std::to_string(n), 0, 1});
+    for (int n = 0; n < 2; ++n) snapshot.cluster.nodes.push_back({"large-" + std::to_string(n), 0, 8});
+    const auto add = [&](const char* name, int gpus) {
+        snapshot.jobs.push_back(
+            {.name = name, .min_gpus = gpus, .max_gpus = gpus, .initial_batch = 64, .max_batch = 640});
+        snapshot.jobs.back().types = {{.max_atomic_batch = 64}};
+    };
+    add("wide", 16);
+    Scheduler<GpusCount> scheduler;
+    CHECK(scheduler.plan(snapshot).decisions[0].placement == Placement{{16, 8}, {17, 8}});
+    // Where another job is on one of them, the small ones it is, and there it stays.
+    add("pinned", 8);
+    snapshot.jobs[1].preemptible = false;
+    snapshot.jobs[1].placement = {{16, 8}};
+    apply(scheduler.plan(snapshot), snapshot);
+    CHECK(snapshot.jobs[0].placement.size() == 16);
+    snapshot.jobs.pop_back();
+    CHECK_FALSE(scheduler.plan(snapshot).decisions[0].starts);
+    // No GPU is left idle for it: of 3 nodes of 2 GPUs and 2 of 4, six GPUs take the three.
+    snapshot.jobs.clear();
+    snapshot.cluster.nodes.clear();
+    for (const int gpus : {2, 2, 2, 4, 4})
+        snapshot.cluster.nodes.push_back({"node-" + std::to_string(snapshot.cluster.nodes.size()), 0, gpus});
+    add("six", 6);
+    CHECK(scheduler.plan(snapshot).decisions[0].placement.size() == 3);
 }

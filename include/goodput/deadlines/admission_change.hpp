@@ -229,7 +229,7 @@ inline std::string what_would_help(const ClusterOverTime& cluster, std::span<con
     }
     constexpr std::size_t most_tried = 16;
     for (std::size_t j = jobs.size(), tried = 0; j-- > 0 && tried < most_tried; ++tried) {
-        // A job that cannot be moved now has its GPUs without a promise, too.
+        // A job that cannot be moved now keeps its GPUs without a promise.
         if (j == job || jobs[j].from_seconds > 0 || !helps({cluster, 0, j})) continue;
         ways.push_back("no promise to job '" + jobs[j].name + "'");
         break;

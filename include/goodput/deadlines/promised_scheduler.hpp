@@ -263,7 +263,7 @@ public:
         // A deadline within the next round is spared the reserve, and a later one is not.
         const double spared = jobs.back().deadline_seconds -
                               (asking->job.deadline_seconds - promises_.options().reserve_seconds);
-        // As the next line would be: jobs that were refused ask again, too.
+        // As in the next line, in which jobs that were refused ask again.
         const auto keeps = [&](const TriedChange& change) {
             std::vector<DeadlineJob> changed = asking_;
             if (change.without)

@@ -462,8 +462,8 @@ inline std::optional<DeadlineJob> Promises::expected(const std::string& name, do
 inline bool Promises::keep_from(double later_seconds, const ClusterOverTime& cluster,
                                 std::span<const DeadlineJob> jobs) {
     std::vector<DeadlineJob> all = checked(later_seconds, cluster, jobs);
-    // The reserve is for rounds that are late, not for the policy: no job may end later than its plan says,
-    // or than the reserve lets it, which is not spared: the next round may be late, too.
+    // The reserve is for late rounds, not for the policy. So no job may end later than its plan says, or than
+    // its deadline less the reserve. That holds for the last round as well: it may begin late.
     std::vector<std::size_t> who;
     std::vector<double> deadlines;
     for (const Given& given : given_)

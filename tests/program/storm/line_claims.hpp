@@ -229,7 +229,7 @@ private:
                     std::any_of(other["nodes"].begin(), other["nodes"].end(),
                                 [&](const Json& of_node) { return of_node[0] == node; }))
                     return;
-            // Without `host` it needs its share of the node's cores and memory, too.
+            // A job without `host` also needs its share of the node's cores and memory.
             if (!nodes_.contains(node) || free_[node] < share[1].get<int>() || lacks_host(node) ||
                 !ClusterStorm::is_there(*nodes_[node], time_) ||
                 !ClusterStorm::is_there(*nodes_[node], time_ + storm_.interval()))

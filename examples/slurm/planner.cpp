@@ -32,7 +32,24 @@ std::string Planner::note_of(const Job& job) {
     return std::string(first_seen_note) + goodput::text_of(static_cast<long long>(first_seen(job)));
 }
 
-void Planner::name_gpu_types(const State& state) {
+void Planner::note_ending(const State& state) {
+    std::map<std::string, double> ending;
+    for (const Node& node : state.nodes) {
+        if (!node.ending) continue;
+        const auto known = ending_since_.find(node.name);
+        ending[node.name] = known == ending_since_.end() ? state.time_seconds : known->second;
+    }
+    ending_since_ = std::move(ending);
+}
+
+bool Planner::takes_new(const State& state, const Node& node) const {
+    if (node.drained || !node.answers) return false;
+    // A job that was ended as its node died goes on ending until Slurm asks that node again.
+    const auto ending = ending_since_.find(node.name);
+    return ending == ending_since_.end() || state.time_seconds - ending->second <= usual_restart_seconds_;
+}
+
+void Planner::name_nodes(const State& state) {
     goodput::Cluster& cluster = snapshot_.cluster;
     cluster.nodes.clear();
     free_.clear();
@@ -40,7 +57,7 @@ void Planner::name_gpu_types(const State& state) {
         auto type = std::find(gpu_types_.begin(), gpu_types_.end(), node.gpu_type);
         if (type == gpu_types_.end()) type = gpu_types_.insert(type, node.gpu_type);
         cluster.nodes.push_back({node.name, static_cast<std::size_t>(type - gpu_types_.begin()), node.gpus,
-                                 node.drained || !node.answers});
+                                 !takes_new(state, node)});
         free_.push_back(node.gpus);
     }
     cluster.gpu_types = gpu_types_;
@@ -73,6 +90,12 @@ bool Planner::all_answer(const State& state, const goodput::Placement& placement
                        [&](const goodput::NodeShare& share) { return state.nodes[share.node].answers; });
 }
 
+bool Planner::all_take_new(const goodput::Placement& placement) const {
+    return std::none_of(placement.begin(), placement.end(), [&](const goodput::NodeShare& share) {
+        return snapshot_.cluster.nodes[share.node].drained;
+    });
+}
+
 goodput::JobNews Planner::hear(const Job& job) {
     Training& training = training_[job.id];
     goodput::JobNews news;
@@ -95,9 +118,11 @@ void Planner::add_elastic(const State& state, const Job& job, goodput::Job reque
         request.restarting = snapshot_.time_seconds < job.started_seconds + request.restart_cost_seconds;
         request.preemptible = all_answer(state, request.placement);
     } else if (job.state == JobState::pending) {
-        // Released, but the GPUs are not given back yet: they are as good as its own.
+        // Released, but the GPUs are not given back yet: they are as good as its own. Where Slurm
+        // starts nobody it would wait in vain.
         request.placement = place(job.asks.nodes, by_node(job.asks));
-        request.restarting = true;
+        if (!all_take_new(request.placement)) request.placement.clear();
+        request.restarting = !request.placement.empty();
     }
     if (configuration_of(request.placement, snapshot_.cluster).empty()) request.placement.clear();
     occupy(request.placement);
@@ -176,7 +201,8 @@ Round Planner::plan(const State& state) {
     news_.clear();
     deadline_of_.clear();
     snapshot_.time_seconds = state.time_seconds;
-    name_gpu_types(state);
+    note_ending(state);
+    name_nodes(state);
 
     std::vector<std::pair<const Job*, goodput::Job>> elastic;
     for (const Job& job : state.jobs) {
@@ -189,7 +215,9 @@ Round Planner::plan(const State& state) {
                     goodput::bad_input("job " + job.id, "state",
                                        std::string_view("not cleared by Slurm after a node was lost"),
                                        "submitted again; it goes on from its checkpoint");
-                if (!request.pause) {
+                // Whom an operator holds nobody releases: GPUs that were kept for it would lie idle.
+                const bool withheld = job.state == JobState::held && job.held_by_admin;
+                if (!request.pause && !withheld) {
                     training_[job.id].work = request.work;
                     elastic.emplace_back(&job, std::move(request.job));
                     continue;

@@ -28,7 +28,7 @@ struct Goal {
 };
 
 struct Round {
-    std::map<std::string, Goal> goals{};  ///< by job, the paused ones left out
+    std::map<std::string, Goal> goals{};  ///< by job, but for those that are paused or an operator holds
     std::map<std::string, std::string>
         refused{};         ///< by job: what is wrong with its comment, its state or its reports
     std::string report{};  ///< one line
@@ -60,7 +60,11 @@ private:
         std::optional<double> work{}, done{};  // useful examples, as the comment and its reports say
     };
 
-    void name_gpu_types(const State& state);
+    void name_nodes(const State& state);
+    /// Keeps since when jobs have been ending on nodes.
+    void note_ending(const State& state);
+    /// Whether Slurm starts jobs there, or soon does.
+    [[nodiscard]] bool takes_new(const State& state, const Node& node) const;
     void add_elastic(const State& state, const Job& job, goodput::Job request);
     void add_fixed(const Job& job);
     /// Refuses a running job of which it is not known where it runs (std::invalid_argument).
@@ -71,6 +75,8 @@ private:
                                            const std::vector<int>& gpus) const;
     void occupy(const goodput::Placement& placement);
     [[nodiscard]] bool all_answer(const State& state, const goodput::Placement& placement) const;
+    /// Whether each of its nodes takes new jobs.
+    [[nodiscard]] bool all_take_new(const goodput::Placement& placement) const;
     /// Reads what the job has reported since the last round.
     [[nodiscard]] goodput::JobNews hear(const Job& job);
     [[nodiscard]] Share share_of(const goodput::Placement& placement) const;
@@ -78,7 +84,8 @@ private:
     double usual_restart_seconds_;
     std::vector<std::string> gpu_types_{};  // in the order in which they were seen; models know them by index
     goodput::Snapshot snapshot_{};
-    std::vector<int> free_{};  // by node of the snapshot
+    std::vector<int> free_{};                       // by node of the snapshot
+    std::map<std::string, double> ending_since_{};  // by node, as far as the rounds have seen
     std::map<std::string, Training> training_{};
     std::vector<goodput::JobNews> news_{};  // by job of the snapshot
     std::vector<std::string> planned_{};    // the jobs of the last plan

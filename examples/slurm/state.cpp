@@ -168,6 +168,7 @@ std::vector<Node> read_nodes(const Field& document) {
             std::ranges::move(words_of(flags), std::back_inserter(words));
         std::optional<Node> node = node_of(name, about["gres"].text(), has(words, {"DRAIN", "FAIL"}),
                                            !has(words, {"NOT_RESPONDING"}));
+        if (node) node->ending = has(words, {"COMPLETING"});
         if (up && node) nodes.push_back(*std::move(node));
     });
     std::sort(nodes.begin(), nodes.end(), [](const Node& a, const Node& b) { return a.name < b.name; });

@@ -31,6 +31,7 @@ struct Node {
     int gpus = 0;
     bool drained = false;  ///< who runs there may stay, nobody new comes
     bool answers = true;   ///< false: it may be lost; what runs there is left alone until Slurm has decided
+    bool ending = false;   ///< a job ends there; until it has, Slurm starts none
 };
 
 enum class JobState {

@@ -15,7 +15,7 @@
 namespace slurm_files {
 
 const std::string nodes = R"json({"nodes": [
-    {"name": "n1", "state": "mixed", "state_flags": ["DRAIN"], "gres": "gpu:t4:4(S:0-1)"},
+    {"name": "n1", "state": "mixed", "state_flags": ["DRAIN", "COMPLETING"], "gres": "gpu:t4:4(S:0-1)"},
     {"name": "n0", "state": "idle", "state_flags": [], "gres": "gpu:t4:4,tmp:1G"},
     {"name": "n2", "state": "allocated", "state_flags": ["NOT_RESPONDING"], "gres": "gpu:8"},
     {"name": "n3", "state": "down", "state_flags": [], "gres": "gpu:t4:4"},
@@ -49,6 +49,7 @@ TEST_CASE("nodes are those that are up and have GPUs of one type, by name") {
     CHECK(state.nodes[0].gpus == 4);
     CHECK((!state.nodes[0].drained && state.nodes[0].answers));
     CHECK((state.nodes[1].drained && state.nodes[1].answers));
+    CHECK((state.nodes[1].ending && !state.nodes[0].ending));
     CHECK((!state.nodes[2].drained && !state.nodes[2].answers));
     CHECK(state.nodes[2].gpus == 8);
 }

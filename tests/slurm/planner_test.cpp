@@ -37,7 +37,7 @@ slurm::State state_of(std::vector<slurm::Node> nodes, std::vector<slurm::Job> jo
 
 struct Tried {
     slurm::Round round{};
-    std::set<std::string> stopped{}, asked{};
+    std::set<std::string> stopped{}, held{}, asked{};
 };
 
 Tried try_round(const slurm::State& state) {
@@ -47,6 +47,7 @@ Tried try_round(const slurm::State& state) {
     slurm::Hands hands(
         [&](slurm::Change change, const slurm::Job& job, const slurm::Goal&) -> std::string {
             if (change == slurm::Change::requeue_held) tried.stopped.insert(job.id);
+            if (change == slurm::Change::hold) tried.held.insert(job.id);
             if (change == slurm::Change::ask) tried.asked.insert(job.id);
             return "";
         },
@@ -114,6 +115,75 @@ TEST_CASE("a running job of which Slurm does not tell what it holds is left alon
         hands.take_next_steps(state_of({n0, n1}, {job}), before);
         CHECK(changes == 0);
     }
+}
+
+TEST_CASE("a job that was released, but can start nowhere where it was released for, is planned anew") {
+    slurm::Job waits = elastic("12");
+    waits.state = slurm::JobState::pending;
+    waits.asks = {{"n0"}, 8};
+    // As long as it can, it is on its way.
+    const Tried sound = try_round(state_of({n0, n1}, {waits, elastic("13")}));
+    CHECK(sound.round.goals.at("12").share == waits.asks);
+    CHECK(sound.held.empty());
+
+    slurm::Node silent = n0, drained = n0;
+    silent.answers = false;
+    drained.drained = true;
+    for (const slurm::Node& lost : {silent, drained}) {
+        CAPTURE(lost.drained);
+        const Tried tried = try_round(state_of({lost, n1}, {waits}));
+        CHECK(tried.round.goals.at("12").share.nodes == std::vector<std::string>{"n1"});
+        CHECK(tried.held == std::set<std::string>{"12"});
+        // Half of where it was released for is not enough.
+        slurm::Job wide = waits;
+        wide.asks = {{"n0", "n1"}, 4};
+        CHECK(try_round(state_of({lost, n1}, {wide})).round.goals.at("12").share.nodes ==
+              std::vector<std::string>{"n1"});
+        // Nobody waits there for what nobody gets.
+        const Tried alone = try_round(state_of({lost}, {waits, elastic("13")}));
+        CHECK(alone.round.goals.at("12").share.empty());
+        CHECK(alone.held == std::set<std::string>{"12"});
+        CHECK(alone.asked.empty());
+        // Who runs there stays.
+        const Tried runs = try_round(state_of({lost, n1}, {elastic("14", {"n0"}, 4), waits}));
+        CHECK(runs.stopped.empty());
+        CHECK(runs.round.goals.at("12").share.nodes == std::vector<std::string>{"n1"});
+    }
+}
+
+TEST_CASE("a job does not wait for long where Slurm does not get on with ending another") {
+    slurm::Job waits = elastic("12");
+    waits.state = slurm::JobState::pending;
+    waits.asks = {{"n0"}, 8};
+    slurm::Node ends = n0;
+    ends.ending = true;
+    slurm::Planner planner(30);
+    const auto node_at = [&](double seconds, const slurm::Node& first) {
+        slurm::State state = state_of({first, n1}, {waits, elastic("14", {"n0"}, 4)});
+        state.jobs.resize(first.ending ? 1 : 2);
+        state.time_seconds = seconds;
+        return planner.plan(state).goals.at("12").share.nodes;
+    };
+    const std::vector<std::string> here{"n0"}, elsewhere{"n1"};
+    CHECK(node_at(10000, ends) == here);
+    CHECK(node_at(10030, ends) == here);  // as long as a restart takes
+    CHECK(node_at(10031, ends) == elsewhere);
+    waits.asks = {{"n1"}, 8};
+    CHECK(node_at(10040, ends) == elsewhere);
+    // The next one that ends there has its own time.
+    waits.asks = {{"n0"}, 4};
+    CHECK(node_at(10050, n0) == here);
+    CHECK(node_at(10060, ends) == here);
+}
+
+TEST_CASE("a job that an operator holds has no GPUs kept for it") {
+    slurm::Job withheld = elastic("12");
+    withheld.held_by_admin = true;
+    const Tried tried = try_round(state_of({n0}, {withheld, elastic("13")}));
+    CHECK(!tried.round.goals.contains("12"));
+    CHECK(tried.round.refused.empty());
+    CHECK(tried.asked == std::set<std::string>{"13"});
+    CHECK(tried.round.goals.at("13").share.gpus_per_node == 8);
 }
 
 TEST_CASE("a job with a deadline is promised its end in time, and runs at the latest when it has to") {

@@ -50,8 +50,10 @@ slurm::State read_slurm() {
         [](void* context, const slurm_side_node* node) {
             keep(context, [&](slurm::State& state) {
                 if (!node->up) return;
-                if (auto known = slurm::node_of(node->name, node->gres, node->drained, node->answers))
-                    state.nodes.push_back(*std::move(known));
+                auto known = slurm::node_of(node->name, node->gres, node->drained, node->answers);
+                if (!known) return;
+                known->ending = node->ending;
+                state.nodes.push_back(*std::move(known));
             });
         },
         [](void* context, const slurm_side_job* job) {

@@ -61,6 +61,7 @@ static void tell_node(void* context, void (*node)(void*, const struct slurm_side
         /* A node that is being asked counts as silent until it answers. */
         .answers = has_registered(record) &&
                    (!IS_NODE_NO_RESPOND(record) || time(NULL) < record->last_response + slurm_conf.slurmd_timeout / 2),
+        .ending = IS_NODE_COMPLETING(record),
     };
     node(context, &told);
 }

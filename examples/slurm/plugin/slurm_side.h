@@ -19,6 +19,7 @@ struct slurm_side_node {
     bool up;          /* idle, mixed or allocated */
     bool drained;
     bool answers;
+    bool ending; /* a job ends there */
 };
 
 struct slurm_side_job {

@@ -62,7 +62,8 @@ private:
             case slurm::Change::hold:
                 return {"scontrol", "uhold", job.id};
             case slurm::Change::requeue_held:
-                return {"scontrol", "requeuehold", job.id};
+                // Slurm would start a job again that has completed since it was looked at.
+                return {"scontrol", "requeuehold", "Incomplete", job.id};
             case slurm::Change::start_now:
                 return {"scontrol", "update", "JobId=" + job.id, "StartTime=now"};
             case slurm::Change::note:

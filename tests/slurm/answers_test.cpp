@@ -57,4 +57,33 @@ TEST_CASE("a dry run ends when Slurm does not answer") {
     CHECK(refuses.errors.find("squeue: Unable to contact slurm controller") != std::string::npos);
 }
 
+TEST_CASE("a job that completes as it is told to restart is not started again") {
+    const support::Folder folder;
+    const auto program = [&](const char* name, const std::string& script) {
+        std::filesystem::permissions(folder.write(name, "#!/bin/sh\n" + script),
+                                     std::filesystem::perms::owner_all);
+    };
+    program("squeue", R"sh(
+test "$2" = --json || exec echo 7 RUNNING
+cat <<'END'
+{"jobs": [{"job_id": 7, "job_state": "RUNNING", "priority": 9, "admin_comment": "goodput first seen 0",
+    "comment": "goodput gpus=1-8 batch=128-4096 local=a100:1-256 rate=a100:1000 restart=1",
+    "current_working_directory": "/nowhere", "tres_per_node": "gres:gpu:1", "nodes": "n0",
+    "job_resources": {"nodes": "n0"}, "gres_detail": ["gpu:a100:1(IDX:0)"], "start_time": 1000}]}
+END
+)sh");
+    program("sinfo", R"sh(
+cat <<'END'
+{"nodes": [{"name": "n0", "state": "mixed", "state_flags": [], "gres": "gpu:a100:8"}]}
+END
+)sh");
+    program("scontrol", "echo $* >>" + folder.path("said"));
+    const std::string usual = ::getenv("PATH");
+    ::setenv("PATH", (folder.path() + ":" + usual).c_str(), 1);
+    support::Program controller({GOODPUT_SLURM, "--rounds", "1", "--log", folder.path("log")});
+    ::setenv("PATH", usual.c_str(), 1);
+    CHECK(controller.finish().status == 0);
+    CHECK(folder.read("said") == "requeuehold Incomplete 7\n");
+}
+
 }  // namespace slurm_answers

@@ -17,6 +17,7 @@ Needs the Debian packages slurmctld slurmd slurm-client munge.
 """
 import argparse
 import collections
+import dataclasses
 import json
 import os
 import re
@@ -85,18 +86,18 @@ class Cluster:
         self.submitted[job] = time.time()
 
     def jobs(self):
-        """By job, what `squeue --json` says; nothing while Slurm does not answer."""
+        """By job, what `squeue --json` says; None where Slurm does not answer."""
         try:
             return {str(job["job_id"]): job for job in json.loads(self.run("squeue", "--json"))["jobs"]}
         except (subprocess.CalledProcessError, ValueError):
-            return {}
+            return None
 
-    def completing_nodes(self):
-        """Nodes on which Slurm still ends a job; nothing while Slurm does not answer."""
+    def node_states(self):
+        """By node, Slurm's word for its state ("idle", "completing*", ...); None where Slurm does not answer."""
         try:
-            return set(self.run("sinfo", "-h", "-N", "-t", "completing", "-o", "%N").split())
-        except subprocess.CalledProcessError:
-            return set()
+            return dict(line.split() for line in self.run("sinfo", "-h", "-N", "-o", "%N %T").splitlines()) or None
+        except (subprocess.CalledProcessError, ValueError):
+            return None
 
     def events(self, name):
         return [event for event in read_lines(os.path.join(self.work, "events")) if event["event"] == name]
@@ -141,11 +142,29 @@ def held(job):
     return shares
 
 
+def starts_jobs(state):
+    """Whether Slurm starts jobs on a node in this state: not where it still ends one, nor where nobody answers (*)."""
+    return state.rstrip("-") in ("idle", "planned", "mixed", "allocated")
+
+
+@dataclasses.dataclass
+class Look:
+    """What Slurm said between two moments; what it did not answer is None: not known."""
+    asked: float
+    answered: float
+    jobs: dict | None  # by job: (state, why it is so)
+    shares: dict | None  # by running job: (nodes, GPUs a node)
+    nodes: dict | None  # by node: its state
+
+
+def share_of(goal):
+    return tuple(goal["nodes"]), goal["gpus_per_node"]
+
+
 class Checks:
     def __init__(self):
         self.faults = []
-        self.seen = []  # (time, {job: (nodes, GPUs a node)}) of the elastic cluster
-        self.completing = []  # (time, nodes on which Slurm still ends a job, so that it starts none there)
+        self.seen = []  # of the elastic cluster, in the order of time
 
     def status(self, folder, keep):
         """The exit status; what was written goes, unless a check has failed or it is to be kept."""
@@ -155,16 +174,20 @@ class Checks:
             shutil.rmtree(folder)
         return 1 if self.faults else 0
 
-    def require(self, holds, what):
-        if not holds:
-            self.faults.append(what)
-            print("FAULT:", what, flush=True)
+    def require(self, holds, what, story=None):
+        """`story`: called where it does not hold, gives lines of what was logged about it."""
+        if holds:
+            return
+        self.faults.append(what)
+        print("FAULT:", what, *(story() if story else []), sep="\n    ", flush=True)
 
     def look(self, cluster, name, remember):
         taken = collections.Counter()
-        now = time.time()
+        asked = time.time()
+        jobs = cluster.jobs()
+        answered = time.time()
         shares = {}
-        for number, job in cluster.jobs().items():
+        for number, job in (jobs or {}).items():
             if job["job_state"] != "RUNNING":
                 continue
             share = held(job)
@@ -175,9 +198,11 @@ class Checks:
                 shares[number] = (tuple(sorted(node for node, _, _ in share)), max(sizes))
         twice = [gpu for gpu, times in taken.items() if times > 1]
         self.require(not twice, f"{name}: Slurm gives {twice} to two jobs")
-        if remember:
-            self.seen.append((now, shares))
-            self.completing.append((now, cluster.completing_nodes()))
+        if not remember:
+            return
+        nodes = cluster.node_states()
+        states = {number: (job["job_state"], job["state_reason"]) for number, job in (jobs or {}).items()}
+        self.seen.append(Look(asked, answered, jobs and states, None if jobs is None else shares, nodes))
 
     def completions(self, cluster, name, slurmctld_was_killed):
         finished = collections.Counter(event["job"] for event in cluster.events("finish"))
@@ -193,49 +218,148 @@ class Checks:
                  if completed[job] != 1 and not (slurmctld_was_killed and completed[job] == 2)]
         self.require(not wrong, f"{name}: by Slurm's record not completed exactly once: {wrong}")
 
-    def plan_was_followed(self, log, slurmctld_was_killed):
-        """What a job holds is what it was last released for, which is what the round before wanted; and what
-        rounds go on wanting, it gets."""
-        goals, released, checked = {}, collections.defaultdict(list), 0
-        rounds = []
+    def story(self, cluster, log, job, begin, end):
+        """What is known of a job and of the nodes that it should have or has, from some seconds before to some after: CI's
+        machine is gone when somebody asks."""
+        lines, told, standing, names = [], {}, {}, set()
+
+        def tell(moment, subject, what):
+            if told.get(subject) != what and moment < begin - 2 * INTERVAL:
+                standing[subject] = (moment, f"{subject}: {what}")
+            elif told.get(subject) != what:
+                lines.append((moment, f"{subject}: {what}"))
+            told[subject] = what
+
         for entry in log:
+            if "goals" in entry:
+                goal = entry["goals"].get(job)
+                names.update(goal["nodes"] if goal else [])
+                refused = entry.get("refused", {}).get(job)
+                lines.append((entry["time_s"], f"round: {share_of(goal) if goal else 'no goal'}" +
+                              (f", refused: {refused}" if refused else "")))
+            elif entry.get("job") == job:
+                lines.append((entry["time_s"], f"{entry.get('action', 'controller')}: "
+                              f"{share_of(entry['goal']) if 'goal' in entry else ''} {entry.get('error', '')}"))
+            elif "job" not in entry:
+                lines.append((entry["time_s"], f"controller: {entry}"))
+        for look in self.seen:
+            names.update((look.shares or {}).get(job, ((), 0))[0])
+        for look in self.seen:
+            if look.jobs is None:
+                tell(look.answered, f"job {job}", "squeue did not answer")
+            else:
+                tell(look.answered, f"job {job}", f"{look.jobs.get(job, 'unknown to Slurm')}, "
+                     f"holds {look.shares.get(job)}")
+            for node in sorted(names):
+                tell(look.answered, f"node {node}", look.nodes.get(node) if look.nodes else "sinfo did not answer")
+        for event in read_lines(os.path.join(cluster.work, "events")):
+            if event["job"] == job:
+                lines.append((event["time_s"], f"training on {event['node']}: {event['event']}"))
+        looks = [look.answered for look in self.seen if begin <= look.answered <= end]
+        longest = max((b - a for a, b in zip(looks, looks[1:])), default=0)
+        zero = self.seen[0].asked if self.seen else begin
+        around = [line for line in lines if begin - 2 * INTERVAL <= line[0] <= end + INTERVAL]
+        return [f"{moment - zero:6.1f} s  {what}" for moment, what in sorted([*standing.values(), *around])] + [
+                    f"{len(looks)} looks from {begin - zero:.1f} to {end - zero:.1f} s, at most {longest:.1f} s apart"]
+
+    def plan_was_followed(self, cluster, log, slurmctld_was_killed):
+        """What a job holds is what it was last released for, which is what the round before wanted; it is not stopped
+        for what it holds; and what rounds go on wanting, it gets."""
+        goals, checked = {}, 0
+        released = collections.defaultdict(list)  # by job: (from when on, (nodes, GPUs a node), whether it is known)
+        acted = {}  # by job: when it was last changed
+        rounds = []
+
+        def story_of(job, begin, end):
+            return lambda: self.story(cluster, log, job, begin, end)
+
+        for entry in log:
+            now, job = entry["time_s"], entry.get("job")
             if "goals" in entry:
                 goals = entry["goals"]
                 rounds.append(entry)
-            elif entry.get("action") == "release" and "error" not in entry:
-                goal = entry["goal"]
-                wanted = goals.get(entry["job"])
-                self.require(wanted is not None and wanted["nodes"] == goal["nodes"] and
-                             wanted["gpus_per_node"] == goal["gpus_per_node"],
-                             f"job {entry['job']} was released for {goal}, but the plan was {wanted}")
-                released[entry["job"]].append((entry["time_s"], (tuple(goal["nodes"]), goal["gpus_per_node"])))
-        for moment, shares in self.seen:
-            for job, share in shares.items():
-                before = [goal for when, goal in released[job] if when <= moment]
-                self.require(before and before[-1] == share or len(before) > 1 and before[-2] == share,
-                             f"job {job} holds {share}, but was released for {before[-1:]}")
+            if "action" not in entry or "error" in entry:
+                continue
+            share, action = share_of(entry["goal"]), entry["action"]
+            if action == "ask":
+                # The release comes next. Who is killed, or is told nothing by Slurm, does not log that it was done.
+                released[job].append((now, share, False))
+            elif action == "release":
+                wanted = goals.get(job)
+                self.require(wanted is not None and share_of(wanted) == share,
+                             f"job {job} was released for {share}, but the plan was {wanted}", story_of(job, now, now))
+                asked, _, _ = released[job].pop()
+                released[job].append((asked, share, True))
+            elif action == "requeue held":
+                last = next((look for look in reversed(self.seen) if look.answered <= now), None)
+                known = last and last.shares is not None and last.asked > acted.get(job, 0)
+                self.require(not known or last.shares.get(job) != share,
+                             f"job {job} was stopped to get {share}, which it held", story_of(job, now, now))
+            if action != "note":
+                acted[job] = now
+        for look in self.seen:
+            for job, share in (look.shares or {}).items():
+                allowed, last = [], 0
+                for begun, goal, known in reversed(released[job]):
+                    if begun <= look.answered and last < 2:
+                        allowed.append(goal)
+                        last += known
+                self.require(share in allowed, f"job {job} holds {share}, but was released for {allowed[:1]}",
+                             story_of(job, look.asked, look.answered))
                 checked += 1
-        lasting = 0
+        lasting, missed = 0, set()
         for first, second, third, fourth in zip(rounds, rounds[1:], rounds[2:], rounds[3:]):
             if slurmctld_was_killed and fourth["time_s"] - first["time_s"] > 3.5 * INTERVAL:
                 continue  # it was away meanwhile
-            at_the_end = [shares for moment, shares in self.seen if moment <= fourth["time_s"]][-1]
-            # A job that is ended in the moment in which its node dies stays on that node for Slurm, until Slurm asks
-            # the node again, a minute later.
-            blocked = set.intersection(*[nodes for moment, nodes in self.completing
-                                         if third["time_s"] <= moment <= fourth["time_s"]] or [set()])
             for job, goal in first["goals"].items():
-                if blocked.intersection(goal["nodes"]):
+                share = share_of(goal)
+                if not share[0] or not all(job in later["goals"] and share_of(later["goals"][job]) == share
+                                           for later in (second, third, fourth)):
                     continue
-                if goal["nodes"] and all(job in later["goals"] and later["goals"][job]["nodes"] == goal["nodes"] and
-                                         later["goals"][job]["gpus_per_node"] == goal["gpus_per_node"]
-                                         for later in (second, third, fourth)):
-                    self.require(at_the_end.get(job) == (tuple(goal["nodes"]), goal["gpus_per_node"]),
-                                 f"three rounds long the plan wanted {goal['nodes']} for job {job}, "
-                                 f"but it holds {at_the_end.get(job)}")
-                    lasting += 1
+                got = self.got_it(job, share, second["time_s"], fourth["time_s"])
+                lasting += got is True
+                if (job, share) in missed:
+                    continue  # it is said once
+                if got is False:
+                    missed.add((job, share))
+                self.require(got is not False, f"three rounds long the plan wanted {share} for job {job}, and nothing was "
+                             "in its way for the last two, but it did not get that",
+                             story_of(job, first["time_s"], fourth["time_s"]))
+        for window in zip(*(rounds[k:] for k in range(6))):
+            for job, goal in window[0]["goals"].items():
+                share = share_of(goal)
+                begin, end = window[0]["time_s"], window[-1]["time_s"]
+                if share[0] and all(job in later["goals"] and share_of(later["goals"][job]) == share for later in window) \
+                        and (job, share) not in missed and self.waited_in_vain(job, share, begin, end):
+                    missed.add((job, share))
+                    self.require(False, f"five rounds long the plan wanted {share} for job {job}, where Slurm started "
+                                 "nobody", story_of(job, begin, end))
         self.require(checked > 100 and lasting > 10, f"too little to check: {checked} holdings, {lasting} goals")
         return checked, lasting
+
+    def got_it(self, job, share, begin, end):
+        """Whether a job that should have a share all the time from `begin` to `end` held it at some moment; None where
+        that is not known, or Slurm could not start it. It need not hold it at the end: it may have completed in that
+        moment, or Slurm has ended it, as it does with what it started on a node of which it did not know yet that it is
+        dead. That the controller does not end it is another check."""
+        looks = [look for look in self.seen if begin <= look.asked and look.answered <= end]
+        if any(look.shares and look.shares.get(job) == share for look in looks):
+            return True
+        moments = [begin, *(look.answered for look in looks), end]
+        if any(look.shares is None or look.nodes is None for look in looks) or \
+                max(b - a for a, b in zip(moments, moments[1:])) > INTERVAL:
+            return None
+        if not all(node in look.nodes and starts_jobs(look.nodes[node]) for look in looks for node in share[0]):
+            return None
+        return False
+
+    def waited_in_vain(self, job, share, begin, end):
+        """Whether a job that should have a share all the time from `begin` to `end` did not hold it, because Slurm never
+        started jobs on one of its nodes; False where that is not known."""
+        looks = [look for look in self.seen if begin <= look.asked and look.answered <= end]
+        if not looks or any(look.shares is None or look.nodes is None or look.shares.get(job) == share for look in looks):
+            return False
+        return any(not any(starts_jobs(look.nodes.get(node, "unknown")) for look in looks) for node in share[0])
 
 
 def describe(name, cluster):
@@ -267,9 +391,10 @@ def main():
     controller = None
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
-        log = os.path.join(folder, "plans.log")
+        logs = [os.path.join(folder, "plans.log")]
         names = ("plugin", "controller beside Slurm") if options.plugin else ("elastic", "plain Slurm")
-        parameters = f"goodput_interval={INTERVAL},goodput_poll=1,goodput_restart={RESTART},goodput_settle=20,goodput_log={log}"
+        parameters = (f"goodput_interval={INTERVAL},goodput_poll=1,goodput_restart={RESTART},goodput_settle=20,"
+                      f"goodput_log={logs[0]}")
         elastic = Cluster(script, os.path.join(folder, "elastic"), options.port,
                           **({"GOODPUT_SLURM_PLUGIN": os.path.abspath(options.plugin),
                               "GOODPUT_SLURM_PARAMETERS": parameters} if options.plugin else {}))
@@ -279,13 +404,14 @@ def main():
 
         def start_controller():
             nonlocal controller
-            cluster, its_log = (plain, os.path.join(folder, "beside.log")) if options.plugin else (elastic, log)
+            cluster, its_log = (plain, os.path.join(folder, "beside.log")) if options.plugin else (elastic, logs[-1])
             controller = subprocess.Popen([options.controller, "--interval", str(INTERVAL), "--poll", "1", "--restart",
                                            str(RESTART), "--log", its_log], env=cluster.environment, cwd=folder)
 
         def kill_controller():
             controller.kill()
             controller.wait()
+            logs.append(os.path.join(folder, "plans-afterwards.log"))  # what it was writing has no end
 
         start_controller()
         begin = time.time()
@@ -322,11 +448,12 @@ def main():
         checks.require(controller.wait(timeout=10) == 0, "the controller does not end when it is asked to")
         for cluster, name in zip((elastic, plain), names):
             checks.completions(cluster, name, options.plugin and cluster is elastic)
-        checked, lasting = checks.plan_was_followed(read_lines(log), bool(options.plugin))
+        checked, lasting = checks.plan_was_followed(elastic, [entry for log in logs for entry in read_lines(log)],
+                                                   bool(options.plugin))
         ours, other = describe(names[0], elastic), describe(names[1], plain)
         sizes = collections.defaultdict(set)
-        for _, shares in checks.seen:
-            for job, share in shares.items():
+        for look in checks.seen:
+            for job, share in (look.shares or {}).items():
                 sizes[job].add(share)
         changed = sum(len(each) > 1 for each in sizes.values())
         checks.require(changed > 0, "no job ever changed its GPUs")

@@ -96,7 +96,9 @@ def main():
 
         def crash():
             """The node on which most real trainings have their processes."""
-            first = [min(node for node, _, _ in held(job)) for number, job in cluster.jobs().items()
+            while (jobs := cluster.jobs()) is None:
+                time.sleep(0.5)
+            first = [min(node for node, _, _ in held(job)) for number, job in jobs.items()
                      if number in trained and job["job_state"] == "RUNNING" and held(job)]
             checks.require(bool(first), "no real training runs when a node should crash")
             crashed.append(max(sorted(set(first)), key=first.count) if first else "small0")

@@ -14,18 +14,13 @@
 #include "goodput/place/detail/least_moves.hpp"
 #include "goodput/place/detail/topology_placer.hpp"
 #include "goodput/schedule/detail/decision_explanation.hpp"
-#include "goodput/schedule/detail/domain_blocks_bodies.hpp"
 #include "goodput/schedule/detail/job_history.hpp"
 #include "goodput/schedule/detail/job_sizes.hpp"
-#include "goodput/schedule/detail/leaving_nodes_bodies.hpp"
 #include "goodput/schedule/detail/news_slips_bodies.hpp"
-#include "goodput/schedule/detail/node_blocks_bodies.hpp"
-#include "goodput/schedule/detail/open_nodes_bodies.hpp"
-#include "goodput/schedule/detail/price_groups_bodies.hpp"
+#include "goodput/schedule/detail/round.hpp"
 #include "goodput/schedule/detail/running_plans.hpp"
 #include "goodput/schedule/detail/snapshot.hpp"
 #include "goodput/schedule/detail/snapshot_check.hpp"
-#include "goodput/schedule/detail/steady_choice_bodies.hpp"
 
 namespace goodput {
 
@@ -34,15 +29,5 @@ template class JobFitter<>;
 template class BasicKindHistories<>;
 template class BasicJobMemory<>;
 template void JobHistory::refit(JobFitter<>&, std::string_view);
-template class Scheduler<Sia>;
-template class Scheduler<GoodputPolicy>;
-template class Scheduler<Pollux>;
-template class Scheduler<LeastAttainedService>;
-template class Scheduler<Fifo>;
-template Plan plan<Sia>(const Snapshot&, Sia, AllotOptions);
-template Plan plan<GoodputPolicy>(const Snapshot&, GoodputPolicy, AllotOptions);
-template Plan plan<Pollux>(const Snapshot&, Pollux, AllotOptions);
-template Plan plan<LeastAttainedService>(const Snapshot&, LeastAttainedService, AllotOptions);
-template Plan plan<Fifo>(const Snapshot&, Fifo, AllotOptions);
 
 }  // namespace goodput

@@ -3,7 +3,7 @@
 
 // Our policies where two jobs may share their GPUs: in a world that knows how fast they are then.
 
-#include "any_policy.hpp"
+#include "any_planner.hpp"
 #include "goodput/sim/gavel_world.hpp"
 
 namespace cli {

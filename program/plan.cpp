@@ -14,22 +14,17 @@
 
 #include <nlohmann/json.hpp>
 
-#include "any_policy.hpp"
-#include "goodput/availability/lost_time.hpp"
 #include "goodput/availability/renting.hpp"
-#include "goodput/hosts/with_hosts.hpp"
-#include "goodput/place/topology_placer.hpp"
-#include "goodput/schedule/cluster_limits.hpp"
-#include "goodput/schedule/explain_plan.hpp"
+#include "goodput/policy/goodput_policy.hpp"
+#include "goodput/schedule/decision_explanation.hpp"
 #include "goodput/schedule/job_memory.hpp"
-#include "goodput/schedule/scheduler.hpp"
+#include "goodput/schedule/joints.hpp"
+#include "goodput/schedule/limits.hpp"
 #include "goodput/schedule/team_quotas.hpp"
 #include "json_lines.hpp"
+#include "line_planner.hpp"
 #include "names.hpp"
-#include "plan_deadlines.hpp"
 #include "plan_models.hpp"
-#include "plan_pairs.hpp"
-#include "plan_parts.hpp"
 #include "policies.hpp"
 #include "result_file.hpp"
 #include "round.hpp"
@@ -204,17 +199,10 @@ Json json_of(const goodput::RentAdvice& advice, std::span<const goodput::RentOff
     return {{"offers", std::move(list)}, {"price_h", advice.dollars_per_hour}};
 }
 
-template <class P>
-int serve_rounds(P policy, PairedRounds pairs, PromisedLines promised, PlanModels models,
-                 const PlanCommand& command, std::istream& in, std::ostream& out) {
+int serve_rounds(LinePlanner planner, PlanModels models, const PlanCommand& command, std::istream& in,
+                 std::ostream& out) {
     using Advisor = goodput::RentAdvisor<goodput::GoodputPredictor, goodput::GoodputPolicy,
                                          goodput::Limits<goodput::TeamQuotas>>;
-    auto scheduler =
-        with_hosts(goodput::Scheduler<P, goodput::TopologyPlacer, goodput::Allotter<>, PlanPredictor>(
-                       std::move(policy), {}, goodput::TopologyPlacer(), goodput::Allotter<>(),
-                       PlanPredictor(models))
-                       .limited_by(goodput::TeamQuotas(), goodput::Budget(), goodput::SpotCap()))
-            .counting(goodput::LostTime());
     goodput::BasicJobMemory memory{PlanHistories(models)};
     ResultFile memory_file(command.memory);
     if (const std::string saved = text_of_file(command.memory); !saved.empty()) {
@@ -250,44 +238,35 @@ int serve_rounds(P policy, PairedRounds pairs, PromisedLines promised, PlanModel
                     break;
             }
         };
-        const bool in_pairs = !round.pairs.empty(), has_promises = promised.keep_only(round),
-                   in_time = !in_pairs && (has_promises || !round.deadlines.empty());
-        if (!in_pairs && !in_time) set_up(scheduler, round);
         stopwatch.lap();
         const goodput::Plan& plan =
-            in_pairs  ? pairs.plan(round, lap)
-            : in_time ? promised.plan(round, lap, [&] { milliseconds.promise += stopwatch.lap(); })
-                      : scheduler.plan(round.snapshot, lap);
+            planner.plan(round, lap, [&] { milliseconds.promise += stopwatch.lap(); });
         Json answer = answer_of(round.snapshot, plan, milliseconds);
         for (std::size_t j = 0; j < plan.decisions.size(); ++j)
             if (const auto& with = plan.decisions[j].shares_with) {
                 answer["plan"][j]["with"] = round.snapshot.jobs[*with].name;
-                answer["plan"][j]["part"] = pairs.part_of(j);
+                answer["plan"][j]["part"] = plan.decisions[j].part_of_speed;
             }
         for (const std::string& warning : plan.warnings) warnings.mention(warning);
         for (const std::vector<std::string>* said : {&warnings.of_line(), &plan.warnings})
             for (const std::string& warning : *said) answer["warnings"].push_back(shortened(warning));
         stopwatch.lap();
         if (command.advise) {
-            answer["advice"] =
-                json_of(Advisor(round.hour_worth, {}, {},
-                                goodput::Limits(goodput::TeamQuotas(std::move(round.teams))))
-                            .advise(in_pairs ? held_once(round) : round.snapshot, round.offers),
-                        round.offers);
+            answer["advice"] = json_of(Advisor(round.hour_worth, {}, {},
+                                               goodput::Limits(goodput::TeamQuotas(std::move(round.teams))))
+                                           .advise(held_once(round), round.offers),
+                                       round.offers);
             answer["milliseconds"]["advise"] = stopwatch.lap();
         }
         if (command.explain) {
-            add_explanations(in_pairs  ? pairs.explain()
-                             : in_time ? promised.explain()
-                                       : explain_plan(scheduler, round.snapshot),
-                             round.snapshot.cluster, answer["plan"]);
+            add_explanations(planner.explain(round), round.snapshot.cluster, answer["plan"]);
             for (std::size_t l = 0; l < plan.limits.size(); ++l)
                 answer["limits"][l]["why"] = plan.limits[l].report();
             answer["milliseconds"]["explain"] = stopwatch.lap();
         }
-        if (in_time) {
+        if (planner.has_promises()) {
             stopwatch.lap();
-            promised.add_promises(round, command.explain, answer["plan"]);
+            planner.add_promises(round, command.explain, answer["plan"]);
             answer["milliseconds"]["promise"] = milliseconds.promise + stopwatch.lap();
         }
         memory.keep(round.snapshot, plan);
@@ -303,12 +282,8 @@ int serve_rounds(P policy, PairedRounds pairs, PromisedLines promised, PlanModel
 
 int run_plan(const PlanCommand& command, std::istream& in, std::ostream& out) {
     const PlanModels models = plan_models(command.models);
-    return with_policy(command.policy, command.policy_options, [&]<class P>(const P& policy) {
-        const auto any = any_policy(policy);
-        return serve_rounds(any_policy<!goodput::RoundPolicy<P>>(policy),
-                            PairedRounds({any.values, any.limit, any.forecast}, models),
-                            PromisedLines({any.values, any.limit, any.forecast}, models), models, command, in,
-                            out);
+    return with_policy(command.policy, command.policy_options, [&](const auto& policy) {
+        return serve_rounds(LinePlanner(goodput::policy_joint(policy), models), models, command, in, out);
     });
 }
 

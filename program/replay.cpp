@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "any_policy.hpp"
 #include "contenders.hpp"
 #include "goodput/core/error.hpp"
 #include "policies.hpp"
@@ -49,8 +48,8 @@ PolicyReplay replay_contender(const Contender& contender, const Scene& scene, co
         const bool unaware = command.availability == "ignored";
         const WithTiesBroken<WithoutLosses<P>> with_ties{
             .policy = {.policy = std::move(policy), .unaware = unaware}, .seed = command.seed};
-        return replay_with(contender.models, any_policy(with_ties), std::string(contender.name), scene,
-                           command);
+        return replay_with(contender.models, goodput::ChosenPolicy(with_ties), std::string(contender.name),
+                           scene, command);
     });
 }
 
@@ -65,11 +64,8 @@ goodput::Cluster with_added_nodes(const Scene& scene) {
 
 }  // namespace
 
-AnyPolicy<true> rigid_policy(std::string_view name) {
-    return with_policy(name, {}, [](auto policy) -> AnyPolicy<true> {
-        auto any = any_policy(policy);
-        return {std::move(any.values), std::move(any.limit), std::move(any.forecast)};
-    });
+goodput::ChosenPolicy rigid_policy(std::string_view name) {
+    return with_policy(name, {}, [](auto policy) { return goodput::ChosenPolicy(std::move(policy)); });
 }
 
 int run_replay(const ReplayCommand& command, std::ostream& out) {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "any_policy.hpp"
+#include "any_planner.hpp"
 #include "elasticflow_promises.hpp"
 #include "elasticflow_trace.hpp"
 #include "goodput/core/error.hpp"

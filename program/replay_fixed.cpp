@@ -17,13 +17,13 @@ namespace {
 
 using goodput::peers::FixedSiaWorld;
 
-const std::array fixed_policies =
-    joined(gavel_programs<FixedSiaWorld>,
-           std::array{gavel_isolated<FixedSiaWorld>,
-                      TimeSharedPolicy<FixedSiaWorld>{
-                          "hadar", [](auto& world, auto) { return any_planner(at_posted_prices(world)); }},
-                      in_turns<FixedSiaWorld, goodput::MaxMin>("time_shares"),
-                      in_turns<FixedSiaWorld, goodput::NashWelfare>("nash")});
+const std::array fixed_policies = joined(
+    gavel_programs<FixedSiaWorld>,
+    std::array{
+        gavel_isolated<FixedSiaWorld>,
+        TimeSharedPolicy<FixedSiaWorld>{"hadar", [](auto& world, auto) { return at_posted_prices(world); }},
+        in_turns<FixedSiaWorld, goodput::MaxMin>("time_shares"),
+        in_turns<FixedSiaWorld, goodput::NashWelfare>("nash")});
 
 /// Gavel's rounds, which Hadar has, too.
 constexpr double round_seconds = 360, reset_seconds = 1920;

@@ -1,18 +1,11 @@
-#include <utility>
-
 #include "peers/published_models.hpp"
 #include "replay_under.hpp"
 
 namespace cli {
 
-PolicyReplay replay_with_published_models(AdaptivePolicy policy, const std::string& name, const Scene& scene,
-                                          const ReplayCommand& command) {
-    return replay_under<goodput::peers::PublishedModels>(std::move(policy), name, scene, command);
-}
-
-PolicyReplay replay_with_published_models(RigidPolicy policy, const std::string& name, const Scene& scene,
-                                          const ReplayCommand& command) {
-    return replay_under<goodput::peers::PublishedModels>(std::move(policy), name, scene, command);
+PolicyReplay replay_with_published_models(const goodput::ChosenPolicy& policy, const std::string& name,
+                                          const Scene& scene, const ReplayCommand& command) {
+    return replay_under<goodput::peers::PublishedModels>(policy, name, scene, command);
 }
 
 }  // namespace cli

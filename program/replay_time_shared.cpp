@@ -66,13 +66,8 @@ const std::array gavel_policies = joined(
         packed_program_of<GavelWorld, [] { return peers::fifo_packed_shares; }, false>("fifo_packed"),
         packed_program_of<GavelWorld, [] { return peers::GandivaShares(); }>("gandiva"),
         // Configurations of several types in one job, and copies of it.
-        InGavel{"hadar",
-                [](auto& world, auto) {
-                    return any_planner(at_posted_prices(world).offering(goodput::MixedTypes<>()));
-                }},
-        InGavel{"hadar_e",
-                [](auto& world,
-                   auto) { return any_planner(at_posted_prices(world).offering(goodput::JobCopies<>())); }},
+        InGavel{"hadar", [](auto& world, auto) { return at_posted_prices<goodput::MixedTypes<>>(world); }},
+        InGavel{"hadar_e", [](auto& world, auto) { return at_posted_prices<goodput::JobCopies<>>(world); }},
         ours<GavelWorld, goodput::BalancedSlowdown>("goodput"),
         InGavel{"goodput-pairs", [](auto& world, auto) { return goodput_of_pairs(world); }, true, true},
         ours<GavelWorld, goodput::DeclaredGoodputPolicy>("goodput-declared"),

@@ -37,19 +37,18 @@ AnyRenter renter_for(const ReplayCommand& command, Predictor predictor) {
     return any(goodput::NodeRenter<Predictor>(command.hour_worth, std::move(predictor)));
 }
 
-template <class Modelling, goodput::Policy P>
-PolicyReplay replay_under(P policy, const std::string& name, const Scene& scene,
+template <class Modelling>
+PolicyReplay replay_under(const goodput::ChosenPolicy& policy, const std::string& name, const Scene& scene,
                           const ReplayCommand& command) {
     goodput::SiaWorld<Modelling> world(
         scene.cluster, scene.applications, scene.submissions,
-        {.rigid = goodput::runs_rigid_jobs<P> || command.sizes == "fixed",
+        {.rigid = policy.is_rigid() || command.sizes == "fixed",
          .checkpoint_seconds = command.checkpoint_seconds,
          .checkpoints = checkpoint_rule(command, scene),
          .work = name == "goodput-estimated" ? goodput::WorkReport::estimated : goodput::WorkReport::declared,
          .seed = command.interruptions_seed});
     const goodput::Cluster rented{.gpu_types = scene.cluster.gpu_types};
-    return replay_in(world, std::move(policy), name, scene.offers.empty() ? scene.cluster : rented,
-                     scene.shares,
+    return replay_in(world, policy, name, scene.offers.empty() ? scene.cluster : rented, scene.shares,
                      {.interval_seconds = command.interval_seconds,
                       .moves_restart = command.moves == "restart",
                       .events = scene.events,

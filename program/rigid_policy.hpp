@@ -3,12 +3,12 @@
 
 #include <string_view>
 
-#include "any_policy.hpp"
+#include "goodput/schedule/chosen_scheduler.hpp"
 
 namespace cli {
 
 /// The policy of that name (policies.hpp), with its usual settings, for worlds of jobs of a fixed size.
-AnyPolicy<true> rigid_policy(std::string_view name);
+goodput::ChosenPolicy rigid_policy(std::string_view name);
 
 }  // namespace cli
 

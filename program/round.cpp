@@ -381,8 +381,7 @@ private:
                 if (const auto pair = pair_of(name, with)) pair->first.together = true;
             });
     }
-    /// A pair is together as long as its jobs hold the same GPUs: not if their node is lost. No plan knows
-    /// how to keep a promise to a job beside jobs that may share GPUs, so a line with both is refused.
+    /// A pair is together as long as its jobs hold the same GPUs: not if their node is lost.
     void check_pairs() {
         const std::vector<goodput::Job>& jobs = round_.snapshot.jobs;
         for (RoundPair& pair : round_.pairs) {
@@ -401,13 +400,6 @@ private:
                                               "': its samples are left out, because it shares "
                                               "its GPUs: send those of a job that runs alone");
         }
-        if (round_.pairs.empty() || round_.deadlines.empty()) return;
-        const RoundPair& pair = round_.pairs.front();
-        goodput::bad_input("round", "deadline_s",
-                           "given for job '" + jobs[round_.deadlines.front().job].name + "'",
-                           "left out where jobs may share GPUs, as '" + jobs[pair.jobs[0]].name + "' and '" +
-                               jobs[pair.jobs[1]].name +
-                               "' (shares_with, with): promises and shared GPUs do not work together yet");
     }
     void read_partner(const Field& partner, const std::string& name) {
         partner.knows({"job", "gpus", "rate", "part"});

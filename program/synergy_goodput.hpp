@@ -11,6 +11,7 @@
 
 #include "goodput/hosts/with_hosts.hpp"
 #include "goodput/policy/queue.hpp"
+#include "goodput/schedule/chosen_scheduler.hpp"
 #include "goodput/schedule/cluster_limits.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/sim/synergy_world.hpp"
@@ -84,11 +85,14 @@ private:
 
 /// A Scheduler of rigid jobs that divides cores and memory, of a pool by prices and of each node exactly.
 template <goodput::Policy P>
-auto synergy_scheduler(const goodput::SynergyWorld& world, P policy) {
+goodput::ChosenScheduler synergy_scheduler(const goodput::SynergyWorld& world, P policy) {
     // The differences that count are small beside what it is worth to be served.
-    return with_hosts(
-        goodput::Scheduler<P, goodput::LeastMovesPlacer, goodput::Allotter<>, decltype(world.predictor())>(
-            std::move(policy), {.gap = 1e-6}, {}, {}, world.predictor()));
+    using Parts = goodput::SchedulerParts<P, goodput::LeastMovesPlacer, goodput::Allotter<>,
+                                          decltype(world.predictor()), goodput::Limits<goodput::HostCapacity>,
+                                          goodput::HostShares<>, goodput::Factors<goodput::HostFactor>,
+                                          goodput::DividedHosts>;
+    return goodput::ChosenScheduler(
+        Parts{.policy = std::move(policy), .options = {.gap = 1e-6}, .predictor = world.predictor()});
 }
 
 }  // namespace cli

@@ -9,10 +9,11 @@
 #include <string_view>
 #include <utility>
 
-#include "any_policy.hpp"
+#include "any_planner.hpp"
 #include "goodput/allot/posted_prices.hpp"
 #include "goodput/availability/lost_time.hpp"
 #include "goodput/policy/hadar.hpp"
+#include "goodput/schedule/chosen_scheduler.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/share/time_sharing.hpp"
 #include "peers/gavel_shares.hpp"
@@ -58,10 +59,11 @@ constexpr TimeSharedPolicy<World> packed_program_of(std::string_view name) {
 /// Under a policy of the library, with the world's predictor.
 template <class World, class Policy>
 AnyPlanner scheduled(const World& world, Policy policy) {
-    using Predictor = decltype(world.predictor());
-    return any_planner(goodput::Scheduler<Policy, goodput::LeastMovesPlacer, goodput::Allotter<>, Predictor>(
-                           std::move(policy), {}, {}, {}, world.predictor())
-                           .counting(goodput::LostTime()));
+    using Parts = goodput::SchedulerParts<Policy, goodput::LeastMovesPlacer, goodput::Allotter<>,
+                                          decltype(world.predictor()), goodput::Limits<>,
+                                          goodput::ListedShapes, goodput::Factors<goodput::LostTime>>;
+    return any_planner(
+        goodput::ChosenScheduler(Parts{.policy = std::move(policy), .predictor = world.predictor()}));
 }
 template <class World, class Policy>
 constexpr TimeSharedPolicy<World> ours(std::string_view name) {
@@ -78,10 +80,11 @@ constexpr TimeSharedPolicy<World> in_turns(std::string_view name) {
 }
 
 /// Hadar: jobs of utilities, served at prices that rise with use.
-template <class World>
-auto at_posted_prices(const World& world) {
-    return goodput::Scheduler(goodput::Hadar(), {}, goodput::LeastMovesPlacer(), goodput::PostedPrices(),
-                              world.predictor());
+template <class Maker = goodput::ListedShapes, class World>
+AnyPlanner at_posted_prices(const World& world) {
+    using Parts = goodput::SchedulerParts<goodput::Hadar, goodput::LeastMovesPlacer, goodput::PostedPrices,
+                                          decltype(world.predictor()), goodput::Limits<>, Maker>;
+    return any_planner(goodput::ChosenScheduler(Parts{.predictor = world.predictor()}));
 }
 
 /// Gavel's programs.

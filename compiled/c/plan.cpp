@@ -28,19 +28,11 @@ namespace {
 
 using RoundLimits = Limits<TeamQuotas, Budget, SpotCap, HostCapacity>;
 
-/// Sia's policy as the program runs it. Naming the gradient has what a job gets predicted once more by
-/// itself, which may differ in the last bit from what was predicted beside its other options.
-struct NamedGradientSia : Sia {
-    [[nodiscard]] std::optional<GradientStatistics> expected_gradient(const Job& job) const {
-        return job.gradient;
-    }
-};
-
 template <Policy P>
 using SchedulerOf = Scheduler<P, TopologyPlacer, Allotter<>, GoodputPredictor, RoundLimits, HostShares<>,
                               Factors<HostFactor, LostTime>, DividedHosts>;
 using Advisor = RentAdvisor<GoodputPredictor, GoodputPolicy, Limits<TeamQuotas>>;
-using AnyScheduler = std::variant<SchedulerOf<NamedGradientSia>, SchedulerOf<GoodputPolicy>>;
+using AnyScheduler = std::variant<SchedulerOf<Sia>, SchedulerOf<GoodputPolicy>>;
 
 template <class P, std::size_t N>
 P configured(std::string_view subject, const PolicyNumber<P> (&known)[N],
@@ -78,7 +70,7 @@ AnyScheduler make_scheduler(const goodput_scheduler_settings& settings) {
                                                   settings.option_size, "option");
     switch (settings.policy) {
         case GOODPUT_POLICY_SIA:
-            return scheduler_of(NamedGradientSia{configured("policy sia", sia_numbers, numbers)}, options);
+            return scheduler_of(configured("policy sia", sia_numbers, numbers), options);
         case GOODPUT_POLICY_GOODPUT:
             return scheduler_of(configured("policy goodput", goodput_numbers, numbers), options);
         default:

@@ -78,6 +78,7 @@
 #include "goodput/policy/sia.hpp"
 #include "goodput/policy/tiresias.hpp"
 #include "goodput/policy/work_left.hpp"
+#include "goodput/schedule/chosen_scheduler.hpp"
 #include "goodput/schedule/cluster_limits.hpp"
 #include "goodput/schedule/concepts.hpp"
 #include "goodput/schedule/decision_explanation.hpp"
@@ -88,12 +89,15 @@
 #include "goodput/schedule/job_kinds.hpp"
 #include "goodput/schedule/job_memory.hpp"
 #include "goodput/schedule/job_sizes.hpp"
+#include "goodput/schedule/joints.hpp"
 #include "goodput/schedule/kind_of.hpp"
 #include "goodput/schedule/limits.hpp"
 #include "goodput/schedule/makers.hpp"
 #include "goodput/schedule/mixed_types.hpp"
 #include "goodput/schedule/node_station.hpp"
 #include "goodput/schedule/plan.hpp"
+#include "goodput/schedule/prediction.hpp"
+#include "goodput/schedule/round_engine.hpp"
 #include "goodput/schedule/running_plans.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/snapshot.hpp"
@@ -114,16 +118,6 @@ namespace goodput {
 extern template class BasicKindHistories<>;
 extern template class BasicJobMemory<>;
 extern template void JobHistory::refit(JobFitter<>&, std::string_view);
-extern template class Scheduler<Sia>;
-extern template class Scheduler<GoodputPolicy>;
-extern template class Scheduler<Pollux>;
-extern template class Scheduler<LeastAttainedService>;
-extern template class Scheduler<Fifo>;
-extern template Plan plan<Sia>(const Snapshot&, Sia, AllotOptions);
-extern template Plan plan<GoodputPolicy>(const Snapshot&, GoodputPolicy, AllotOptions);
-extern template Plan plan<Pollux>(const Snapshot&, Pollux, AllotOptions);
-extern template Plan plan<LeastAttainedService>(const Snapshot&, LeastAttainedService, AllotOptions);
-extern template Plan plan<Fifo>(const Snapshot&, Fifo, AllotOptions);
 /// \endcond
 
 }  // namespace goodput

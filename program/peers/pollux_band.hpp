@@ -27,6 +27,7 @@
 #include "goodput/availability/renting.hpp"
 #include "goodput/place/least_moves.hpp"
 #include "goodput/policy/pollux.hpp"
+#include "goodput/schedule/chosen_scheduler.hpp"
 #include "goodput/schedule/scheduler.hpp"
 
 namespace goodput::peers {
@@ -35,7 +36,7 @@ namespace goodput::peers {
 template <OptionPredictor Predictor = GoodputPredictor>
 class PolluxBand {
 public:
-    explicit PolluxBand(Predictor predictor = {}) : scheduler_(Pollux{}, {}, {}, {}, std::move(predictor)) {}
+    explicit PolluxBand(Predictor predictor = {}) : scheduler_(Parts{.predictor = std::move(predictor)}) {}
 
     std::span<const int> rent(const Snapshot& snapshot, std::span<const RentOffer> offers,
                               std::span<const int> rented) {
@@ -111,14 +112,17 @@ private:
         for (std::size_t j = 0; j < plan.decisions.size(); ++j) {
             const Option& option = plan.decisions[j].option;
             if (option.configuration.empty()) continue;
-            const double one = Pollux::goodput_at(scheduler_.options_of(j), option.configuration.first(), 1);
+            const double one =
+                Pollux::goodput_at(scheduler_.engine().options_of(j), option.configuration.first(), 1);
             speedups += one > 0 ? option.goodput / one : option.configuration.gpus();
         }
         return gpus > 0 ? speedups / gpus : 0;
     }
 
-    Scheduler<Pollux, LeastMovesPlacer, Allotter<>, Predictor, Limits<>, ListedShapes, Factors<LostTime>>
-        scheduler_;
+    using Parts = SchedulerParts<Pollux, LeastMovesPlacer, Allotter<>, Predictor, Limits<>, ListedShapes,
+                                 Factors<LostTime>>;
+
+    ChosenScheduler scheduler_;
     Snapshot candidate_;
     std::vector<int> nodes_;
 };

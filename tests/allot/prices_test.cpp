@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "goodput/allot/detail/clock.hpp"
+#include "goodput/core/clock.hpp"
 #include "goodput/allot/detail/price_master.hpp"
 #include "support/random.hpp"
 

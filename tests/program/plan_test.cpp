@@ -1033,17 +1033,25 @@ TEST_CASE("plan: a pair that has lost its node starts together on another one") 
     }
 }
 
-TEST_CASE("plan: a line with deadlines and with jobs that may share GPUs is refused with their names") {
-    Json line = two_that_share();
-    line["jobs"][0]["shares_with"] = {{{"job", "ranking"}, {"part", {{"aws", {0.9, 0.9}}}}}};
-    line["jobs"][1]["deadline_s"] = line["time_s"].get<double>() + 10;
-    line["jobs"][1]["or_never"] = true;
-    Program program = plan();
-    const std::string answer = program.ask(line.dump());
-    CHECK(answer.find("deadline_s is given for job 'ranking'") != std::string::npos);
-    CHECK(answer.find("'images' and 'ranking' (shares_with, with)") != std::string::npos);
-    line["jobs"][0].erase("shares_with");
-    CHECK(!ask(program, line).contains("error"));
+TEST_CASE("plan: a job with a promise shares its GPU as long as it ends in time") {
+    for (const double seconds : {900.0, 340.0}) {
+        CAPTURE(seconds);
+        Json line = two_that_share();
+        line["interval_s"] = 60;
+        line["jobs"][0]["shares_with"] = {{{"job", "ranking"}, {"part", {{"aws", {0.9, 0.6}}}}}};
+        for (Json& each : line["jobs"]) {
+            each["remaining_examples"] = 1e5;  // 250 s alone, of which a promise counts 263
+            each["restart_cost_s"] = 0;
+        }
+        line["jobs"][1]["deadline_s"] = line["time_s"].get<double>() + seconds;
+        line["jobs"][1]["deadline"] = "or_never";
+        Program program = plan({"--policy", "goodput"});
+        const Json answer = ask(program, line);
+        CHECK(answer["plan"][1]["promise"] == "kept");
+        CHECK(answer["plan"][1]["done_by_s"] <= line["jobs"][1]["deadline_s"]);
+        CHECK(!answer["plan"][1]["nodes"].empty());
+        CHECK(answer["plan"][1].contains("with") == (seconds > 400));
+    }
 }
 
 TEST_CASE("plan: times of a job that shares its GPUs say nothing of its speed alone") {

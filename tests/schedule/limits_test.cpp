@@ -11,6 +11,7 @@
 
 #include "goodput/hosts/with_hosts.hpp"
 #include "goodput/policy/queue.hpp"
+#include "goodput/schedule/chosen_scheduler.hpp"
 #include "goodput/schedule/cluster_limits.hpp"
 #include "goodput/schedule/explain_plan.hpp"
 #include "goodput/schedule/scheduler.hpp"
@@ -442,12 +443,12 @@ namespace {
 
 /// As a class of somebody's has a scheduler.
 struct OfTheCluster {
-    LimitedScheduler<Sia, TeamQuotas> scheduler = Scheduler<Sia>().limited_by(TeamQuotas());
+    ChosenScheduler scheduler{Scheduler<Sia>()};
 };
 
 }  // namespace
 
-TEST_CASE("a scheduler takes limits whether it has a name or not, and a class names its type") {
+TEST_CASE("a scheduler takes limits whether it has a name or not, and a class keeps one of any parts") {
     support::Random random(77);
     for (int trial = 0; trial < 20; ++trial) {
         Snapshot now = support::RandomRound(random).snapshot;
@@ -456,10 +457,12 @@ TEST_CASE("a scheduler takes limits whether it has a name or not, and a class na
         Scheduler<Sia> named;
         auto limited = named.limited_by(quotas);
         OfTheCluster has;
-        has.scheduler.limits() = Limits(quotas);
+        has.scheduler = ChosenScheduler(Scheduler<Sia>().limited_by(quotas));
         const Plan plan = Scheduler<Sia>().limited_by(quotas).plan(now);
         CHECK(limited.plan(now).objective == plan.objective);
         CHECK(has.scheduler.plan(now).objective == plan.objective);
+        const ChosenScheduler copy = has.scheduler;  // which still knows its parts
+        CHECK(copy.explain(now).size() == now.jobs.size());
         CHECK(named.plan(now).limits.empty());
     }
 }

@@ -42,8 +42,10 @@
 #include "goodput/policy/concepts.hpp"
 #include "goodput/policy/goodput_policy.hpp"
 #include "goodput/schedule/concepts.hpp"
+#include "goodput/schedule/joints.hpp"
 #include "goodput/schedule/limits.hpp"
 #include "goodput/schedule/makers.hpp"
+#include "goodput/schedule/prediction.hpp"
 #include "goodput/schedule/snapshot.hpp"
 #include "goodput/schedule/snapshot_check.hpp"
 
@@ -172,7 +174,7 @@ private:
     void find_options(const Snapshot& snapshot, std::size_t j) {
         const Job& job = snapshot.jobs[j];
         options_.clear();
-        find_most_gpus(policy_, snapshot, j, most_gpus_);
+        find_most_gpus(policy_joint(policy_), snapshot, j, most_gpus_);
         if (job.keeps_what_it_holds())
             options_.push_back({configuration_of(job.placement, snapshot.cluster), {}, 0, {}});
         else
@@ -185,7 +187,10 @@ private:
                    (part.spot && !job.spot_allowed && !job.keeps_what_it_holds());
         });
         ListedShapes maker;
-        predict_as_valued(policy_, job, model_of(snapshot, j), predict_, maker, std::span<Option>(options_));
+        predict_as_valued({.policy = policy_joint(policy_),
+                           .predictor = predictor_joint(predict_),
+                           .maker = maker_joint(maker)},
+                          job, model_of(snapshot, j), options_);
         for (Option& option : options_) lost_(job, option);
     }
 

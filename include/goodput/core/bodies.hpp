@@ -34,6 +34,10 @@ public:
         if (!own_) set(T());
         return *own_;
     }
+    /// Whether anything is kept.
+    explicit operator bool() const { return own_ != nullptr; }
+    /// What is kept, if anything.
+    const T& operator*() const { return *own_; }
     /// Keeps this from now on.
     void set(T kept) {
         own_ = make(std::move(kept));

@@ -23,7 +23,7 @@
 #include "goodput/core/option.hpp"
 #include "goodput/deadlines/cluster_over_time.hpp"
 #include "goodput/deadlines/deadline_job.hpp"
-#include "goodput/schedule/concepts.hpp"
+#include "goodput/schedule/joints.hpp"
 #include "goodput/schedule/makers.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
@@ -194,10 +194,10 @@ struct Reservation {
 /// jobs like it begin with; where neither is known, nothing is counted on beyond its initial batch size.
 /// Cores and memory are those that go with a GPU on every node. `why_none` becomes why it has no speed, if
 /// that has another reason.
-template <OptionPredictor Predict>
-[[nodiscard]] DeadlineJob promised_job(const Snapshot& snapshot, std::span<const Pool> pools,
-                                       const Deadline& deadline, double work, Predict& predict,
-                                       const PromiseMargins& margins, std::string& why_none) {
+[[nodiscard]] inline DeadlineJob promised_job(const Snapshot& snapshot, std::span<const Pool> pools,
+                                              const Deadline& deadline, double work,
+                                              const PredictorJoint& predictor, const PromiseMargins& margins,
+                                              std::string& why_none) {
     const Job& job = snapshot.jobs[deadline.job];
     DeadlineJob promised{.name = job.name,
                          .work_left = work,
@@ -212,10 +212,10 @@ template <OptionPredictor Predict>
         job, pools, [](std::size_t) { return std::numeric_limits<int>::max(); }, options);
     insert_held(job, configuration_of(job.placement, snapshot.cluster), pools, 0, options);
     const std::optional<GradientStatistics> gradient = job.gradient ? job.gradient : job.usual_gradient;
-    if constexpr (ForecastPredictor<Predict>)
-        predict(job, model_of(snapshot, deadline.job), options, gradient);
+    if (predictor.predict_with)
+        predictor.predict_with(predictor.part, job, model_of(snapshot, deadline.job), options, gradient);
     else
-        predict(job, model_of(snapshot, deadline.job), options);
+        predictor.predict(predictor.part, job, model_of(snapshot, deadline.job), options);
     const auto is_known = [&](const Option& option) {
         const TypeLimits& limits = job.types[option.configuration.first().gpu_type];
         const long long replicas = option.configuration.gpus() / limits.gpus_per_replica;

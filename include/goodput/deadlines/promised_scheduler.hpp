@@ -1,185 +1,39 @@
 #ifndef GOODPUT_DEADLINES_PROMISED_SCHEDULER_HPP
 #define GOODPUT_DEADLINES_PROMISED_SCHEDULER_HPP
 
-// Rounds in which jobs may have deadlines. Before each round promises are kept and given (promises.hpp). Then
-// the policy decides as ever. If all promises can still be kept after a round of what it wants, that is the
-// plan. If not, it decides again, and in this round a promised job must run where its own plan says so, and
-// is offered only what does as much as that; the rest of the cluster still goes to whom the policy says.
+// Rounds in which jobs may have deadlines: a Scheduler's parts before an engine that gives and keeps promises
+// (promises_engine.hpp).
 
-#include <algorithm>
-#include <chrono>
-#include <cmath>
 #include <cstddef>
 #include <functional>
-#include <limits>
-#include <map>
-#include <memory>
-#include <optional>
-#include <set>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "goodput/core/error.hpp"
-#include "goodput/deadlines/admission_change.hpp"
-#include "goodput/deadlines/promised_jobs.hpp"
-#include "goodput/deadlines/promises.hpp"
-#include "goodput/schedule/explain_plan.hpp"
-#include "goodput/schedule/makers.hpp"
+#include "goodput/deadlines/promises_engine.hpp"
+#include "goodput/model/goodput_predictor.hpp"
+#include "goodput/schedule/concepts.hpp"
 #include "goodput/schedule/scheduler.hpp"
-#include "goodput/schedule/snapshot_check.hpp"
 
 namespace goodput {
-
-/// How promises are given and kept in rounds.
-struct PromisedRoundOptions {
-    double round_seconds = 60;  ///< until the next round, above 0: plans change GPUs at whole rounds
-    /// Rounds before its deadline at which a job is planned to end, at least 0: rounds may be late.
-    double reserve_rounds = 1;
-    AskingOrder order = AskingOrder::first_come;  ///< of newcomers
-    PromiseMargins margins{};                     ///< what promises count on
-};
-
-/// What promises ask of a round, by job's name.
-struct PromisedRound {
-    /// A job with a deadline.
-    struct PromisedJob {
-        DeadlineJob job{};         ///< as promises count on it; its GPU types are indices into `pools`
-        PromiseAnswer answer{};    ///< how it stands, likewise
-        bool may_not_run = false;  ///< refused, and not to run without a promise
-        std::size_t deadline = 0;  ///< index of its deadline; that of no deadline where it gave none
-    };
-    std::map<std::string, PromisedJob> jobs{};  ///< those that have a deadline or a promise
-    std::vector<Pool> pools{};                  ///< those that promises count on
-    double round_seconds = 60;                  ///< until the next round
-    bool enforced = false;  ///< promised jobs have what their plans say, whatever the policy thinks
-    /// Jobs that must neither begin nor change GPUs now: for some time after that they could not be moved.
-    std::set<std::string> held_back{};
-
-    /// A job with a deadline; null where it has none.
-    [[nodiscard]] const PromisedJob* find(const std::string& name) const {
-        const auto found = jobs.find(name);
-        return found == jobs.end() ? nullptr : &found->second;
-    }
-};
-
-/// Offers a promised job what keeps its plan of what the inner maker offers, and nothing to one that is not
-/// to run without a promise.
-template <OptionMaker Inner>
-class PromiseMaker : public MakerAround<Inner> {
-public:
-    /// Around this maker; `round` is read at every call.
-    PromiseMaker(Inner inner, std::shared_ptr<const PromisedRound> round)
-        : MakerAround<Inner>(std::move(inner)), round_(std::move(round)) {}
-
-    /// Appends what a job may have. If no shape matches what a promised job's plan needs now, appends all
-    /// that the inner maker lists.
-    void list(const Round& round, const Job& job, std::span<const int> most_gpus,
-              std::vector<Option>& options) {
-        const PromisedRound::PromisedJob* promised = round_->find(job.name);
-        if (lets_wait(job)) return;
-        if (round_->held_back.contains(job.name)) {
-            const std::size_t first = options.size();
-            MakerAround<Inner>::list(round, job, most_gpus, options);
-            const Configuration held = round.held_by(job);
-            options.erase(
-                std::remove_if(options.begin() + static_cast<std::ptrdiff_t>(first), options.end(),
-                               [&](const Option& each) { return !each.configuration.same_gpus(held); }),
-                options.end());
-            return;
-        }
-        if (!promised || !round_->enforced || promised->answer.promise == Promise::refused ||
-            !promised->answer.now)
-            return MakerAround<Inner>::list(round, job, most_gpus, options);
-        const std::size_t first = options.size();
-        // Its plan may need more than the policy lets it grow to.
-        std::vector<int> most(most_gpus.begin(), most_gpus.end());
-        int& most_of_type = most[round_->pools[promised->answer.now->gpu_type].gpu_type];
-        most_of_type = std::max(most_of_type, promised->answer.now->gpus);
-        MakerAround<Inner>::list(round, job, most, options);
-        const Configuration held = round.held_by(job);
-        const auto keeps = [&](const Option& option) { return keeps_its_plan(*promised, option, held); };
-        const auto begin = options.begin() + static_cast<std::ptrdiff_t>(first);
-        if (std::none_of(begin, options.end(), keeps)) return;
-        options.erase(std::remove_if(begin, options.end(), [&](const Option& each) { return !keeps(each); }),
-                      options.end());
-    }
-    /// A job is offered nothing because of promises, so it waits: in a later round it may be offered more.
-    [[nodiscard]] bool lets_wait(const Job& job) const {
-        const auto* promised = round_->find(job.name);
-        return (promised && promised->may_not_run) ||
-               (job.placement.empty() && round_->held_back.contains(job.name));
-    }
-    /// Why a job is offered nothing.
-    [[nodiscard]] std::string why_none(const Round& round, const Job& job) {
-        if (const auto* promised = round_->find(job.name); promised && promised->may_not_run)
-            return "it is not to run without a promise, and " + promised->answer.why;
-        if (round_->held_back.contains(job.name))
-            return "it could not be moved once it had begun, and promised jobs need its GPUs later";
-        if constexpr (ReasonMaker<Inner>) return MakerAround<Inner>::why_none(round, job);
-        return {};
-    }
-
-private:
-    [[nodiscard]] bool keeps_its_plan(const PromisedRound::PromisedJob& promised, const Option& option,
-                                      const Configuration& held) const {
-        if (!option.configuration.is_single()) return false;
-        const PoolShare& part = option.configuration.first();
-        const HeldGpus gpus{pool_index(round_->pools, part), part.shape.gpus};
-        if (gpus.gpu_type == round_->pools.size()) return false;
-        if (promised.answer.now == gpus) return true;
-        PromiseAnswer answer = promised.answer;
-        answer.promise = Promise::kept;
-        return keeps_plan(promised.job, answer, promised_speed(promised.job, gpus),
-                          option.configuration.same_gpus(held), round_->round_seconds);
-    }
-
-    std::shared_ptr<const PromisedRound> round_;
-};
 
 /// A scheduler around which promises are given and kept. `S`: a Scheduler; `Predictor`: what promises count
 /// on.
 template <class S, OptionPredictor Predictor = GoodputPredictor>
 class PromisedScheduler {
-    using Maker = PromiseMaker<std::remove_cvref_t<decltype(std::declval<const S&>().maker())>>;
-    using Inner = decltype(std::declval<const S&>().offering(std::declval<Maker>()));
-
 public:
     /// Around this scheduler. Refuses a round that is not above 0 seconds, a reserve below 0, and margins
     /// outside their ranges (std::invalid_argument).
-    explicit PromisedScheduler(const S& scheduler, PromisedRoundOptions options = {},
+    explicit PromisedScheduler(S scheduler, const PromisedRoundOptions& options = {},
                                Predictor predictor = Predictor())
-        : options_(options),
-          predictor_(std::move(predictor)),
-          scheduler_(scheduler.offering(Maker(scheduler.maker(), round_))) {
-        validate(options.margins);
-        require_at_least("promised rounds", "reserve_rounds", options.reserve_rounds, 0);
-        set_round_seconds(options.round_seconds);
-        promises_.options().order = options.order;
-        // A round cannot wait for every proof.
-        promises_.options().admission.most_orders = 4;
-        promises_.options().admission.most_rounds = 40;
-        promises_.options().admission.most_repairs = 2;
-    }
-
-    /// What it remembers of promises moves with it.
-    PromisedScheduler(PromisedScheduler&&) noexcept = default;
-    /// See the constructor.
-    PromisedScheduler& operator=(PromisedScheduler&&) noexcept = default;
+        : scheduler_(std::move(scheduler)), predictor_(std::move(predictor)), promises_(options) {}
 
     /// How long it is from one round to the next, above 0 (std::invalid_argument).
-    void set_round_seconds(double seconds) {
-        require_positive("promised rounds", "round_seconds", seconds);
-        options_.round_seconds = round_->round_seconds = seconds;
-        promises_.options().admission.slot_seconds = seconds;
-        promises_.options().reserve_seconds = options_.reserve_rounds * seconds;
-    }
-
+    void set_round_seconds(double seconds) { promises_.set_round_seconds(seconds); }
     /// When nodes are announced to be there, by node of the next snapshots; empty: all the time. A node that
     /// is to come, or has gone, has to be drained in the snapshot.
-    void set_node_times(std::vector<NodeTimes> times) { times_ = std::move(times); }
+    void set_node_times(std::vector<NodeTimes> times) { promises_.set_node_times(std::move(times)); }
 
     /// The plan for a snapshot in which these jobs have deadlines; valid until the next call. What becomes of
     /// the deadlines is in answers(). A promise ends when its job is not in the snapshot any more (a
@@ -188,38 +42,18 @@ public:
     /// a job is refused, as are node times of another number of nodes, and what Scheduler::plan() refuses
     /// (std::invalid_argument). `step(PlanStep)` is called after each step of the scheduler, and
     /// after_promises() after each step in between.
-    template <class AfterStep>
-    const Plan& plan(const Snapshot& snapshot, std::span<const Deadline> deadlines, AfterStep step) & {
-        std::vector<std::string> said;  // by the scheduler inside as well
-        const Snapshot& checked = check_(snapshot, true, said);
-        if (!times_.empty() && times_.size() != snapshot.cluster.nodes.size())
-            bad_input("promised rounds", "number of node times", times_.size(),
-                      "that of nodes, " + text_of(snapshot.cluster.nodes.size()));
-        snapshot_ = snapshot;
-        stop_.reset();
-        if (scheduler_.options().deadline)
-            stop_ = std::chrono::steady_clock::now() + *scheduler_.options().deadline;
-        round_->enforced = false;
-        round_->held_back.clear();
-        answer(checked, deadlines);
-        for (const auto& [name, promised] : round_->jobs)
-            if (promised.may_not_run)
-                for (TypeLimits& type : snapshot_.jobs[deadlines_[promised.deadline].job].types)
-                    type.max_atomic_batch = 0;
-        after_promises_();
-        // What the policy wants; with promised jobs where their plans say; and these where they are, if they
-        // go on, and no other job new there that could not be moved again in the next round.
-        constexpr int attempts = 3;
-        for (int attempt = 0;; ++attempt) {
-            if (attempt > 0) enforce(attempt > 1);
-            scheduler_.options().deadline = part_of_time(attempts - attempt);
-            const Plan& plan = scheduler_.plan(snapshot_, step);
-            const bool kept = still_kept_after(checked, plan);
-            after_promises_();
-            if (!kept && attempt + 1 < attempts) continue;
-            note_starts(plan);
-            return plan;
-        }
+    const Plan& plan(const Snapshot& snapshot, std::span<const Deadline> deadlines, const AfterStep& step) & {
+        return promises_.plan(
+            snapshot, deadlines,
+            {scheduler_.joints(),
+             scheduler_.options(),
+             predictor_joint(predictor_),
+             [this](const Snapshot& asked, const Joints& joints, const AllotOptions& options,
+                    std::span<const std::size_t>, const AfterStep& after) -> const Plan& {
+                 return engine_.plan(asked, joints, options, after);
+             },
+             {}},
+            step);
     }
     /// The same without a call after each step.
     const Plan& plan(const Snapshot& snapshot, std::span<const Deadline> deadlines) & {
@@ -230,408 +64,38 @@ public:
         return plan(snapshot, deadlines);
     }
     /// What to call after each step that is about promises.
-    void after_promises(std::function<void()> call) { after_promises_ = std::move(call); }
+    void after_promises(std::function<void()> call) { promises_.after_promises(std::move(call)); }
 
     /// In the last plan promised jobs had to have what their plans say, because not all promises would have
     /// been kept after a round of what the policy wanted.
-    [[nodiscard]] bool enforced() const { return round_->enforced; }
+    [[nodiscard]] bool enforced() const { return promises_.enforced(); }
     /// Of the last plan, by deadline. Times are on the clock of the snapshot.
-    [[nodiscard]] const std::vector<PromiseAnswer>& answers() const { return answers_; }
+    [[nodiscard]] const std::vector<PromiseAnswer>& answers() const { return promises_.answers(); }
     /// What would have to change so that a deadline that was refused or is broken in the last plan could be
     /// kept beside all promises, in words; empty where nothing was found. Takes some ten times as long as to
     /// find out that it is refused.
     [[nodiscard]] std::string what_would_help(std::size_t deadline) const {
-        const std::string& name = snapshot_.jobs[deadlines_[deadline].job].name;
-        const PromisedRound::PromisedJob* asking = round_->find(name);
-        if (!asking || asking->job.deadline_seconds <= 0) return {};
-        std::vector<DeadlineJob> jobs;
-        for (const std::string& kept : promises_.kept())
-            if (const auto* promised = round_->find(kept); promised && kept != name) {
-                jobs.push_back(promised->job);
-                const double early = promises_.with_reserve(jobs.back().deadline_seconds);
-                if (promised->answer.done_by_seconds - snapshot_.time_seconds <= early)
-                    jobs.back().deadline_seconds = early;
-            }
-        jobs.push_back(asking->job);
-        jobs.back().deadline_seconds = promises_.with_reserve(jobs.back().deadline_seconds);
-        AdmissionOptions admission = promises_.options().admission;
-        admission.most_orders = jobs.size() > 100 ? 1 : 2;
-        admission.most_rounds = jobs.size() > 100 ? 0 : 10;
-        admission.most_repairs = 1;
-        admission.deadline = part_of_time(2);
-        if (admission.deadline && admission.deadline->count() == 0) return {};
-        // A deadline within the next round is spared the reserve, and a later one is not.
-        const double spared = jobs.back().deadline_seconds -
-                              (asking->job.deadline_seconds - promises_.options().reserve_seconds);
-        // As in the next line, in which jobs that were refused ask again.
-        const auto keeps = [&](const TriedChange& change) {
-            std::vector<DeadlineJob> changed = asking_;
-            if (change.without)
-                std::erase_if(changed,
-                              [&](const DeadlineJob& job) { return job.name == jobs[*change.without].name; });
-            for (DeadlineJob& job : changed)
-                if (job.name == name) job.deadline_seconds += change.seconds_later;
-            Promises trial = before_;
-            trial.options().admission.deadline = part_of_time(8);
-            const std::vector<PromiseAnswer> found =
-                trial.plan(snapshot_.time_seconds, change.cluster, changed);
-            for (std::size_t i = 0; i < changed.size(); ++i)
-                if (changed[i].name == name) return found[i].promise == Promise::kept;
-            return false;
-        };
-        return goodput::what_would_help(cluster_, jobs, jobs.size() - 1, admission, spared, keeps);
+        return promises_.what_would_help(deadline);
     }
     /// Why every job of the last plan has what it has (schedule/explain_plan.hpp), and what it was promised.
     [[nodiscard]] std::vector<DecisionExplanation> explain() const {
-        std::vector<DecisionExplanation> all = explain_plan(scheduler_, snapshot_);
-        for (std::size_t k = 0; k < answers_.size(); ++k) {
-            const PromiseAnswer& answer = answers_[k];
-            if (answer.promise != Promise::kept) continue;
-            std::string note = "promised: its end " +
-                               rounded_text_of(deadlines_[k].deadline_seconds - answer.done_by_seconds) +
-                               " s before its deadline";
-            if (round_->enforced && answer.now)
-                note += ", and for that at least " + text_of(answer.now->gpus) + " " +
-                        snapshot_.cluster.gpu_types[answer.now->gpu_type] + " for " +
-                        rounded_text_of(answer.until_seconds - snapshot_.time_seconds) + " s";
-            all[deadlines_[k].job].notes.push_back(std::move(note));
-        }
+        std::vector<DecisionExplanation> all =
+            engine_.explain(promises_.planned(), policy_joint(scheduler_.policy()),
+                            [&](const GivenOption& given) { return scheduler_.factor().notes(given); });
+        promises_.add_notes(all);
         return all;
     }
 
-    /// The scheduler inside.
-    [[nodiscard]] Inner& scheduler() { return scheduler_; }
+    /// The parts, for what they may be told between two plans. It makes no plans itself.
+    [[nodiscard]] S& scheduler() { return scheduler_; }
     /// The promises that are kept.
-    [[nodiscard]] Promises& promises() { return promises_; }
+    [[nodiscard]] Promises& promises() { return promises_.promises(); }
 
 private:
-    [[nodiscard]] std::optional<std::chrono::nanoseconds> part_of_time(int parts) const {
-        if (!stop_) return std::nullopt;
-        return std::max(std::chrono::nanoseconds(0), *stop_ - std::chrono::steady_clock::now()) / parts;
-    }
-    /// The job cannot be moved now, not even for a promise: its minimum run time counts for less.
-    [[nodiscard]] static bool is_held_in_place(const Job& job) {
-        return !job.placement.empty() && (!job.preemptible || job.restarting);
-    }
-    /// Seconds until a job that restarts can be moved again.
-    [[nodiscard]] double restart_left(const Job& job) const {
-        const auto began = began_.find(job.name);
-        if (began == began_.end()) return 0;
-        return std::max(0.0, began->second + job.restart_cost_seconds - snapshot_.time_seconds);
-    }
-    [[nodiscard]] double whole_rounds(double seconds) const {
-        return std::max(1.0, std::ceil(seconds / options_.round_seconds - 1e-9)) * options_.round_seconds;
-    }
-    static void check_deadlines(const std::vector<Job>& jobs, std::span<const Deadline> deadlines) {
-        std::vector<char> seen(jobs.size(), 0);
-        for (const Deadline& deadline : deadlines) {
-            if (deadline.job >= jobs.size())
-                bad_input("deadline", "job", deadline.job,
-                          "below the number of jobs, " + text_of(jobs.size()));
-            const std::string subject = "job '" + jobs[deadline.job].name + "'";
-            if (!std::isfinite(deadline.deadline_seconds))
-                bad_input(subject, "deadline_seconds", deadline.deadline_seconds, "finite");
-            if (deadline.work && !(std::isfinite(*deadline.work) && *deadline.work >= 0))
-                bad_input(subject, "work", *deadline.work, "a finite number of at least 0");
-            if (std::exchange(seen[deadline.job], 1))
-                bad_input(subject, "deadline_seconds", std::string_view("given twice"), "given once");
-        }
-    }
-
-    /// Forgets the promises of jobs whose names now belong to other jobs, which were submitted at other
-    /// times.
-    void forget_replaced(const std::vector<Job>& jobs) {
-        std::map<std::string, double> submitted;
-        std::set<std::string> same;
-        for (std::size_t j = 0; j < jobs.size(); ++j) {
-            const auto before = submitted_.find(jobs[j].name);
-            const bool known = before != submitted_.end();
-            // Nothing that a job says counts while it is set aside.
-            const double now = known && check_.is_set_aside(j) ? before->second : jobs[j].submitted_seconds;
-            submitted.try_emplace(jobs[j].name, now);
-            if (known && before->second != now)
-                began_.erase(jobs[j].name);
-            else
-                same.insert(jobs[j].name);
-        }
-        promises_.keep_only(same);
-        submitted_ = std::move(submitted);
-    }
-
-    /// Promises for this round. `checked` is the snapshot without what makes no sense.
-    void answer(const Snapshot& checked, std::span<const Deadline> deadlines) {
-        const std::vector<Job>& jobs = checked.jobs;
-        check_deadlines(jobs, deadlines);
-        deadlines_.assign(deadlines.begin(), deadlines.end());
-        answers_.assign(deadlines.size(), {});
-        round_->jobs.clear();
-        round_->pools = promised_pools(checked.cluster);
-        forget_replaced(jobs);
-        std::set<std::string> names;
-        for (const Job& job : jobs) {
-            names.insert(job.name);
-            if (job.restarting) began_.try_emplace(job.name, checked.time_seconds - options_.round_seconds);
-        }
-        std::erase_if(began_, [&](const auto& began) { return !names.contains(began.first); });
-
-        std::vector<std::size_t> deadline_of(jobs.size(), deadlines.size());
-        for (std::size_t k = 0; k < deadlines.size(); ++k) deadline_of[deadlines[k].job] = k;
-        std::vector<DeadlineJob> asking;
-        reservations_.clear();
-        bool may_get_more_gpus = false;  // a job that is set aside may move once it is there again
-        for (std::size_t j = 0; j < jobs.size(); ++j) {
-            const Job& job = jobs[j];
-            std::optional<DeadlineJob> promised =
-                ask(checked, j, deadline_of[j] < deadlines.size() ? &deadlines_[deadline_of[j]] : nullptr,
-                    deadline_of[j] < deadlines.size() ? &answers_[deadline_of[j]].why : nullptr);
-            reserve(job, promised ? &*promised : nullptr, comes_back(j), restart_left(job));
-            may_get_more_gpus |= !promised && check_.is_set_aside(j) && !job.placement.empty();
-            if (!promised && deadline_of[j] < deadlines.size()) {
-                PromisedRound::PromisedJob& unknown = round_->jobs[job.name];
-                unknown.deadline = deadline_of[j];
-                unknown.answer.why = answers_[deadline_of[j]].why;
-                unknown.may_not_run = deadlines_[deadline_of[j]].or_never && !is_held_in_place(job);
-            }
-            if (!promised) continue;
-            if (round_->jobs.contains(job.name)) continue;  // a second job of this name, which is set aside
-            round_->jobs[job.name] = {*promised, {}, false, deadline_of[j]};
-            asking.push_back(std::move(*promised));
-        }
-        cluster_ = promised_cluster(checked, round_->pools, reservations_, times_);
-        promises_.options().may_get_more_gpus = may_get_more_gpus;
-        promises_.options().admission.deadline = part_of_time(2);
-        before_ = promises_;
-        const std::vector<PromiseAnswer> found = promises_.plan(snapshot_.time_seconds, cluster_, asking);
-        for (std::size_t i = 0; i < asking.size(); ++i) {
-            PromisedRound::PromisedJob& promised = round_->jobs[asking[i].name];
-            promised.answer = found[i];
-            if (promised.deadline == deadlines.size()) continue;
-            PromiseAnswer& answer = answers_[promised.deadline];
-            std::string why = std::move(answer.why);  // of a job that no plan can count on
-            answer = found[i];
-            const Job& job = jobs[deadlines_[promised.deadline].job];
-            if (answer.promise == Promise::refused) {
-                if (!why.empty()) answer.why = promised.answer.why = why;
-                promised.may_not_run = deadlines_[promised.deadline].or_never && !is_held_in_place(job);
-            }
-            // A job whose promise is broken goes on if it has done some of its work.
-            if (answer.promise == Promise::broken)
-                promised.may_not_run = deadlines_[promised.deadline].or_never && job.placement.empty() &&
-                                       job.attained_gpu_seconds <= 0;
-            if (answer.now) answer.now->gpu_type = round_->pools[answer.now->gpu_type].gpu_type;
-        }
-        asking_ = std::move(asking);
-    }
-    /// A job as promises count on it; none: it has no deadline and no promise, or nothing is known of its
-    /// work, and then `why` says so. A promised job of which nothing is known in this round is what it should
-    /// be.
-    [[nodiscard]] std::optional<DeadlineJob> ask(const Snapshot& checked, std::size_t j,
-                                                 const Deadline* deadline, std::string* why) {
-        const Job& job = checked.jobs[j];
-        std::optional<DeadlineJob> promised;
-        const bool aside = check_.is_set_aside(j);
-        const std::optional<double> work =
-            deadline && !aside ? promised_work(job, *deadline, options_.margins) : std::nullopt;
-        if (work) {
-            promised =
-                promised_job(checked, round_->pools, *deadline, *work, predictor_, options_.margins, *why);
-        } else if (deadline || aside) {
-            promised = promises_.expected(job.name, checked.time_seconds);
-            if (promised && promised->speed.size() != round_->pools.size()) promised.reset();
-            if (promised) promised->holds = held_gpus(checked, round_->pools, job.placement);
-            if (promised && deadline)
-                promised->deadline_seconds = deadline->deadline_seconds - checked.time_seconds;
-            if (why && !promised)
-                *why = aside ? "it is set aside"
-                             : "how much work it has left is neither declared nor known from other jobs";
-        }
-        if (!promised) return promised;
-        promised->restart_left_seconds = promised->holds ? restart_left(job) : 0;
-        promised->held_until_seconds = stay_seconds(job.placement, checked.time_seconds);
-        if (is_held_in_place(job)) {
-            const double from = aside             ? options_.round_seconds
-                                : job.preemptible ? whole_rounds(promised->restart_left_seconds)
-                                                  : std::numeric_limits<double>::infinity();
-            promised->from_seconds = std::min(from, promised->held_until_seconds);
-        }
-        return promised;
-    }
-    /// Seconds from then until the first of these nodes leaves. One that should have left, and is still
-    /// there, stays.
-    [[nodiscard]] double stay_seconds(const Placement& placement, double time_seconds) const {
-        double stay = std::numeric_limits<double>::infinity();
-        for (const NodeShare& share : placement)
-            if (share.node < times_.size() && times_[share.node].until_seconds > time_seconds)
-                stay = std::min(stay, times_[share.node].until_seconds - time_seconds);
-        return stay;
-    }
-    /// Whether a job is set aside that could be moved in the round before: it is taken to be there again in
-    /// the next round.
-    [[nodiscard]] bool comes_back(std::size_t j) const {
-        return check_.is_set_aside(j) && movable_.contains(snapshot_.jobs[j].name);
-    }
-    /// What a job holds, with the GPUs of its nodes that cannot be used since it has the cores or the memory
-    /// that go with them.
-    [[nodiscard]] Placement with_host_gpus(const Job& job) const {
-        Placement taken = job.placement;
-        for (NodeShare& share : taken) {
-            if (!job.host || share.node >= snapshot_.cluster.nodes.size()) continue;
-            const Node& node = snapshot_.cluster.nodes[share.node];
-            const int held = share.gpus;
-            const auto take = [&](double has, double needs) {
-                if (!(has > 0)) return;
-                const double gpus = std::ceil(needs * held * node.gpus / has - 1e-9);
-                share.gpus = std::max(share.gpus, static_cast<int>(std::min<double>(gpus, node.gpus)));
-            };
-            take(node.cores, job.host->least.cores_per_gpu);
-            take(node.memory_gib, job.host->least.memory_gib_per_gpu);
-        }
-        return taken;
-    }
-    /// Notes until when a job keeps what it holds: until it can be moved, or until it ends if it is promised
-    /// an end there.
-    void reserve(const Job& job, const DeadlineJob* promised, bool comes_back, double restart_seconds_left) {
-        if (!is_held_in_place(job)) return;
-        double until = std::numeric_limits<double>::infinity();
-        if (promised) {
-            until = promised->from_seconds;
-            if (std::isinf(until))
-                if (const double end = done_after(*promised, {}); std::isfinite(end))
-                    until = whole_rounds(end);
-        } else if (job.preemptible || comes_back) {
-            until = whole_rounds(restart_seconds_left);
-        }
-        reservations_.push_back({with_host_gpus(job), until});
-    }
-
-    /// Has promised jobs run where their plans say, and forgets minimum run times. `strictly`: those that go
-    /// on with what they hold stay there, and no other job begins or restarts that could not be moved again
-    /// in the next round.
-    void enforce(bool strictly) {
-        round_->enforced = true;
-        for (Job& job : snapshot_.jobs) job.just_started = false;
-        for (const auto& [name, promised] : round_->jobs) {
-            if (promised.deadline == deadlines_.size() || promised.answer.promise == Promise::refused ||
-                promised.answer.promise == Promise::broken || !promised.answer.now)
-                continue;
-            Job& job = snapshot_.jobs[deadlines_[promised.deadline].job];
-            job.must_run = true;
-            if (strictly && promised.job.holds == promised.answer.now) job.preemptible = false;
-        }
-        if (!strictly) return;
-        for (const Job& job : snapshot_.jobs)
-            if (const auto* promised = round_->find(job.name);
-                (!job.preemptible || job.restart_cost_seconds > options_.round_seconds) &&
-                !is_held_in_place(job) &&
-                !(promised && promised->answer.promise == Promise::kept && promised->answer.now))
-                round_->held_back.insert(job.name);
-    }
-
-    /// Whether all promises can be kept from the next round on if this plan is carried out now, by what
-    /// promises count on.
-    bool still_kept_after(const Snapshot& checked, const Plan& plan) {
-        const double round = options_.round_seconds, later = snapshot_.time_seconds + round;
-        const std::vector<PromiseAnswer> before = answers_;
-        Snapshot then{.time_seconds = later, .cluster = checked.cluster, .jobs = checked.jobs};
-        reservations_.clear();
-        std::vector<DeadlineJob> jobs;
-        std::vector<std::size_t> deadline_of;
-        for (std::size_t j = 0; j < then.jobs.size(); ++j) {
-            Job& job = then.jobs[j];
-            const Decision& decision = plan.decisions[j];
-            const double restart = decision.starts              ? job.restart_cost_seconds
-                                   : decision.placement.empty() ? 0
-                                                                : restart_left(job);
-            const double stays = stay_seconds(decision.placement, snapshot_.time_seconds);
-            job.placement = stays > round ? decision.placement : Placement();
-            job.restarting = restart > round && !job.placement.empty();
-            const auto* promised = round_->find(job.name);
-            const bool is_kept = promised && promised->answer.promise == Promise::kept;
-            if (comes_back(j) || (is_kept && check_.is_set_aside(j))) job.preemptible = true;
-            std::optional<DeadlineJob> left;
-            if (is_kept) {
-                left = promised->job;
-                left->deadline_seconds -= round;
-                left->holds = held_gpus(then, round_->pools, job.placement);
-                const std::optional<HeldGpus> holds = held_gpus(then, round_->pools, decision.placement);
-                left->restart_left_seconds = left->holds ? std::max(0.0, restart - round) : 0;
-                left->held_until_seconds = stay_seconds(job.placement, later);
-                left->from_seconds = 0;
-                if (is_held_in_place(job))
-                    left->from_seconds = std::min(left->held_until_seconds,
-                                                  job.preemptible ? whole_rounds(left->restart_left_seconds)
-                                                                  : std::numeric_limits<double>::infinity());
-                double speed = holds ? left->speed_on(*holds) : 0;
-                // What it holds may be of a size that it was not offered before, or that it cannot use, and
-                // that plans count on only if they know that it stays.
-                if (holds && speed == 0 && decision.option.goodput > 0) {
-                    speed = promised_speed(*left, *holds);
-                    if (!job.preemptible || why_not_planned(job, then.cluster, round_->pools[holds->gpu_type],
-                                                            decision.option.configuration.first())
-                                                .empty())
-                        left->other_sizes.push_back({*holds, speed});
-                }
-                const double seconds = std::min({round, stays, promised->job.deadline_seconds});
-                const double work = speed * std::max(0.0, seconds - restart);
-                const bool ends = work >= left->work_left * (1 - detail::deadline_tolerance);
-                if (promised->deadline < answers_.size() && ends && left->work_left > 0)
-                    answers_[promised->deadline].done_by_seconds =
-                        snapshot_.time_seconds + (speed > 0 ? restart + left->work_left / speed : 0);
-                if (!ends && left->deadline_seconds <= 0) {
-                    answers_ = before;
-                    return false;
-                }
-                left->work_left = ends ? 0 : left->work_left - work;
-                deadline_of.push_back(promised->deadline);
-            }
-            reserve(job, left ? &*left : nullptr, false, restart - round);
-            if (left) jobs.push_back(std::move(*left));
-        }
-        if (jobs.empty()) return true;
-        promises_.options().admission.deadline = part_of_time(2);
-        const ClusterOverTime cluster = promised_cluster(then, round_->pools, reservations_, times_);
-        if (!promises_.keep_from(later, cluster, jobs)) {
-            answers_ = before;
-            return false;
-        }
-        for (std::size_t i = 0; i < jobs.size(); ++i)
-            if (jobs[i].work_left > 0 && deadline_of[i] < answers_.size())
-                answers_[deadline_of[i]].done_by_seconds = promises_.done_by(later, jobs[i]);
-        return true;
-    }
-
-    /// Remembers when restarts began that this plan orders, and which jobs can be moved.
-    void note_starts(const Plan& plan) {
-        movable_.clear();
-        for (std::size_t j = 0; j < plan.decisions.size(); ++j) {
-            const std::string& name = snapshot_.jobs[j].name;
-            if (!check_.is_set_aside(j) && snapshot_.jobs[j].preemptible) movable_.insert(name);
-            if (plan.decisions[j].starts)
-                began_[name] = snapshot_.time_seconds;
-            else if (plan.decisions[j].placement.empty())
-                began_.erase(name);
-        }
-    }
-
-    PromisedRoundOptions options_;
+    S scheduler_;
     Predictor predictor_;
-    Promises promises_{}, before_{};     // before_: as they were before the last plan
-    std::vector<DeadlineJob> asking_{};  // in the last plan
-    std::shared_ptr<PromisedRound> round_ = std::make_shared<PromisedRound>();
-    Inner scheduler_;
-    SnapshotCheck check_{};
-    std::optional<std::chrono::steady_clock::time_point> stop_{};  // of the plan that is being made
-    std::function<void()> after_promises_ = [] {};
-    std::map<std::string, double>
-        began_{};  // when jobs began the restart that they are in, or their last one
-    std::map<std::string, double> submitted_{};  // by name: when the job of the last round was submitted
-    std::set<std::string> movable_{};            // jobs of the last round
-    std::vector<Reservation> reservations_{};
-    Snapshot snapshot_{};
-    ClusterOverTime cluster_{};
-    std::vector<NodeTimes> times_{};
-    std::vector<Deadline> deadlines_{};
-    std::vector<PromiseAnswer> answers_{};
+    PromisesEngine promises_;
+    RoundEngine engine_;
 };
 
 }  // namespace goodput

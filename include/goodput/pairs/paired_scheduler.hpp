@@ -2,49 +2,17 @@
 #define GOODPUT_PAIRS_PAIRED_SCHEDULER_HPP
 
 // Rounds in which two jobs may hold the same GPUs at the same time (space sharing; for shares of time see
-// pairs.hpp). A pair is one more job of the round, that takes its GPUs once, and every job has one row more:
-//
-//     a job's own options take 1 of its row, and those of a pair take 1 of the rows of both its jobs,
-//     each such row has 1:              so everybody runs once, alone or in one of its pairs.
-//
-// A pair is offered what both of its jobs are offered, and that is worth what the policy says of the two: to
-// the policy, running together is one more option of each of them, the same GPUs with the goodput that the
-// job has there beside the other. Then one Scheduler chooses jobs and pairs together, and its bound holds for
-// every way to pair them. Of limits a pair takes half of what each of its jobs would take there.
-//
-// Where many jobs are in pairs, so many rows would take too long. There prices choose disjoint pairs, and an
-// allotment of pairs and jobs alone chooses which of these pairs run together (detail/pair_mix.hpp).
-//
-// The round is planned again with the pairs that were chosen in place of all: these hold now what one of
-// their jobs holds, so that they stay on its nodes. A pair that holds GPUs and is not chosen leaves them to
-// that of its jobs that is given as many there.
+// pairs.hpp): a Scheduler's parts before an engine that knows pairs (pairs_engine.hpp).
 
-#include <algorithm>
-#include <array>
-#include <chrono>
-#include <cmath>
-#include <cstddef>
-#include <limits>
-#include <memory>
-#include <optional>
-#include <set>
+#include <functional>
 #include <span>
-#include <stdexcept>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "goodput/core/job.hpp"
-#include "goodput/pairs/detail/job_of_pair.hpp"
-#include "goodput/pairs/detail/pair_choice.hpp"
-#include "goodput/pairs/detail/pair_mix.hpp"
-#include "goodput/pairs/detail/paired_parts.hpp"
 #include "goodput/pairs/job_pair.hpp"
-#include "goodput/place/concepts.hpp"
-#include "goodput/schedule/explain_plan.hpp"
+#include "goodput/pairs/pairs_engine.hpp"
+#include "goodput/schedule/makers.hpp"
 #include "goodput/schedule/scheduler.hpp"
-#include "goodput/schedule/snapshot_check.hpp"
 
 namespace goodput {
 
@@ -60,33 +28,15 @@ template <class P = Sia, class NodePlacer = LeastMovesPlacer, class Solver = All
 class PairedScheduler {
     static_assert(ListsAllOptions<Maker>,
                   "PairedScheduler: this maker answers at prices, but pairs are of options that are listed");
-    using Limited = Limits<detail::PairedLimits<Pack>>;
-    using Inner = Scheduler<detail::PairedPolicy<P>, NodePlacer, Solver, detail::PairedPredictor<Predictor>,
-                            Limited, detail::PairedMaker<Maker>, detail::PairedFactor<Factor>, Station>;
 
 public:
     /// The parts, each by its name.
     using Parts = SchedulerParts<P, NodePlacer, Solver, Predictor, Pack, Maker, Factor, Station>;
 
     /// A scheduler of these parts.
-    explicit PairedScheduler(Parts parts = {})
-        : limits_(parts.limits),
-          predictor_(parts.predictor),
-          maker_(parts.maker),
-          factor_(parts.factor),
-          scheduler_(typename Inner::Parts{{std::move(parts.policy), of_},
-                                           parts.options,
-                                           std::move(parts.placer),
-                                           std::move(parts.solver),
-                                           {std::move(parts.predictor)},
-                                           limited(),
-                                           detail::PairedMaker<Maker>(std::move(parts.maker), of_),
-                                           {std::move(parts.factor)},
-                                           std::move(parts.station)}) {}
-    /// What is kept of a round moves with it.
-    PairedScheduler(PairedScheduler&&) noexcept = default;
-    /// See the constructor.
-    PairedScheduler& operator=(PairedScheduler&&) noexcept = default;
+    explicit PairedScheduler(Parts parts = {}) : parts_(std::move(parts)) {
+        if constexpr (requires { parts_.policy.validate(); }) parts_.policy.validate();
+    }
 
     /// The plan for a snapshot, in which each of these pairs may hold GPUs together; valid until the next
     /// call. Decisions are those of the snapshot's jobs: two that share GPUs have the same placement, name
@@ -95,531 +45,37 @@ public:
     /// that makes no sense (pairs/job_pair.hpp), the second one of the same two jobs, and one that is
     /// together while one of its jobs is so with another is left out and named (Plan::warnings), or refused
     /// where the snapshot is strict. `step(PlanStep)` is called after each step, of all passes.
-    template <class AfterStep>
-    const Plan& plan(const Snapshot& snapshot, std::span<const JobPair> pairs, AfterStep step) & {
-        find_pairs(snapshot, pairs);
-        const detail::Clock clock(options().deadline);
-        const PassDeadline given(options());
-        Pass pass = first_pass(), best = pass;
-        double most = 0;
-        bound_ = std::numeric_limits<double>::infinity();
-        refused_.assign(of_->pairs.size(), 0);
-        for (int n = 0;; ++n) {
-            const Plan& found = plan_pass(pass, step);
-            Pass next = pass_after(n, clock);
-            step(PlanStep::allot);
-            // Of plans that are equally good the last one knows best who stays where.
-            if (n == 0 || found.objective >= most - options().enough(found.objective)) {
-                best = pass;
-                most = found.objective;
-            }
-            if (next == pass || n + 1 == most_passes) break;
-            pass = std::move(next);
-            options().deadline = clock.left();
-        }
-        if (!(best == pass)) plan_pass(best, step);
-        take_plan();
-        return plan_;
+    const Plan& plan(const Snapshot& snapshot, std::span<const JobPair> pairs, const AfterStep& step) & {
+        return engine_.plan(snapshot, pairs, joints_of(parts_), parts_.options, step);
     }
     /// The same without a call after each step.
     const Plan& plan(const Snapshot& snapshot, std::span<const JobPair> pairs) & {
         return plan(snapshot, pairs, [](PlanStep) {});
     }
     /// The same of a scheduler that is gone afterwards: the plan is the caller's.
-    Plan plan(const Snapshot& snapshot, std::span<const JobPair> pairs) && {
-        plan(snapshot, pairs);
-        return std::move(plan_);
-    }
+    Plan plan(const Snapshot& snapshot, std::span<const JobPair> pairs) && { return plan(snapshot, pairs); }
 
     /// Why every job of the last plan has what it has (schedule/explain_plan.hpp). Of two that share GPUs the
     /// numbers are those of the pair.
     [[nodiscard]] std::vector<DecisionExplanation> explain() const {
-        std::vector<DecisionExplanation> all = explain_plan(scheduler_, extended_);
-        for (std::size_t i = 0; i < of_->planned.size(); ++i) {
-            if (!runs(i)) continue;
-            DecisionExplanation of_pair = all[jobs().size() + i];
-            // Of the price only what is paid to others.
-            of_pair.price = price_of(job_of(i), chosen(i), scheduler_.allotted().prices);
-            for (const std::size_t j : of_->pair(i).jobs) {
-                all[j] = of_pair;
-                all[j].job = jobs()[j].name;
-                all[j].notes.push_back(plan_.decisions[j].verdict.reason);
-            }
-        }
-        all.resize(jobs().size());
-        return all;
+        return engine_.explain(policy_joint(parts_.policy),
+                               [&](const GivenOption& given) { return parts_.factor.notes(given); });
     }
 
     /// The last plan.
-    [[nodiscard]] const Plan& last_plan() const { return plan_; }
+    [[nodiscard]] const Plan& last_plan() const { return engine_.last_plan(); }
     /// The placer, for what it may be told between two plans.
-    [[nodiscard]] NodePlacer& placer() { return scheduler_.placer(); }
+    [[nodiscard]] NodePlacer& placer() { return parts_.placer; }
     /// Gap and deadline of the next plans' allotments, deadline of all passes of a plan together.
-    [[nodiscard]] AllotOptions& options() { return scheduler_.options(); }
+    [[nodiscard]] AllotOptions& options() { return parts_.options; }
     /// The limits, to be replaced between two plans.
-    [[nodiscard]] Pack& limits() { return limits_; }
+    [[nodiscard]] Pack& limits() { return parts_.limits; }
     /// The policy, with its settings.
-    [[nodiscard]] const P& policy() const { return scheduler_.policy().policy; }
+    [[nodiscard]] const P& policy() const { return parts_.policy; }
 
 private:
-    static constexpr int most_passes = 10, most_mixes = 16;
-    static constexpr std::size_t most_mix_states = 1 << 16;
-    /// Jobs in pairs: of so many the allotment itself chooses who runs with whom.
-    static constexpr std::ptrdiff_t most_allotted = 24;
-
-    /// Which pairs are jobs in a pass, and who holds what before it.
-    struct Pass {
-        bool together_only = false;         ///< jobs of these pairs run in them or not at all
-        std::vector<std::size_t> pairs{};   ///< indices into of_->pairs
-        std::vector<Placement> of_pairs{};  ///< by index in `pairs`
-        std::vector<Placement> of_jobs{};   ///< by job
-        friend bool operator==(const Pass&, const Pass&) = default;
-    };
-
-    /// Passes have what is left of the deadline; what was given comes back at the end, also where a pass
-    /// throws.
-    class PassDeadline {
-    public:
-        explicit PassDeadline(AllotOptions& options) : options_(options), given_(options.deadline) {}
-        PassDeadline(const PassDeadline&) = delete;
-        PassDeadline& operator=(const PassDeadline&) = delete;
-        ~PassDeadline() { options_.deadline = given_; }
-
-    private:
-        AllotOptions& options_;
-        std::optional<std::chrono::nanoseconds> given_;
-    };
-
-    [[nodiscard]] Limited limited() const { return Limited(detail::PairedLimits<Pack>(limits_, of_)); }
-    [[nodiscard]] const std::vector<Job>& jobs() const { return real_.jobs; }
-
-    /// The job that a pair of this pass is, in the snapshot of the pass.
-    [[nodiscard]] std::size_t job_of(std::size_t index) const { return jobs().size() + index; }
-    [[nodiscard]] bool runs(std::size_t index) const {
-        return !scheduler_.last_plan().decisions[job_of(index)].placement.empty();
-    }
-    [[nodiscard]] std::size_t chosen(std::size_t index) const { return scheduler_.chosen()[job_of(index)]; }
-    /// Where both jobs of a pair that is together are.
-    [[nodiscard]] const Placement& held_by(const JobPair& pair) const {
-        return jobs()[pair.jobs[0]].placement;
-    }
-
-    /// Which of the pairs may be given GPUs, and the snapshot to plan.
-    void find_pairs(const Snapshot& snapshot, std::span<const JobPair> pairs) {
-        real_ = snapshot;
-        left_.clear();
-        warnings_.clear();
-        of_->given = &real_;
-        of_->pairs.clear();
-        of_->in_pair.clear();
-        std::set<std::array<std::size_t, 2>> known;
-        std::set<std::size_t> together;
-        for (const JobPair& pair : pairs) try {
-                validate(pair, snapshot.jobs, snapshot.cluster);
-                const auto subject = [&] { return name_of(pair, snapshot.jobs); };
-                std::array<std::size_t, 2> both = pair.jobs;
-                std::ranges::sort(both);
-                if (known.contains(both)) bad_input(subject(), "jobs", "given twice", "given once");
-                if (pair.together && (together.contains(both[0]) || together.contains(both[1])))
-                    bad_input(subject(), "together", "true of two pairs of a job", "true of one at most");
-                known.insert(both);
-                if (pair.together) together.insert(both.begin(), both.end());
-                of_->pairs.push_back(pair);
-            } catch (const std::invalid_argument& error) {
-                if (snapshot.strict) throw;
-                warnings_.push_back(std::string(error.what()) + "; the pair is left out");
-            }
-        if (of_->pairs.empty()) return;
-        Snapshot once = snapshot;  // what two hold together is held once
-        for (const JobPair& pair : of_->pairs)
-            if (pair.together) once.jobs[pair.jobs[1]].placement.clear();
-        std::vector<std::string> said;  // and said again by the Scheduler
-        check_(once, KnowsTopology<NodePlacer>, said);
-        std::erase_if(of_->pairs, [&](const JobPair& pair) { return !may_run(pair); });
-        of_->in_pair.assign(jobs().size(), 0);
-        for (const JobPair& pair : of_->pairs)
-            for (const std::size_t job : pair.jobs) of_->in_pair[job] = 1;
-    }
-    /// A pair that is together runs on, or may; one of whose jobs is set aside is left as it is with it.
-    bool may_run(const JobPair& pair) {
-        const auto [first, second] = pair.jobs;
-        const bool aside[] = {check_.is_set_aside(first), check_.is_set_aside(second)};
-        if (pair.together && (aside[0] || aside[1])) {
-            const std::size_t keeper = aside[0] ? first : second, other = aside[0] ? second : first;
-            left_.push_back({other, keeper});
-            Job& left = real_.jobs[other];
-            left.placement.clear();
-            left.set_aside = "it has the same GPUs as job '" + jobs()[keeper].name + "', which is set aside";
-            return false;
-        }
-        if (pair.together) return true;
-        return !aside[0] && !aside[1] && detail::may_pair(pair, jobs()[first], jobs()[second]);
-    }
-    /// The job that a pair is in the round.
-    [[nodiscard]] Job as_job(const JobPair& pair, const Placement& held) const {
-        return detail::job_of_pair(pair, jobs()[pair.jobs[0]], jobs()[pair.jobs[1]], held);
-    }
-
-    /// All pairs, or where these are many, those that are together, which hold what they hold.
-    [[nodiscard]] Pass first_pass() const {
-        Pass pass{.together_only = std::ranges::count(of_->in_pair, 1) > most_allotted};
-        for (const Job& job : jobs()) pass.of_jobs.push_back(job.placement);
-        for (std::size_t p = 0; p < of_->pairs.size(); ++p) {
-            const JobPair& pair = of_->pairs[p];
-            if (pass.together_only && !pair.together) continue;
-            pass.pairs.push_back(p);
-            pass.of_pairs.push_back(pair.together ? held_by(pair) : Placement());
-            if (pair.together)
-                for (const std::size_t job : pair.jobs) pass.of_jobs[job].clear();
-        }
-        return pass;
-    }
-
-    /// What an option takes at these prices, without what is the job's own.
-    [[nodiscard]] double price_of(std::size_t job, std::size_t option, std::span<const double> prices) const {
-        double price = 0;
-        for (const ResourceUse& use : scheduler_.problem().uses(job, option))
-            if (!of_->is_place(use.resource)) price += use.units * prices[use.resource];
-        return price;
-    }
-    /// The price of an option at prices_, but nothing where the job may keep what it holds on drained nodes.
-    [[nodiscard]] double least_price_of(std::size_t job, std::size_t option) const {
-        const Placement& held = jobs()[job].placement;
-        const bool drained = std::ranges::any_of(
-            held, [&](const NodeShare& share) { return real_.cluster.nodes[share.node].drained; });
-        return drained && scheduler_.options_of(job)[option].configuration.same_gpus(
-                              configuration_of(held, real_.cluster))
-                   ? 0
-                   : price_of(job, option, prices_);
-    }
-
-    /// At prices_: which disjoint pairs may be worth running together. Lowers the bound:
-    ///
-    ///     sum of the prices of all that there is + the most that jobs and disjoint pairs are worth above
-    ///     them
-    [[nodiscard]] std::vector<std::size_t> pairs_at_prices() {
-        const AllotmentProblem& problem = scheduler_.problem();
-        double bound = 0;
-        for (std::size_t row = 0; row < problem.capacity.size(); ++row)
-            if (!of_->is_place(row)) bound += problem.capacity[row] * prices_[row];
-        std::vector<double> alone(jobs().size());
-        for (std::size_t j = 0; j < jobs().size(); ++j)
-            for (std::size_t k = 0; k < problem.options_of(j); ++k)
-                alone[j] = std::max(alone[j], problem.value(j, k) - least_price_of(j, k));
-        std::vector<char> kept(jobs().size());
-        for (const JobPair& pair : of_->pairs)
-            if (of_->is_kept(pair))
-                for (const std::size_t job : pair.jobs) {
-                    alone[job] = 0;
-                    kept[job] = 1;
-                }
-        std::vector<std::size_t> pairs, of_weighed;
-        std::vector<detail::WeighedPair> weighed;
-        for (std::size_t p = 0; p < of_->pairs.size(); ++p) {
-            const JobPair& pair = of_->pairs[p];
-            double worth = 0;
-            for (const detail::OnBoth& on : of_->on_both[p]) {
-                double above = detail::worth_of(on);
-                for (std::size_t i = 0; i < 2; ++i) above -= least_price_of(pair.jobs[i], on.alone[i]) / 2;
-                worth = std::max(worth, above);
-            }
-            if (of_->is_kept(pair)) {
-                bound += worth;
-                pairs.push_back(p);
-            } else if (!kept[pair.jobs[0]] && !kept[pair.jobs[1]]) {
-                weighed.push_back({pair.jobs, worth});
-                of_weighed.push_back(p);
-            }
-        }
-        const detail::PairChoice choice =
-            detail::choose_pairs(alone, weighed, [&](std::size_t w) { return !refused_[of_weighed[w]]; });
-        for (const auto* chosen : {&choice.pairs, &choice.spare})
-            for (const std::size_t w : *chosen) pairs.push_back(of_weighed[w]);
-        std::ranges::sort(pairs);
-        bound_ = std::min(bound_, bound + choice.bound);
-        return pairs;
-    }
-
-    /// Which pairs run together, and on what: the best mix of pairs and jobs alone that is found where prices
-    /// choose the pairs and the mix sets the prices.
-    void find_mix(const detail::Clock& clock) {
-        const AllotmentProblem& problem = scheduler_.problem();
-        AllotOptions mixing = options();
-        mixing.most_states = std::min(mixing.most_states, most_mix_states);
-        const auto counts = [&](std::size_t row) { return !of_->is_place(row); };
-        prices_ = scheduler_.allotted().prices;
-        mix_ = {};
-        for (std::size_t p = 0; p < of_->pairs.size(); ++p)
-            if (of_->is_kept(of_->pairs[p])) {
-                mix_.pairs.push_back(p);
-                mix_.wanted.push_back(configuration_of(held_by(of_->pairs[p]), real_.cluster));
-            }
-        double most = -std::numeric_limits<double>::infinity();
-        for (int n = 0; n < most_mixes; ++n) {
-            const std::vector<std::size_t> pairs = pairs_at_prices();
-            const detail::PairMixer mixer(problem, jobs().size(), prices_, counts);
-            std::vector<detail::MixedPair> mixed;
-            std::vector<std::vector<Configuration>> configurations;
-            for (const std::size_t p : pairs) pose(p, mixer, mixed, configurations.emplace_back());
-            mixing.deadline = clock.left();
-            if (n > 0 && mixing.deadline == std::chrono::nanoseconds(0)) break;
-            const detail::PairMix mix = mixer.mix(mixed, chooser_, mixing);
-            if (mix.prices.empty()) break;
-            if (mix.objective > most) {
-                most = mix.objective;
-                mix_ = {};
-                for (std::size_t i = 0; i < pairs.size(); ++i)
-                    if (mix.offers[i] != no_option) {
-                        mix_.pairs.push_back(pairs[i]);
-                        mix_.wanted.push_back(configurations[i][mix.offers[i]]);
-                    }
-            }
-            if (bound_ - most <= options().enough(bound_)) break;
-            const double step = n == 0 ? 1 : 1.0 / (n + 1);
-            for (std::size_t row = 0; row < prices_.size(); ++row)
-                prices_[row] += step * (mix.prices[row] - prices_[row]);
-        }
-    }
-    template <class Mixer>
-    void pose(std::size_t p, const Mixer& mixer, std::vector<detail::MixedPair>& mixed,
-              std::vector<Configuration>& configurations) const {
-        const JobPair& pair = of_->pairs[p];
-        detail::MixedPair& posed = mixed.emplace_back(detail::MixedPair{.jobs = pair.jobs});
-        if (of_->is_kept(pair)) {
-            posed.must = true;
-            const auto at = std::ranges::find(of_->planned, p);
-            const std::size_t job = job_of(static_cast<std::size_t>(at - of_->planned.begin()));
-            posed.offers.push_back({scheduler_.problem().value(job, 0), mixer.uses(job, 0)});
-            configurations.push_back(configuration_of(held_by(pair), real_.cluster));
-            return;
-        }
-        for (const detail::OnBoth& on : of_->on_both[p]) {
-            if (!(detail::worth_of(on) > 0)) continue;
-            posed.offers.push_back({detail::worth_of(on), mixer.both_uses(pair.jobs, on.alone, 0.5)});
-            configurations.push_back(on.configuration);
-        }
-    }
-
-    /// The pairs to plan with next, and who holds what then: those that the last pass gave GPUs or, where
-    /// only pairs were planned that had been chosen, those of the best mix.
-    [[nodiscard]] Pass pass_after(int number, const detail::Clock& clock) {
-        const Plan& plan = scheduler_.last_plan();
-        Pass pass{.together_only = of_->together_only};
-        std::vector<Configuration> wanted;  // by pair
-        if (of_->pairs.empty()) {
-            bound_ = plan.bound;
-        } else if (of_->together_only) {
-            bool refused = number == 0;
-            for (std::size_t i = 0; i < of_->planned.size(); ++i)
-                if (!runs(i)) {
-                    refused_[of_->planned[i]] = 1;
-                    refused = true;
-                }
-            if (refused) find_mix(clock);
-            pass.pairs = mix_.pairs;
-            wanted = mix_.wanted;
-        } else {
-            prices_ = scheduler_.allotted().prices;
-            (void)pairs_at_prices();
-            const auto on_drained = [&](const JobPair& pair) {
-                return pair.together && std::ranges::any_of(held_by(pair), [&](const NodeShare& share) {
-                           return real_.cluster.nodes[share.node].drained;
-                       });
-            };
-            if (number == 0 && std::ranges::none_of(of_->pairs, on_drained))
-                bound_ = std::min(bound_, plan.bound);
-            for (std::size_t i = 0; i < of_->planned.size(); ++i)
-                if (runs(i)) {
-                    pass.pairs.push_back(of_->planned[i]);
-                    wanted.push_back(plan.decisions[job_of(i)].option.configuration);
-                }
-        }
-        find_holders(plan, wanted, pass);
-        return pass;
-    }
-
-    /// Who stays on GPUs that are held holds them: a pair in place of its jobs where it is to have as many
-    /// there, and of two that part the one that the plan gives as many, or that is worth more.
-    void find_holders(const Plan& plan, std::span<const Configuration> wanted, Pass& pass) const {
-        for (const Job& job : jobs()) pass.of_jobs.push_back(job.placement);
-        pass.of_pairs.resize(pass.pairs.size());
-        const auto is_on = [&](const Configuration& given, const Placement& held) {
-            return given.same_gpus(configuration_of(held, real_.cluster));
-        };
-        const auto is_of = [&](std::size_t i, std::size_t job) {
-            return std::ranges::count(of_->pairs[pass.pairs[i]].jobs, job) > 0;
-        };
-        for (std::size_t p = 0; p < of_->pairs.size(); ++p) {
-            const JobPair& pair = of_->pairs[p];
-            if (!pair.together) continue;
-            for (const std::size_t job : pair.jobs) pass.of_jobs[job].clear();
-            const Placement& held = held_by(pair);
-            auto [keeper, other] = pair.jobs;
-            const Decision &first = plan.decisions[keeper], &second = plan.decisions[other];
-            const bool on[] = {is_on(first.option.configuration, held),
-                               is_on(second.option.configuration, held)};
-            if (on[0] == on[1] ? second.value > first.value : on[1]) std::swap(keeper, other);
-            Placement* holder = &pass.of_jobs[keeper];
-            for (std::size_t i = 0; i < pass.pairs.size(); ++i)
-                if (pass.pairs[i] == p ||
-                    (pass.of_pairs[i].empty() && (is_of(i, keeper) || is_of(i, other)) && !on[0] && !on[1] &&
-                     is_on(wanted[i], held))) {
-                    holder = &pass.of_pairs[i];
-                    break;
-                }
-            *holder = held;
-        }
-        for (std::size_t i = 0; i < pass.pairs.size(); ++i) {
-            auto [keeper, other] = of_->pairs[pass.pairs[i]].jobs;
-            if (jobs()[other].restart_cost_seconds > jobs()[keeper].restart_cost_seconds)
-                std::swap(keeper, other);
-            for (const std::size_t job : {keeper, other})
-                if (Placement& held = pass.of_jobs[job];
-                    pass.of_pairs[i].empty() && !held.empty() && is_on(wanted[i], held))
-                    pass.of_pairs[i] = std::exchange(held, {});
-        }
-    }
-
-    template <class AfterStep>
-    const Plan& plan_pass(const Pass& pass, AfterStep step) {
-        of_->planned = pass.pairs;
-        of_->together_only = pass.together_only;
-        of_->partners.clear();
-        extended_ = real_;
-        std::set<std::string> names;
-        for (std::size_t j = 0; j < jobs().size(); ++j) {
-            extended_.jobs[j].placement = pass.of_jobs[j];
-            if (!pass.pairs.empty()) names.insert(jobs()[j].name);
-        }
-        for (std::size_t i = 0; i < pass.pairs.size(); ++i) {
-            const JobPair& pair = of_->pair(i);
-            Job both = as_job(pair, pass.of_pairs[i]);
-            while (!names.insert(both.name).second) both.name += "'";
-            both.user = detail::PairedJob{i};
-            auto& partners =
-                of_->partners.emplace_back(std::array{jobs()[pair.jobs[0]], jobs()[pair.jobs[1]]});
-            for (Job& partner : partners) partner.placement = pass.of_pairs[i];
-            extended_.jobs.push_back(std::move(both));
-        }
-        if (!extended_.models.empty()) extended_.models.resize(extended_.jobs.size());
-        scheduler_.limits() = limited();
-        return scheduler_.plan(extended_, step);
-    }
-
-    /// The last pass as a plan of the snapshot's jobs.
-    void take_plan() {
-        plan_ = scheduler_.last_plan();
-        plan_.warnings.insert(plan_.warnings.end(), warnings_.begin(), warnings_.end());
-        leave_as_it_is();
-        plan_.decisions.resize(jobs().size());
-        if (of_->pairs.empty()) return;
-        std::erase_if(plan_.faults, [&](const PlanFault& fault) { return fault.job >= jobs().size(); });
-        const std::size_t limits = plan_.limits.size() - of_->places;
-        plan_.limits.resize(limits);
-        std::erase_if(plan_.conflicts,
-                      [&](const LimitConflict& conflict) { return conflict.limit >= limits; });
-        for (LimitConflict& conflict : plan_.conflicts) name_jobs_of_pairs(conflict.jobs);
-        factor_.begin_round(scheduler_.round_of(extended_));
-        for (std::size_t i = 0; i < of_->planned.size(); ++i)
-            if (runs(i)) give(i);
-        plan_.move_cost_seconds = 0;
-        for (std::size_t j = 0; j < jobs().size(); ++j) {
-            if (scheduler_.is_set_aside(j)) continue;
-            Decision& decision = plan_.decisions[j];
-            decision.action = action_of(jobs()[j].placement, decision.placement, real_.cluster);
-            decision.starts = decision.action == Action::start || decision.action == Action::move ||
-                              decision.action == Action::restart;
-            plan_.move_cost_seconds += detail::move_cost_of(real_, j, decision.placement);
-        }
-        plan_.bound = std::max(bound_, plan_.objective);
-        if (plan_.bound - plan_.objective <= scheduler_.options().enough(plan_.bound))
-            plan_.status = AllotStatus::optimal;
-        else if (plan_.status == AllotStatus::optimal)
-            plan_.status = AllotStatus::feasible;
-    }
-
-    /// Replaces each pair of the pass by its two jobs; every job is named once.
-    void name_jobs_of_pairs(std::vector<std::size_t>& named) const {
-        std::set<std::size_t> all;
-        for (const std::size_t job : named)
-            if (job < jobs().size())
-                all.insert(job);
-            else
-                for (const std::size_t partner : of_->pair(job - jobs().size()).jobs) all.insert(partner);
-        named.assign(all.begin(), all.end());
-    }
-
-    /// Whose partner is set aside has what that has.
-    void leave_as_it_is() {
-        for (const auto& [job, partner] : left_) {
-            Decision& decision = plan_.decisions[job];
-            const Decision& its = plan_.decisions[partner];
-            decision.option.configuration = its.option.configuration;
-            decision.placement = its.placement;
-            decision.action = its.action;
-            decision.verdict.outcome = its.verdict.outcome;
-            if (!its.placement.empty()) {
-                decision.shares_with = partner;
-                plan_.decisions[partner].shares_with = job;
-            }
-        }
-    }
-
-    /// Gives a pair's jobs what the pair has.
-    void give(std::size_t index) {
-        const JobPair& pair = of_->pair(index);
-        const Decision& given = scheduler_.last_plan().decisions[job_of(index)];
-        const std::size_t k = chosen(index);
-        const Configuration& configuration = scheduler_.options_of(job_of(index))[k].configuration;
-        const std::array<double, 2>& parts = pair.parts[configuration.first().gpu_type];
-        for (std::size_t i = 0; i < 2; ++i) {
-            const std::size_t j = pair.jobs[i];
-            const Job& job = jobs()[j];
-            Decision& decision = plan_.decisions[j];
-            decision = {};
-            decision.option.configuration = configuration;
-            if (const std::size_t alone = detail::find_option(scheduler_.options_of(j), configuration);
-                alone != no_index)
-                decision.option = scheduler_.options_of(j)[alone];
-            // As in the Scheduler: run by what is, and as it runs where that is as good.
-            const bool keeps_plan = KeepsRunningPlans<Predictor> && job.running_plan.atomic_batch > 0 &&
-                                    configuration_of(job.placement, real_.cluster).same_gpus(configuration);
-            if (GradientForecast<P> || keeps_plan)
-                detail::predict_one(real_, j, predictor_, factor_, maker_, keeps_plan, decision.option);
-            decision.option.goodput *= parts[i];
-            decision.option.configuration = given.option.configuration;
-            if (const detail::OnBoth* on = of_->find(of_->planned[index], configuration);
-                on && given.value != 0)
-                decision.value = on->values[i];
-            decision.placement = given.placement;
-            decision.shares_with = pair.jobs[1 - i];
-            decision.verdict.reason = "shares " + describe(real_.cluster, given.option.configuration) +
-                                      " with '" + jobs()[pair.jobs[1 - i]].name + "': " + rounded(parts[i]) +
-                                      " of its speed alone, " + rounded(parts[0] + parts[1]) + " together";
-        }
-    }
-    static std::string rounded(double part) { return rounded_text_of(std::round(part * 1000) / 1000); }
-
-    std::shared_ptr<detail::PairRound> of_ = std::make_shared<detail::PairRound>();
-    Pack limits_;
-    Predictor predictor_;
-    Maker maker_;
-    Factor factor_;
-    Inner scheduler_;
-    SnapshotCheck check_;
-    Snapshot real_;      // what is planned: the jobs of the snapshot as they are
-    Snapshot extended_;  // of a pass: with its pairs as jobs
-    std::vector<std::pair<std::size_t, std::size_t>> left_;  // of a pair together: a job and who is set aside
-    std::vector<std::string> warnings_;
-    Allotter<> chooser_;
-    std::vector<double> prices_;  // by row: at which pairs are chosen
-    struct {
-        std::vector<std::size_t> pairs{};
-        std::vector<Configuration> wanted{};
-    } mix_;                      // pairs that are to run together, and on what
-    std::vector<char> refused_;  // by pair: found nothing in this round
-    double bound_ = 0;
-    Plan plan_;
+    Parts parts_;
+    PairsEngine engine_;
 };
 
 }  // namespace goodput

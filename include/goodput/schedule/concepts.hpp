@@ -6,11 +6,8 @@
 // concept.
 
 #include <concepts>
-#include <cstddef>
-#include <limits>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"
@@ -18,9 +15,6 @@
 #include "goodput/core/option.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/model/job_model.hpp"
-#include "goodput/policy/concepts.hpp"
-#include "goodput/schedule/makers.hpp"
-#include "goodput/schedule/snapshot.hpp"
 
 namespace goodput {
 
@@ -86,30 +80,6 @@ consteval bool solver_fits() {
         "AllotmentSolver: operator() is missing, or does not take these arguments: AllotResult "
         "operator()(const AllotmentProblem&, const AllotOptions&)");
     return true;
-}
-
-/// Fills in options with the gradient statistics that the policy expects. `maker` made them.
-template <Policy P, OptionPredictor Predictor, OptionMaker Maker>
-void predict_as_valued(const P& policy, const Job& job, const JobModel& model, Predictor& predict,
-                       Maker& maker, std::span<Option> options) {
-    if constexpr (GradientForecast<P>) {
-        const std::optional<GradientStatistics> gradient = policy.expected_gradient(job);
-        predict_options(maker, job, gradient, options,
-                        [&](std::span<Option> asked) { predict(job, model, asked, gradient); });
-    } else {
-        predict_options(maker, job, job.gradient, options,
-                        [&](std::span<Option> asked) { predict(job, model, asked); });
-    }
-}
-
-/// Most GPUs of each type that the policy offers a job this round.
-template <Policy P>
-void find_most_gpus(const P& policy, const Snapshot& snapshot, std::size_t job, std::vector<int>& most) {
-    most.assign(snapshot.cluster.gpu_types.size(), std::numeric_limits<int>::max());
-    if constexpr (GrowthLimit<P>)
-        for (std::size_t type = 0; type < most.size(); ++type)
-            most[type] =
-                static_cast<int>(policy.most_gpus(snapshot.jobs[job], model_of(snapshot, job), type));
 }
 
 namespace detail {

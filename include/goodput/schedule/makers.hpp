@@ -98,19 +98,24 @@ concept PredictingMaker = OptionMaker<M> &&
     maker.predict(job, gradient, options, ask);
 };
 
-/// Fills in options of a job as their maker does, or else as `ask(options)` does: it is asked about options
-/// of one part only, and one of several parts is as good as with GPUs of its slowest type alone.
-template <OptionMaker Maker, class Ask>
-void predict_options(Maker& maker, const Job& job, const std::optional<GradientStatistics>& gradient,
-                     std::span<Option> options, const Ask& ask) {
+/// Fills in options of a job as `ask(options)` does: it is asked about options of one part only, and one of
+/// several parts is as good as with GPUs of its slowest type alone.
+inline void predict_options(std::span<Option> options, const AskPredictor& ask) {
     const auto single = [](const Option& option) { return option.configuration.is_single(); };
-    if constexpr (PredictingMaker<Maker>)
-        maker.predict(job, gradient, options, AskPredictor(std::cref(ask)));
-    else if (std::all_of(options.begin(), options.end(), single))
+    if (std::all_of(options.begin(), options.end(), single))
         ask(options);
     else
         detail::predict_parts(options, ask, single,
                               [&](Option& option) { detail::predict_at_slowest(option, ask); });
+}
+/// Fills in options of a job as their maker does, where it says how good they are.
+template <OptionMaker Maker>
+void predict_options(Maker& maker, const Job& job, const std::optional<GradientStatistics>& gradient,
+                     std::span<Option> options, const AskPredictor& ask) {
+    if constexpr (PredictingMaker<Maker>)
+        maker.predict(job, gradient, options, ask);
+    else
+        predict_options(options, ask);
 }
 
 /// A maker that offers nothing but what it lists.

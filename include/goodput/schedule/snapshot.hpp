@@ -65,6 +65,7 @@ struct Decision {
     Verdict verdict{};             ///< runs, waits or impossible, with the reason
     /// Index of the job that has the same GPUs at the same time (pairs/paired_scheduler.hpp); mostly none.
     std::optional<std::size_t> shares_with{};
+    double part_of_speed = 1;  ///< that it has beside that job, of its speed alone
 
     /// The action is move, restart or stop: the job has to give up its GPUs before any job of the plan is
     /// started.

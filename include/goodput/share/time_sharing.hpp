@@ -146,8 +146,9 @@ public:
     /// Rounds of `interval_seconds`, above 0.
     explicit TimeSharing(O objective = {}, double interval_seconds = 360, Predictor predictor = {},
                          AllotOptions options = {})
-        : scheduler_(TimeShares<O>{std::move(objective), interval_seconds}, options, {}, {},
-                     std::move(predictor)),
+        : parts_{.policy = {std::move(objective), interval_seconds},
+                 .options = options,
+                 .predictor = std::move(predictor)},
           accounts_(interval_seconds) {
         require_positive("time sharing", "interval", interval_seconds);
     }
@@ -157,18 +158,19 @@ public:
     const Plan& plan(const Snapshot& snapshot) & {
         snapshot_ = snapshot;
         accounts_.settle(snapshot_);
-        const Plan& plan = scheduler_.plan(snapshot_);
+        const Plan& plan = engine_.plan(snapshot_, joints_of(parts_), parts_.options, [](PlanStep) {});
         std::vector<OptionRow> rows;
         for (std::size_t j = 0; j < snapshot_.jobs.size(); ++j)
-            rows.push_back({snapshot_.jobs[j], scheduler_.options_of(j), {}});
-        accounts_.note(snapshot_, plan, scheduler_.policy().shares_of(scheduler_.round_of(snapshot_), rows));
+            rows.push_back({snapshot_.jobs[j], engine_.options_of(j), {}});
+        accounts_.note(snapshot_, plan, parts_.policy.shares_of(engine_.round_of(snapshot_), rows));
         return plan;
     }
     /// The same of a value that is gone afterwards: the plan is the caller's.
     Plan plan(const Snapshot& snapshot) && { return plan(snapshot); }
 
 private:
-    Scheduler<TimeShares<O>, LeastMovesPlacer, Allotter<>, Predictor> scheduler_;
+    SchedulerParts<TimeShares<O>, LeastMovesPlacer, Allotter<>, Predictor> parts_;
+    RoundEngine engine_;
     TimeAccounts accounts_;
     Snapshot snapshot_;
 };

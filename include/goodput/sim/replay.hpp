@@ -28,6 +28,7 @@
 #include "goodput/availability/lost_time.hpp"
 #include "goodput/availability/renting.hpp"
 #include "goodput/policy/concepts.hpp"
+#include "goodput/schedule/chosen_scheduler.hpp"
 #include "goodput/schedule/job_sizes.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/snapshot.hpp"
@@ -85,12 +86,13 @@ ReplayResult replay(const Cluster& cluster, W& world, S scheduler, const ReplayO
 template <World W, Policy P, class Observe = decltype(unobserved), Renter R = RentEverything>
 ReplayResult replay(const Cluster& cluster, W& world, P policy, const ReplayOptions& options = {},
                     Observe observe = unobserved, R renter = {}) {
-    using Predictor = decltype(predictor_of(world));
-    return replay(cluster, world,
-                  Scheduler<P, LeastMovesPlacer, Allotter<>, Predictor>(std::move(policy), options.allot, {},
-                                                                        {}, predictor_of(world))
-                      .counting(LostTime()),
-                  options, std::move(observe), std::move(renter));
+    using Parts = SchedulerParts<P, LeastMovesPlacer, Allotter<>, decltype(predictor_of(world)), Limits<>,
+                                 ListedShapes, Factors<LostTime>>;
+    return replay(
+        cluster, world,
+        ChosenScheduler(
+            Parts{.policy = std::move(policy), .options = options.allot, .predictor = predictor_of(world)}),
+        options, std::move(observe), std::move(renter));
 }
 
 /// The same where something is not quite a world, or neither a policy nor what makes plans: it does not

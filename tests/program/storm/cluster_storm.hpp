@@ -146,8 +146,6 @@ public:
             follow(job, got);
             const double end = work(job, seconds);
             if (std::isfinite(end)) ended.push_back(name);
-            // No promises are given beside jobs that may share GPUs.
-            if (kind_ == Kind::both) job.excused = true;
             if (!job.promised || job.excused || !job.asks.contains("deadline_s")) continue;
             const double late = std::min(end, time_ + seconds) - job.asks["deadline_s"].get<double>();
             if (late > 1e-3) {
@@ -166,20 +164,6 @@ public:
         change_nodes();
         if (jobs_.empty() || (jobs_.size() < 7 && random_.chance(0.35))) add_job(false);
         return late_jobs;
-    }
-
-    /// The line was refused, since it has deadlines and pairs: no job runs on, and one of both is left out
-    /// from now on.
-    void leave_out_one() {
-        const bool together =
-            std::any_of(jobs_.begin(), jobs_.end(), [](const auto& job) { return !job.second.with.empty(); });
-        for (auto& [name, job] : jobs_) {
-            job.excused = true;
-            if (!together) job.asks.erase("shares_with");
-            if (together) job.asks.erase("deadline_s");
-            if (together) job.asks.erase("deadline");
-        }
-        time_ += interval_;
     }
 
     /// Whether a node of a line takes new jobs at the time of the line.

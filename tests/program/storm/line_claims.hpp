@@ -32,7 +32,6 @@ public:
 
     /// All claims that do not hold.
     std::vector<Fault> check() {
-        if (is_refused_for_pairs(line_, answer_)) return {};
         if (answer_.contains("error")) {
             fault("a line is refused", answer_["error"].get<std::string>());
             return std::move(faults_);
@@ -58,16 +57,6 @@ public:
         for (std::size_t j = 0; j < line_["jobs"].size(); ++j)
             check_stop(line_["jobs"][j], answer_["plan"][j]);
         return std::move(faults_);
-    }
-
-    /// Promises and shared GPUs do not work together yet: a line with both may be refused, if that is said.
-    static bool is_refused_for_pairs(const Json& line, const Json& answer) {
-        const auto has = [&](const char* field) {
-            return std::any_of(line["jobs"].begin(), line["jobs"].end(),
-                               [&](const Json& job) { return job.contains(field); });
-        };
-        return answer.contains("error") && has("deadline_s") && (has("shares_with") || has("with")) &&
-               answer["error"].get<std::string>().find("deadline_s") != std::string::npos;
     }
 
 private:

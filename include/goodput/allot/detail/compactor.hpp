@@ -22,9 +22,9 @@
 #include <span>
 #include <vector>
 
-#include "goodput/allot/detail/clock.hpp"
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/problem.hpp"
+#include "goodput/core/clock.hpp"
 
 namespace goodput::detail {
 

@@ -14,11 +14,11 @@
 
 #include "goodput/allot/allot.hpp"
 #include "goodput/allot/conflict.hpp"
-#include "goodput/allot/detail/clock.hpp"
 #include "goodput/allot/detail/units.hpp"
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"
 #include "goodput/core/bodies.hpp"
+#include "goodput/core/clock.hpp"
 #include "goodput/core/error.hpp"
 
 namespace goodput {

@@ -21,10 +21,10 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/allot/detail/clock.hpp"
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/relaxation.hpp"
 #include "goodput/allot/rules.hpp"
+#include "goodput/core/clock.hpp"
 
 namespace goodput::detail {
 

@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/allot/detail/clock.hpp"
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/incumbent.hpp"
+#include "goodput/core/clock.hpp"
 
 namespace goodput::detail {
 

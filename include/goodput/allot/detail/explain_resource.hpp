@@ -16,12 +16,12 @@
 #include <vector>
 
 #include "goodput/allot/allot.hpp"
-#include "goodput/allot/detail/clock.hpp"
 #include "goodput/allot/detail/units.hpp"
 #include "goodput/allot/explain_resource.hpp"
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"
 #include "goodput/core/bodies.hpp"
+#include "goodput/core/clock.hpp"
 #include "goodput/core/error.hpp"
 
 namespace goodput {

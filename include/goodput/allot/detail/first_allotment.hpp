@@ -17,11 +17,11 @@
 #include <span>
 #include <vector>
 
-#include "goodput/allot/detail/clock.hpp"
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/exchange.hpp"
 #include "goodput/allot/detail/incumbent.hpp"
 #include "goodput/allot/detail/relaxation.hpp"
+#include "goodput/core/clock.hpp"
 
 namespace goodput::detail {
 

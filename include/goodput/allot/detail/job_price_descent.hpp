@@ -14,10 +14,10 @@
 #include <span>
 #include <vector>
 
-#include "goodput/allot/detail/clock.hpp"
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/job_prices.hpp"
 #include "goodput/allot/result.hpp"
+#include "goodput/core/clock.hpp"
 
 namespace goodput::detail {
 

@@ -16,7 +16,6 @@
 #include <optional>
 #include <vector>
 
-#include "goodput/allot/detail/clock.hpp"
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/incumbent.hpp"
 #include "goodput/allot/detail/job_price_descent.hpp"
@@ -25,6 +24,7 @@
 #include "goodput/allot/detail/relaxation.hpp"
 #include "goodput/allot/detail/search.hpp"
 #include "goodput/allot/result.hpp"
+#include "goodput/core/clock.hpp"
 
 namespace goodput::detail {
 

@@ -15,7 +15,6 @@
 #include <limits>
 #include <vector>
 
-#include "goodput/allot/detail/clock.hpp"
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/exchange.hpp"
 #include "goodput/allot/detail/incumbent.hpp"
@@ -23,6 +22,7 @@
 #include "goodput/allot/detail/job_prices.hpp"
 #include "goodput/allot/detail/relaxation.hpp"
 #include "goodput/allot/result.hpp"
+#include "goodput/core/clock.hpp"
 
 namespace goodput::detail {
 

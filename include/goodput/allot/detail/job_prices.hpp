@@ -25,10 +25,10 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/allot/detail/clock.hpp"
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/table_rows.hpp"
 #include "goodput/allot/detail/whole_resources.hpp"
+#include "goodput/core/clock.hpp"
 
 namespace goodput::detail {
 

@@ -15,12 +15,12 @@
 #include <span>
 #include <vector>
 
-#include "goodput/allot/detail/clock.hpp"
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/core.hpp"
 #include "goodput/allot/detail/incumbent.hpp"
 #include "goodput/allot/detail/job_prices.hpp"
 #include "goodput/allot/detail/table_rows.hpp"
+#include "goodput/core/clock.hpp"
 
 namespace goodput::detail {
 

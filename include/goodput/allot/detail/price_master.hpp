@@ -25,7 +25,7 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/allot/detail/clock.hpp"
+#include "goodput/core/clock.hpp"
 
 namespace goodput::detail {
 

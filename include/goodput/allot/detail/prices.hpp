@@ -26,9 +26,9 @@
 #include <vector>
 
 #include "goodput/allot/detail/careful_bound.hpp"
-#include "goodput/allot/detail/clock.hpp"
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/price_master.hpp"
+#include "goodput/core/clock.hpp"
 
 namespace goodput::detail {
 

@@ -11,10 +11,10 @@
 #include <span>
 #include <vector>
 
-#include "goodput/allot/detail/clock.hpp"
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/incumbent.hpp"
 #include "goodput/allot/detail/prices.hpp"
+#include "goodput/core/clock.hpp"
 
 namespace goodput::detail {
 

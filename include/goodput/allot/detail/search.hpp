@@ -32,7 +32,6 @@
 #include <span>
 #include <vector>
 
-#include "goodput/allot/detail/clock.hpp"
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/core.hpp"
 #include "goodput/allot/detail/incumbent.hpp"
@@ -41,6 +40,7 @@
 #include "goodput/allot/detail/states.hpp"
 #include "goodput/allot/result.hpp"
 #include "goodput/allot/rules.hpp"
+#include "goodput/core/clock.hpp"
 
 namespace goodput::detail {
 

@@ -12,7 +12,6 @@
 #include <optional>
 #include <utility>
 
-#include "goodput/allot/detail/clock.hpp"
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/incumbent.hpp"
 #include "goodput/allot/detail/job_price_search.hpp"
@@ -20,6 +19,7 @@
 #include "goodput/allot/detail/search.hpp"
 #include "goodput/allot/result.hpp"
 #include "goodput/allot/rules.hpp"
+#include "goodput/core/clock.hpp"
 
 namespace goodput::detail {
 

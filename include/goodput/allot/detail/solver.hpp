@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "goodput/allot/allot.hpp"
-#include "goodput/allot/detail/clock.hpp"
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/compactor.hpp"
 #include "goodput/allot/detail/first_allotment.hpp"
@@ -23,6 +22,7 @@
 #include "goodput/allot/result.hpp"
 #include "goodput/allot/rules.hpp"
 #include "goodput/core/bodies.hpp"
+#include "goodput/core/clock.hpp"
 
 namespace goodput::detail {
 

@@ -9,21 +9,17 @@
 #include <array>
 #include <cstddef>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "goodput/pairs/job_pair.hpp"
 #include "goodput/policy/concepts.hpp"
-#include "goodput/schedule/concepts.hpp"
-#include "goodput/schedule/goodput_factor.hpp"
+#include "goodput/schedule/joints.hpp"
 #include "goodput/schedule/limits.hpp"
 #include "goodput/schedule/makers.hpp"
-#include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
 namespace goodput::detail {
@@ -95,37 +91,57 @@ inline double worth_of(const OnBoth& on) {
     return on.values[0] <= 0 || on.values[1] <= 0 ? 0 : on.values[0] + on.values[1];
 }
 
+/// A policy failed for all jobs at once.
+struct PolicyThrew {
+    std::string what{};
+};
+
 /// A policy to which running together is one more option of each of two jobs: the same GPUs with the goodput
 /// that the job has there beside the other. The option of the pair is worth what these two are together, or
 /// nothing where one of them is worth nothing.
-template <class P>
 struct PairedPolicy {
-    static constexpr bool weights_count = false;            ///< they are in the values already
-    static constexpr bool rigid_jobs = runs_rigid_jobs<P>;  ///< as under P
+    PolicyJoint policy{};
+    PairRound* of = nullptr;
 
-    P policy;
-    std::shared_ptr<PairRound> of{};
-
-    void validate() const {
-        if constexpr (requires { policy.validate(); }) policy.validate();
+    /// The policy of the round that is planned.
+    [[nodiscard]] PolicyJoint joint() const {
+        PolicyJoint joint{.part = this, .by_round = true};
+        joint.values = [](const void* part, const Round& round, std::span<const OptionRow> rows,
+                          const PolicyFailed& failed) {
+            try {
+                static_cast<const PairedPolicy*>(part)->value_round(round, rows);
+            } catch (const PolicyThrew& all) {
+                failed(no_index, no_index, all.what);
+            }
+        };
+        if (policy.most_gpus)
+            joint.most_gpus = [](const void* part, const Job& job, const JobModel& model,
+                                 std::size_t gpu_type) {
+                return static_cast<const PairedPolicy*>(part)->most_gpus(job, model, gpu_type);
+            };
+        if (policy.expected_gradient)
+            joint.expected_gradient = [](const void* part, const Job& job) {
+                const PolicyJoint& inside = static_cast<const PairedPolicy*>(part)->policy;
+                return pair_of(job) ? job.gradient : inside.expected_gradient(inside.part, job);
+            };
+        if (policy.value_beside)
+            joint.value_beside = [](const void* part, const Round& round, const OptionRow& row,
+                                    const Option& option) {
+                const PolicyJoint& inside = static_cast<const PairedPolicy*>(part)->policy;
+                return inside.value_beside(inside.part, round, row, option);
+            };
+        return joint;
     }
-    [[nodiscard]] int most_gpus(const Job& job, const JobModel& model,
-                                std::size_t gpu_type) const requires GrowthLimit<P> {
+
+private:
+    [[nodiscard]] int most_gpus(const Job& job, const JobModel& model, std::size_t gpu_type) const {
         const auto pair = pair_of(job);
-        if (!pair) return static_cast<int>(policy.most_gpus(job, model, gpu_type));
+        if (!pair) return policy.most_gpus(policy.part, job, model, gpu_type);
         int most = std::numeric_limits<int>::max();
         for (const std::size_t j : of->pair(*pair).jobs)
-            most = std::min(most, static_cast<int>(policy.most_gpus(of->given->jobs[j],
-                                                                    model_of(*of->given, j), gpu_type)));
+            most = std::min(
+                most, policy.most_gpus(policy.part, of->given->jobs[j], model_of(*of->given, j), gpu_type));
         return most;
-    }
-    [[nodiscard]] std::optional<GradientStatistics> expected_gradient(const Job& job) const requires
-        GradientForecast<P> {
-        return pair_of(job) ? job.gradient : policy.expected_gradient(job);
-    }
-    [[nodiscard]] double value_beside(const Round& round, const OptionRow& row, const Option& option) const
-        requires(!RoundPolicy<P> || ValuesBeside<P>) {
-        return goodput::value_beside(policy, round, row, option);
     }
 
     void value_round(const Round& round, std::span<const OptionRow> rows) const {
@@ -133,15 +149,14 @@ struct PairedPolicy {
         std::vector<std::size_t> row_of(round.jobs.size(), no_index);
         for (std::size_t r = 0; r < rows.size(); ++r) row_of[index_of(rows[r], round)] = r;
         std::vector<Beside> asked = ask_with_pairs(round, rows, row_of, true);
-        if constexpr (RoundPolicy<P>)
-            if (!of->pairs.empty()) {
-                std::vector<std::vector<OnBoth>> on_both = of->on_both;
-                std::vector<Beside> without = ask_with_pairs(round, rows, row_of, false);
-                if (serves_alike(rows, asked, without))
-                    of->on_both = std::move(on_both);
-                else
-                    asked = std::move(without);
-            }
+        if (policy.by_round && !of->pairs.empty()) {
+            std::vector<std::vector<OnBoth>> on_both = of->on_both;
+            std::vector<Beside> without = ask_with_pairs(round, rows, row_of, false);
+            if (serves_alike(rows, asked, without))
+                of->on_both = std::move(on_both);
+            else
+                asked = std::move(without);
+        }
         for (std::size_t r = 0; r < rows.size(); ++r)
             for (std::size_t k = 0; k < rows[r].values.size(); ++k)
                 rows[r].values[k] = asked[r].value_alone(k);
@@ -153,7 +168,6 @@ struct PairedPolicy {
             if (const std::size_t r = row_of[jobs + i]; r != no_index) value_pair(row_of, i, rows[r]);
     }
 
-private:
     /// A job's row with further options behind its own; for a job of a pair that keeps what it holds, a row
     /// with these GPUs beside the other job alone.
     struct Beside {
@@ -268,13 +282,12 @@ private:
     /// One job for which the policy throws costs the others nothing.
     void ask(const Round& round, std::span<const OptionRow> asked) const {
         constexpr double failed = std::numeric_limits<double>::quiet_NaN();
-        value_rows(policy, round, asked, [&](std::size_t row, std::size_t option, auto call) {
-            if (row == no_index)
-                call();
-            else if (!contained(call))
+        policy.values(
+            policy.part, round, asked, [&](std::size_t row, std::size_t option, const std::string& what) {
+                if (row == no_index) throw PolicyThrew{what};
                 std::ranges::fill(
                     option == no_index ? asked[row].values : asked[row].values.subspan(option, 1), failed);
-        });
+            });
     }
 
     void value_pair(const std::vector<std::size_t>& row_of, std::size_t i, const OptionRow& row) const {
@@ -289,51 +302,102 @@ private:
 };
 
 /// Of a pair it is only asked whether it is there: how fast its partners are, their own options say.
-template <class Predictor>
 struct PairedPredictor {
-    Predictor predictor;
+    PredictorJoint predictor{};
 
-    using DeclaresInputsOf = std::conditional_t<DeclaresInputs<Predictor>, PairedPredictor, void>;
-    template <class Input>
-    static void for_each_input(const Job& job, const JobModel& model, Input& input) {
-        if (const auto pair = pair_of(job))
-            input(*pair);
-        else
-            Predictor::for_each_input(job, model, input);
+    [[nodiscard]] PredictorJoint joint() {
+        PredictorJoint joint{.part = this};
+        joint.predict = [](void* part, const Job& job, const JobModel& model, std::span<Option> options) {
+            const PredictorJoint& inside = static_cast<PairedPredictor*>(part)->predictor;
+            if (!is_there(job, options)) inside.predict(inside.part, job, model, options);
+        };
+        if (predictor.predict_with)
+            joint.predict_with = [](void* part, const Job& job, const JobModel& model,
+                                    std::span<Option> options,
+                                    const std::optional<GradientStatistics>& gradient) {
+                const PredictorJoint& inside = static_cast<PairedPredictor*>(part)->predictor;
+                if (!is_there(job, options)) inside.predict_with(inside.part, job, model, options, gradient);
+            };
+        if (predictor.keep_running_plan)
+            joint.keep_running_plan = [](void* part, const Job& job, const JobModel& model, Option& option) {
+                const PredictorJoint& inside = static_cast<PairedPredictor*>(part)->predictor;
+                if (!pair_of(job)) inside.keep_running_plan(inside.part, job, model, option);
+            };
+        if (predictor.name_inputs)
+            joint.name_inputs = [](const void* part, const Job& job, const JobModel& model,
+                                   Question& question) {
+                const PredictorJoint& inside = static_cast<const PairedPredictor*>(part)->predictor;
+                if (const auto pair = pair_of(job))
+                    question(*pair);
+                else
+                    inside.name_inputs(inside.part, job, model, question);
+            };
+        return joint;
     }
-    void operator()(const Job& job, const JobModel& model, std::span<Option> options) {
-        if (pair_of(job))
-            for (Option& option : options) option.goodput = 1;
-        else
-            predictor(job, model, options);
-    }
-    void operator()(const Job& job, const JobModel& model, std::span<Option> options,
-                    const std::optional<GradientStatistics>& gradient) requires ForecastPredictor<Predictor> {
-        if (pair_of(job))
-            for (Option& option : options) option.goodput = 1;
-        else
-            predictor(job, model, options, gradient);
-    }
-    void keep_running_plan(const Job& job, const JobModel& model,
-                           Option& option) requires KeepsRunningPlans<Predictor> {
-        if (!pair_of(job)) predictor.keep_running_plan(job, model, option);
+
+private:
+    static bool is_there(const Job& job, std::span<Option> options) {
+        if (!pair_of(job)) return false;
+        for (Option& option : options) option.goodput = 1;
+        return true;
     }
 };
 
 /// Offers a pair what both of its partners are offered, of one pool and with nothing counted beside the GPUs.
-/// Lists are of single jobs: a Scheduler must not ask once for all that are alike.
-template <ListsAllOptions Maker>
-class PairedMaker : public MakerAround<Maker> {
+/// Lists are of single jobs: the engine must not ask once for all that are alike.
+class PairedMaker {
 public:
-    PairedMaker(Maker maker, std::shared_ptr<PairRound> of)
-        : MakerAround<Maker>(std::move(maker)), of_(std::move(of)) {}
+    PairedMaker() = default;
+    PairedMaker(const MakerJoint& maker, const PairRound* of) : inner_(maker), of_(of) {}
 
+    [[nodiscard]] MakerJoint joint() {
+        MakerJoint joint{.part = this};
+        joint.list = [](void* part, const Round& round, const Job& job, std::span<const int> most_gpus,
+                        std::vector<Option>& options) {
+            static_cast<PairedMaker*>(part)->list(round, job, most_gpus, options);
+        };
+        joint.begin_round = [](void* part, const Round& round) {
+            const MakerJoint& inside = static_cast<PairedMaker*>(part)->inner_;
+            if (inside.begin_round) inside.begin_round(inside.part, round);
+        };
+        if (inner_.list_kept)
+            joint.list_kept = [](void* part, const Round& round, const Job& job,
+                                 std::vector<Option>& options) {
+                const MakerJoint& inside = static_cast<PairedMaker*>(part)->inner_;
+                if (pair_of(job))
+                    options.push_back({round.held_by(job), {}, 0, Knowledge::unknown});
+                else
+                    inside.list_kept(inside.part, round, job, options);
+            };
+        if (inner_.predict)
+            joint.predict = [](void* part, const Job& job, const std::optional<GradientStatistics>& gradient,
+                               std::span<Option> options, const AskPredictor& ask) {
+                const MakerJoint& inside = static_cast<PairedMaker*>(part)->inner_;
+                if (pair_of(job))
+                    ask(options);
+                else
+                    inside.predict(inside.part, job, gradient, options, ask);
+            };
+        if (inner_.why_none)
+            joint.why_none = [](void* part, const Round& round, const Job& job) {
+                const MakerJoint& inside = static_cast<PairedMaker*>(part)->inner_;
+                return pair_of(job) ? std::string() : inside.why_none(inside.part, round, job);
+            };
+        if (inner_.lets_wait)
+            joint.lets_wait = [](void* part, const Job& job) {
+                const MakerJoint& inside = static_cast<PairedMaker*>(part)->inner_;
+                return !pair_of(job) && inside.lets_wait(inside.part, job);
+            };
+        return joint;
+    }
+
+private:
     void list(const Round& round, const Job& job, std::span<const int> most_gpus,
               std::vector<Option>& options) {
         const auto index = pair_of(job);
         if (!index) {
             const std::size_t first = options.size();
-            this->inner_.list(round, job, most_gpus, options);
+            inner_.list(inner_.part, round, job, most_gpus, options);
             // What the pair holds that it is in: where nobody new comes, that is not listed.
             const auto j = static_cast<std::size_t>(&job - round.jobs.data());
             if (job.placement.empty() && of_->is_in_pair(j))
@@ -343,7 +407,7 @@ public:
         const JobPair& pair = of_->pair(*index);
         for (std::size_t i = 0; i < 2; ++i) {
             lists_[i].clear();
-            this->inner_.list(round, of_->given->jobs[pair.jobs[i]], most_gpus, lists_[i]);
+            inner_.list(inner_.part, round, of_->given->jobs[pair.jobs[i]], most_gpus, lists_[i]);
         }
         for (const Option& option : lists_[0]) {
             const Configuration& gpus = option.configuration;
@@ -352,56 +416,44 @@ public:
                 options.push_back(option);
         }
     }
-    void list_kept(const Round& round, const Job& job,
-                   std::vector<Option>& options) requires KeptMaker<Maker> {
-        if (pair_of(job))
-            options.push_back({round.held_by(job), {}, 0, Knowledge::unknown});
-        else
-            this->inner_.list_kept(round, job, options);
-    }
-    void predict(const Job& job, const std::optional<GradientStatistics>& gradient, std::span<Option> options,
-                 const AskPredictor& ask) requires PredictingMaker<Maker> {
-        if (pair_of(job))
-            ask(options);
-        else
-            this->inner_.predict(job, gradient, options, ask);
-    }
-    [[nodiscard]] std::string why_none(const Round& round, const Job& job) requires ReasonMaker<Maker> {
-        return pair_of(job) ? std::string() : this->inner_.why_none(round, job);
-    }
 
-private:
-    std::shared_ptr<PairRound> of_;
+    MakerJoint inner_{};
+    const PairRound* of_ = nullptr;
     std::array<std::vector<Option>, 2> lists_;
 };
 
 /// Changes what jobs are offered, and by that pairs.
-template <class Factor>
 struct PairedFactor {
-    Factor factor;
+    FactorJoint factor{};
 
-    bool begin_round(const Round& round) { return factor.begin_round(round); }
-    void operator()(const Job& job, Option& option) {
-        if (!pair_of(job)) factor(job, option);
-    }
-    [[nodiscard]] std::vector<std::string> notes(const GivenOption& given) const {
-        return pair_of(given.job) ? std::vector<std::string>() : factor.notes(given);
+    [[nodiscard]] FactorJoint joint() {
+        return {.part = this,
+                .begin_round =
+                    [](void* part, const Round& round) {
+                        const FactorJoint& inside = static_cast<PairedFactor*>(part)->factor;
+                        return inside.begin_round(inside.part, round);
+                    },
+                .apply =
+                    [](void* part, const Job& job, Option& option) {
+                        const FactorJoint& inside = static_cast<PairedFactor*>(part)->factor;
+                        if (!pair_of(job)) inside.apply(inside.part, job, option);
+                    }};
     }
 };
 
-/// The rows of a pack of limits, of which a pair takes half of what each of its partners would. Behind them,
+/// The rows of limits, of which a pair takes half of what each of its partners would. Behind them,
 /// one row for every job that is in a pair, so that it runs once: alone or in one of its pairs; or, where
 /// such jobs are not to run alone, one row of which they would take what there is not.
-template <class Pack>
 class PairedLimits {
 public:
-    PairedLimits(Pack pack, std::shared_ptr<PairRound> of) : pack_(std::move(pack)), of_(std::move(of)) {}
+    PairedLimits() = default;
+    PairedLimits(const LimitsJoint& limits, PairRound* of) : inner_(limits), of_(of) {}
 
-    [[nodiscard]] bool counts_dollars() const { return pack_.counts_dollars(); }
+    [[nodiscard]] bool counts_dollars() const { return inner_.counts_dollars(inner_.part); }
     void rows(const Round& round, LimitRows& rows) {
-        pack_.rows(round, 0, of_pack_);
-        for (const LimitRow& row : of_pack_.all()) rows.add(row.name, row.capacity, row.unit);
-        const std::size_t first = of_pack_.all().size();
+        inner_.rows(inner_.part, round, 0, of_inner_);
+        for (const LimitRow& row : of_inner_.all()) rows.add(row.name, row.capacity, row.unit);
+        const std::size_t first = of_inner_.all().size();
         place_.assign(round.jobs.size(), no_index);
         of_->first_place = round.pools.size() + first;
         of_->places = 0;
@@ -416,10 +468,10 @@ public:
         of_->places = 1;
     }
     void warn(const Round& round, std::vector<std::string>& warnings) const {
-        if constexpr (requires { pack_.warn(round, warnings); }) pack_.warn(round, warnings);
+        if (inner_.warn) inner_.warn(inner_.part, round, warnings);
     }
     void start_job(const Round& round, const Job& job) {
-        if (!pair_of(job)) pack_.start_job(round, job);
+        if (!pair_of(job)) inner_.start_job(inner_.part, round, job);
     }
     void uses(const Round& round, const Job& job, const Option& option, LimitUses& uses) {
         const auto index = pair_of(job);
@@ -431,7 +483,7 @@ public:
         }
         for (std::size_t i = 0; i < 2; ++i) {
             const Job& partner = of_->partners[*index][i];
-            pack_.start_job(round, partner);
+            inner_.start_job(inner_.part, round, partner);
             add(round, partner, option, 0.5, uses);
             if (!of_->together_only) uses.add(place_[of_->pair(*index).jobs[i]], 1);
         }
@@ -440,13 +492,13 @@ public:
 private:
     void add(const Round& round, const Job& job, const Option& option, double part, LimitUses& uses) {
         taken_.clear();
-        pack_.uses(round, job, option, taken_);
+        inner_.uses(inner_.part, round, job, option, taken_);
         for (const ResourceUse& use : taken_) uses.add(use.resource, part * use.units);
     }
 
-    Pack pack_;
-    std::shared_ptr<PairRound> of_;
-    LimitRows of_pack_;
+    LimitsJoint inner_{};
+    PairRound* of_ = nullptr;
+    LimitRows of_inner_;
     std::vector<std::size_t> place_;  // by job: the row that says that it runs once
     std::vector<ResourceUse> taken_;
 };

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/allot/detail/clock.hpp"
+#include "goodput/core/clock.hpp"
 #include "goodput/core/cluster.hpp"
 #include "goodput/place/detail/node_choice.hpp"
 #include "goodput/place/request.hpp"

@@ -38,8 +38,8 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/allot/detail/clock.hpp"
 #include "goodput/core/bodies.hpp"
+#include "goodput/core/clock.hpp"
 #include "goodput/core/cluster.hpp"
 #include "goodput/place/detail/spread_layout.hpp"
 #include "goodput/place/detail/within_domains.hpp"

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/allot/detail/clock.hpp"
+#include "goodput/core/clock.hpp"
 #include "goodput/core/cluster.hpp"
 #include "goodput/place/detail/holders.hpp"
 #include "goodput/place/detail/spread_layout.hpp"

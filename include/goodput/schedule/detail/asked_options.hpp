@@ -34,29 +34,26 @@
 #include <vector>
 
 #include "goodput/allot/allot.hpp"
-#include "goodput/allot/detail/clock.hpp"
 #include "goodput/allot/detail/units.hpp"
+#include "goodput/core/clock.hpp"
 #include "goodput/policy/concepts.hpp"
 #include "goodput/schedule/detail/offers.hpp"
 #include "goodput/schedule/detail/open_nodes.hpp"
 #include "goodput/schedule/detail/rows.hpp"
 #include "goodput/schedule/detail/worth.hpp"
+#include "goodput/schedule/joints.hpp"
 #include "goodput/schedule/makers.hpp"
+#include "goodput/schedule/prediction.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
 namespace goodput::detail {
 
-/// The parts and the stations of a round that are asked about its options.
-template <class P, class Predictor, class Factor, class Maker, class Pack>
-struct RoundParts {
+/// A round whose makers are asked for more.
+struct AskedRound {
     const Snapshot& snapshot;
     const Round& round;
     const OpenNodes& open;
-    const P& policy;
-    Predictor& predict;
-    Factor& factor;
-    Maker& maker;
-    Pack& limits;
+    const Joints& joints;
     Offers& offers;
     Rows& rows;
     std::vector<PlanFault>& faults;
@@ -65,13 +62,13 @@ struct RoundParts {
 /// Asks a maker for more options and allots. Keeps its buffers.
 class AskedOptions {
 public:
-    /// Adds options to `parts.offers` and `parts.rows`; returns the solver's answer, with a bound on all
+    /// Adds options to `asked.offers` and `asked.rows`; returns the solver's answer, with a bound on all
     /// options. An option for which the predictor, the policy or a limit fails is not added. `again`: once
     /// more in the same round, after options have lost their value.
-    template <class Parts, class Solver>
-    AllotResult allot(const Parts& parts, Solver& solver, const AllotOptions& options, bool again) {
-        const std::size_t jobs = parts.snapshot.jobs.size();
-        AllotmentProblem& problem = parts.rows.problem;
+    AllotResult allot(const AskedRound& asked, const AllotOptions& options, bool again) {
+        const SolverJoint& solver = asked.joints.solver;
+        const std::size_t jobs = asked.snapshot.jobs.size();
+        AllotmentProblem& problem = asked.rows.problem;
         std::optional<std::chrono::nanoseconds> half = options.deadline;
         if (half) *half /= 2;
         Clock clock(options.deadline), first_half(half);
@@ -84,13 +81,13 @@ public:
         if (!again) {
             reported_.assign(jobs, {});
             listed_.clear();
-            for (std::size_t j = 0; j < jobs; ++j) listed_.push_back(parts.offers.options_of(j).size());
+            for (std::size_t j = 0; j < jobs; ++j) listed_.push_back(asked.offers.options_of(j).size());
         }
         // The best prices so far, and the bound there.
         double bound = std::numeric_limits<double>::infinity();
         for (int pass = 0; pass < most_passes; ++pass) {
             const RelaxedAllotment relaxed = relax_.relax(problem, until(first_half));
-            const Answer answer = ask_all(parts, relaxed.prices, 0);
+            const Answer answer = ask_all(asked, relaxed.prices, 0);
             if (answer.bound < bound) {
                 bound = answer.bound;
                 prices_ = relaxed.prices;
@@ -99,7 +96,8 @@ public:
             if (first_half.late()) break;
         }
         // A window that grows finds better allotments, and those need a smaller one.
-        AllotResult result = solver(problem, until(clock));
+        AllotResult result;
+        solver.solve(solver.part, problem, until(clock), result);
         double window = 4 * options.enough(bound);
         Answer last{bound, bound, 0};
         for (int pass = 0; pass < most_passes; ++pass) {
@@ -110,9 +108,9 @@ public:
                 break;
             }
             window = std::min(window, needed);
-            last = ask_all(parts, prices_, window);
+            last = ask_all(asked, prices_, window);
             if (last.added > 0 && clock.late()) last.unlisted = bound;  // nobody has looked at what was added
-            if (last.added > 0 && !clock.late()) result = solver(problem, until(clock));
+            if (last.added > 0 && !clock.late()) solver.solve(solver.part, problem, until(clock), result);
             if (window >= bound - result.objective) break;
             window *= 4;
         }
@@ -125,7 +123,7 @@ public:
             result.stopped = StopReason::proven;
         }
         if (std::any_of(added_.begin(), added_.end(), [](const auto& of_job) { return !of_job.empty(); }))
-            parts.offers.append(added_);
+            asked.offers.append(added_);
         return result;
     }
 
@@ -141,13 +139,15 @@ private:
 
     /// Asks about all jobs for options that are at most `window` worse than the best of their job, or for any
     /// that are better than it, where the window is 0.
-    template <class Parts>
-    Answer ask_all(const Parts& parts, std::span<const double> prices, double window) {
-        const Snapshot& snapshot = parts.snapshot;
-        const Round& round = parts.round;
-        const OpenNodes& open = parts.open;
-        Offers& offers = parts.offers;
-        Rows& rows = parts.rows;
+    Answer ask_all(const AskedRound& asked, std::span<const double> prices, double window) {
+        const Snapshot& snapshot = asked.snapshot;
+        const Round& round = asked.round;
+        const OpenNodes& open = asked.open;
+        const PolicyJoint& policy = asked.joints.policy;
+        const MakerJoint& maker = asked.joints.maker;
+        const LimitsJoint& limits = asked.joints.limits;
+        Offers& offers = asked.offers;
+        Rows& rows = asked.rows;
         AllotmentProblem& problem = rows.problem;
         Answer answer;
         double least_distance = std::numeric_limits<double>::infinity();
@@ -159,8 +159,8 @@ private:
                 continue;
             }
             const Job& job = snapshot.jobs[j];
-            find_most_gpus(parts.policy, snapshot, j, most_gpus_);
-            parts.limits.start_job(round, job);
+            find_most_gpus(policy, snapshot, j, most_gpus_);
+            limits.start_job(limits.part, round, job);
             // Values are those beside what was listed first, in the first pass and in the last.
             OptionRow row = Worth::row_of(snapshot, offers, problem, j);
             row.options = row.options.first(listed_[j]);
@@ -168,13 +168,13 @@ private:
             const auto failed = [&](const Option& option, std::string what) {
                 std::vector<std::string>& reported = reported_[j];
                 if (std::find(reported.begin(), reported.end(), what) == reported.end())
-                    parts.faults.push_back({j, option.configuration, reported.emplace_back(std::move(what))});
+                    asked.faults.push_back({j, option.configuration, reported.emplace_back(std::move(what))});
                 return -std::numeric_limits<double>::infinity();
             };
             const auto value_of = [&](const Option& option) {
                 double value = 0;
                 std::string why;
-                contained([&] { value = value_beside(parts.policy, round, row, option); },
+                contained([&] { value = policy.value_beside(policy.part, round, row, option); },
                           [&](std::string what) { why = std::move(what); });
                 if (why.empty() && !std::isfinite(value)) why = "the value is " + text_of(value);
                 return why.empty() ? value : failed(option, std::move(why));
@@ -182,7 +182,7 @@ private:
             const auto less_price = [&](const Option& option, double value) {
                 bool is_limited = true;
                 const std::span<const ResourceUse> uses =
-                    rows.find_uses(round, open, parts.limits, job, j, option, false, [&](std::string what) {
+                    rows.find_uses(round, open, limits, job, j, option, false, [&](std::string what) {
                         is_limited = false;
                         failed(option, "a limit " + std::move(what));
                     });
@@ -195,12 +195,12 @@ private:
                 std::string why;
                 contained(
                     [&] {
-                        predict_as_valued(parts.policy, job, model_of(snapshot, j), parts.predict,
-                                          parts.maker, std::span<Option>(&option, 1));
+                        predict_as_valued(asked.joints, job, model_of(snapshot, j),
+                                          std::span<Option>(&option, 1));
                     },
                     [&](std::string what) { why = std::move(what); });
                 if (!why.empty()) return failed(option, std::move(why));
-                parts.factor(job, option);
+                asked.joints.factor.apply(asked.joints.factor.part, job, option);
                 return suppose(option);
             };
             const double least = best - window - 1e-12 * std::abs(best);
@@ -208,15 +208,15 @@ private:
             double rest = std::numeric_limits<double>::infinity();
             contained(
                 [&] {
-                    rest = parts.maker.ask(round_for(job, round, open), job, std::span<const int>(most_gpus_),
-                                           AtPrices{evaluate, suppose},
-                                           window > 0 ? least : best + 1e-9 * (1 + std::abs(best)), offered_);
+                    rest = maker.ask(maker.part, round_for(job, round, open), job, most_gpus_,
+                                     AtPrices{evaluate, suppose},
+                                     window > 0 ? least : best + 1e-9 * (1 + std::abs(best)), offered_);
                     if (!(rest < std::numeric_limits<double>::infinity()))
                         throw std::runtime_error("its bound is " + text_of(rest));
                 },
                 [&](std::string what) {
                     offered_.clear();
-                    parts.faults.push_back({j, {}, "the maker " + std::move(what)});
+                    asked.faults.push_back({j, {}, "the maker " + std::move(what)});
                     rest = -std::numeric_limits<double>::infinity();  // who fails offers nothing more
                 });
             find_new(offers, j);
@@ -231,7 +231,7 @@ private:
                 const Option& option = new_[candidate.option];
                 best = std::max(best, candidate.reduced);
                 problem.add_option(j, candidate.value,
-                                   rows.find_uses(round, open, parts.limits, job, j, option, false, ignore));
+                                   rows.find_uses(round, open, limits, job, j, option, false, ignore));
                 added_[j].push_back(option);
                 ++answer.added;
             }

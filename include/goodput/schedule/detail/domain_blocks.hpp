@@ -13,12 +13,14 @@
 // further inside stay within one of this level, too, and count. A row that no allotment can exceed is left
 // out.
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <map>
 #include <span>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "goodput/core/cluster.hpp"
@@ -71,10 +73,87 @@ private:
     std::vector<Row> rows_;
 };
 
-}  // namespace goodput::detail
+inline void DomainBlocks::find(const Topology& topology, const Cluster& cluster, std::span<const Job> jobs,
+                               const OpenNodes& open,
+                               const std::function<std::span<const Option>(std::size_t)>& options_of) {
+    rows_.clear();
+    levels_.clear();
+    for (const TopologyLevel& level : topology.levels) {
+        if (level.domain_of.size() != cluster.nodes.size()) return;  // the placer refuses it
+        levels_.push_back(level.name);
+    }
+    if (levels_.empty()) return;
+    // By pool and level: how many jobs may take how many nodes at most.
+    std::vector<std::map<int, std::size_t>> asking(open.pools().size() * levels_.size());
+    std::vector<int> most(open.pools().size());
+    for (std::size_t j = 0; j < jobs.size(); ++j) {
+        const std::size_t inner = level_of(jobs[j]);
+        if (inner == levels_.size() || open.keeps(j)) continue;
+        std::fill(most.begin(), most.end(), 0);
+        PoolShare last{};
+        std::size_t pool = open.pools().size();
+        for (const Option& option : options_of(j))
+            for (const PoolShare& part : option.configuration.parts()) {
+                if (!part.same_pool(last)) {
+                    last = part;
+                    pool = find_pool(open.pools(), part);
+                }
+                if (pool == open.pools().size() || part.shape.nodes < 2) continue;
+                most[pool] = std::max(most[pool], part.shape.nodes);
+                // A size that is offered makes a row, whoever takes it.
+                for (std::size_t level = inner; level < levels_.size(); ++level)
+                    asking[pool * levels_.size() + level].try_emplace(part.shape.nodes, 0);
+            }
+        for (pool = 0; pool < most.size(); ++pool)
+            for (std::size_t level = inner; most[pool] > 0 && level < levels_.size(); ++level)
+                ++asking[pool * levels_.size() + level][most[pool]];
+    }
+    for (std::size_t pool = 0; pool < open.pools().size(); ++pool)
+        for (std::size_t level = 0; level < levels_.size(); ++level) {
+            const std::map<int, std::size_t>& sizes = asking[pool * levels_.size() + level];
+            if (sizes.empty()) continue;
+            std::map<std::size_t, int> domains;
+            for (const std::size_t node : open.pools()[pool].nodes)
+                if (open.free_beside_kept(node, cluster) == cluster.nodes[node].gpus)
+                    ++domains[topology.levels[level].domain_of[node]];
+            for (const auto& offered : sizes) {
+                const int nodes = offered.first;
+                Row row{level, pool, nodes, 0};
+                for (const auto& domain : domains) row.capacity += domain.second / nodes;
+                double asked = 0;
+                for (const auto& [size, count] : sizes) asked += static_cast<double>(count) * (size / nodes);
+                if (asked > row.capacity) rows_.push_back(row);
+            }
+        }
+}
 
-#ifndef GOODPUT_COMPILED
-#include "goodput/schedule/detail/domain_blocks_bodies.hpp"
-#endif
+inline std::size_t DomainBlocks::level_of(const Job& job) const {
+    if (job.within.empty()) return levels_.size();
+    return static_cast<std::size_t>(std::find(levels_.begin(), levels_.end(), job.within) - levels_.begin());
+}
+
+inline void DomainBlocks::append_uses(const Job& job, std::size_t j, const Configuration& configuration,
+                                      bool keeps, const OpenNodes& open,
+                                      std::vector<ResourceUse>& uses) const {
+    // What jobs keep for certain has been taken off, and what stays on drained nodes takes nothing.
+    if (!concern(job) || open.keeps(j) || (keeps && open.may_stay_on_drained(j))) return;
+    const std::size_t inner = level_of(job);
+    for (const PoolShare& part : configuration.parts()) {
+        if (part.shape.nodes < 2) continue;
+        const std::size_t pool = find_pool(open.pools(), part);
+        for (std::size_t r = 0; r < rows_.size(); ++r)
+            if (rows_[r].pool == pool && rows_[r].level >= inner && part.shape.nodes >= rows_[r].nodes)
+                add_use(uses, 0, first_ + r, part.shape.nodes / rows_[r].nodes);
+    }
+}
+
+inline LimitRow DomainBlocks::describe(std::size_t row, const Cluster& cluster, const OpenNodes& open) const {
+    const Row& of = rows_[row];
+    return {"the blocks of " + text_of(of.nodes) + " " + goodput::describe(open.pools()[of.pool], cluster) +
+                " within one " + levels_[of.level],
+            of.capacity == 1 ? "block" : "blocks", of.capacity};
+}
+
+}  // namespace goodput::detail
 
 #endif

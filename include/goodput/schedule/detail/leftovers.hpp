@@ -15,7 +15,6 @@
 //    where those come first whom it has taken it from.
 
 #include <algorithm>
-#include <concepts>
 #include <cstddef>
 #include <functional>
 #include <map>
@@ -24,18 +23,17 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/allot/detail/clock.hpp"
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/problem.hpp"
+#include "goodput/core/clock.hpp"
 #include "goodput/core/placement.hpp"
 #include "goodput/core/verdict.hpp"
-#include "goodput/place/concepts.hpp"
 #include "goodput/place/topology.hpp"
 #include "goodput/schedule/detail/offers.hpp"
 #include "goodput/schedule/detail/open_nodes.hpp"
 #include "goodput/schedule/detail/placing.hpp"
 #include "goodput/schedule/detail/rows.hpp"
-#include "goodput/schedule/node_station.hpp"
+#include "goodput/schedule/joints.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
 namespace goodput::detail {
@@ -123,10 +121,10 @@ public:
     /// for those that have nodes. `taken_back`: whose option the station has taken back; they are better off
     /// with whatever the policy does not forbid. Its room counts where it knows that. Ends when `clock` is
     /// late.
-    template <Placer NodePlacer, class Station, class Give>
+    template <class Give>
     void offer(const Snapshot& snapshot, const OpenNodes& open, const Offers& offers, const Rows& rows,
-               std::span<const std::size_t> chosen, const NodePlacer& placer, const Plan& plan,
-               std::span<const std::size_t> taken_back, Station& station, Clock clock, Give give) {
+               std::span<const std::size_t> chosen, const PlacerJoint& placer, const Plan& plan,
+               std::span<const std::size_t> taken_back, const StationJoint& station, Clock clock, Give give) {
         const AllotmentProblem& problem = rows.problem;
         order_waiting(snapshot, problem, plan, taken_back);
         if (waiting_.empty()) return;
@@ -142,11 +140,8 @@ public:
                                  [&](const ResourceUse& use) { return use.units <= left_[use.resource]; }))
                     continue;
                 const Configuration& configuration = offers.options_of(j)[k].configuration;
-                const auto has_room = [&]([[maybe_unused]] const NodeShare& share) {
-                    if constexpr (KnowsRoom<Station>)
-                        return static_cast<bool>(station.has_room(configuration, share));
-                    else
-                        return true;
+                const auto has_room = [&](const NodeShare& share) {
+                    return !station.has_room || station.has_room(station.part, configuration, share);
                 };
                 const bool keeps = k == rows.held[j] && is_free(snapshot, open, j) &&
                                    std::all_of(snapshot.jobs[j].placement.begin(),
@@ -157,7 +152,7 @@ public:
                          !lay_out(snapshot, open, offers.options_of(j)[k], j, placer, has_room))
                     continue;
                 take(snapshot, open, j, placement_);
-                if constexpr (KnowsRoom<Station>) station.take(configuration, placement_);
+                if (station.take) station.take(station.part, configuration, placement_);
                 for (const ResourceUse& use : uses) left_[use.resource] -= use.units;
                 give(j, k, placement_);
                 break;
@@ -240,23 +235,19 @@ private:
     }
 
     /// Finds nodes in placement_.
-    template <Placer NodePlacer, class HasRoom>
+    template <class HasRoom>
     bool lay_out(const Snapshot& snapshot, const OpenNodes& open, const Option& option, std::size_t j,
-                 const NodePlacer& placer, HasRoom has_room) {
+                 const PlacerJoint& placer, HasRoom has_room) {
         const std::string& within = snapshot.jobs[j].within;
-        const auto lies_within = [&]([[maybe_unused]] const Placement& placement) {
-            if constexpr (KnowsTopology<NodePlacer>)
-                return within.empty() || placer.lies_within(within, placement);
-            else
-                return true;
+        const auto lies_within = [&](const Placement& placement) {
+            return !placer.lies_within || within.empty() ||
+                   placer.lies_within(placer.part, within, placement);
         };
         // Nodes of one domain have one number; where the job may lie anywhere all have.
         const TopologyLevel* level = nullptr;
-        if constexpr (requires {
-                          { placer.topology() } -> std::convertible_to<const Topology&>;
-                      })
-            for (const TopologyLevel& other : placer.topology().levels)
-                if (!within.empty() && other.name == within) level = &other;
+        if (placer.topology && !within.empty())
+            for (const TopologyLevel& other : placer.topology(placer.part).levels)
+                if (other.name == within) level = &other;
         const auto domain_of = [&](std::size_t node) {
             if (level) return level->domain_of[node];
             if (within.empty()) return std::size_t{0};

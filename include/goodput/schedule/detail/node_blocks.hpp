@@ -17,8 +17,10 @@
 // every size. Where nodes have a power of two of GPUs and nobody keeps a part of one, the pool's GPUs imply
 // all.
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -95,10 +97,150 @@ private:
     std::vector<Row> candidates_;                    // of one pool
 };
 
-}  // namespace goodput::detail
+inline bool NodeBlocks::are_plain(const Cluster& cluster, const OpenNodes& open) {
+    if (open.any_shares_nodes()) return false;
+    for (const Pool& pool : open.pools()) {
+        if (!is_power_of_two(pool.gpus_per_node)) return false;
+        for (const std::size_t node : pool.nodes)
+            if (const int free = open.free_beside_kept(node, cluster); free > 0 && free < pool.gpus_per_node)
+                return false;
+    }
+    return true;
+}
 
-#ifndef GOODPUT_COMPILED
-#include "goodput/schedule/detail/node_blocks_bodies.hpp"
-#endif
+inline bool NodeBlocks::are_powers_of_two(std::span<const Option> options) {
+    for (const Option& option : options)
+        for (const PoolShare& part : option.configuration.parts())
+            if (!is_power_of_two(on_each_node(part))) return false;
+    return true;
+}
+
+inline void NodeBlocks::note(std::span<const Option> options, std::span<const Pool> pools) {
+    PoolShare last{};
+    std::size_t pool = pools.size();
+    for (const Option& option : options)
+        for (const PoolShare& part : option.configuration.parts()) {
+            if (!part.same_pool(last)) {
+                last = part;
+                pool = find_pool(pools, part);
+            }
+            if (pool == pools.size()) continue;
+            const int size = on_each_node(part);
+            std::vector<int>& sizes = sizes_[pool];
+            const auto at = std::lower_bound(sizes.begin(), sizes.end(), size);
+            if (at == sizes.end() || *at != size) sizes.insert(at, size);
+        }
+}
+
+inline void NodeBlocks::find(const Cluster& cluster, const OpenNodes& open, std::size_t first) {
+    first_ = first;
+    rows_.clear();
+    first_of_pool_.assign(1, 0);
+    for (std::size_t pool = 0; pool < open.pools().size(); ++pool) {
+        find_rows(cluster, open, pool);
+        first_of_pool_.push_back(rows_.size());
+    }
+}
+
+inline void NodeBlocks::append_uses(const Configuration& configuration, std::span<const Pool> pools,
+                                    std::vector<ResourceUse>& uses) const {
+    if (rows_.empty()) return;
+    for (const PoolShare& part : configuration.parts())
+        append(find_pool(pools, part), on_each_node(part), part.shape.nodes, uses);
+}
+
+inline void NodeBlocks::append_uses_to_keep(std::size_t job, const Placement& placement,
+                                            const Cluster& cluster, const OpenNodes& open,
+                                            std::vector<ResourceUse>& uses) const {
+    if (rows_.empty() || open.keeps(job)) return;  // free is what those who keep leave
+    const bool shares = open.shares_nodes(job);
+    if (!shares && !open.may_stay_on_drained(job)) {
+        append_uses(configuration_of(placement, cluster), open.pools(), uses);
+        return;
+    }
+    for (const NodeShare& share : placement) {
+        const Node& node = cluster.nodes[share.node];
+        if (node.drained) continue;
+        const std::size_t pool = find_pool(open.pools(), node);
+        // It cannot be moved, so that it takes all the blocks that the node has no more beside it. Another
+        // one that shares the node takes at least what it would take of any node.
+        if (shares && open.first_sharing(share.node) == job)
+            append_lost(pool, open.free_beside_kept(share.node, cluster), share.gpus, uses);
+        else
+            append(pool, !shares && open.is_spread(placement, share) ? node.gpus : share.gpus, 1, uses);
+    }
+}
+
+inline LimitRow NodeBlocks::describe(std::size_t row, const Cluster& cluster, const OpenNodes& open) const {
+    const Pool& pool = open.pools()[rows_[row].pool];
+    const std::string nodes = goodput::describe(pool, cluster);
+    if (rows_[row].size == pool.gpus_per_node)
+        return {"the wholly free " + nodes, rows_[row].capacity == 1 ? "node" : "nodes", rows_[row].capacity};
+    return {"the free blocks of " + text_of(rows_[row].size) + " GPUs on " + nodes,
+            rows_[row].capacity == 1 ? "block" : "blocks", rows_[row].capacity};
+}
+
+inline void NodeBlocks::find_rows(const Cluster& cluster, const OpenNodes& open, std::size_t pool) {
+    const std::vector<int>& sizes = sizes_[pool];
+    if (sizes.empty() || sizes.back() == 1) return;
+    count_free(cluster, open, pool);
+    candidates_.assign(1, {pool, 1, blocks_of(1)});  // the GPUs, which are a row already
+    for (const int size : sizes)
+        if (size > 1) candidates_.push_back({pool, size, blocks_of(size)});
+    const bool shared = std::ranges::any_of(
+        open.pools()[pool].nodes, [&](std::size_t node) { return open.first_sharing(node) != no_index; });
+    // Jobs that share nodes take of no row in proportion to their size.
+    for (std::size_t c = candidates_.size(); !shared && c-- > 1;)
+        if (std::any_of(candidates_.begin(), candidates_.end(), [&](const Row& other) {
+                return &other != &candidates_[c] && implies(other, candidates_[c], sizes);
+            }))
+            candidates_.erase(candidates_.begin() + static_cast<std::ptrdiff_t>(c));
+    rows_.insert(rows_.end(), candidates_.begin() + 1, candidates_.end());
+}
+
+inline void NodeBlocks::count_free(const Cluster& cluster, const OpenNodes& open, std::size_t pool) {
+    free_.clear();
+    for (const std::size_t node : open.pools()[pool].nodes) {
+        const int gpus = open.free_beside_kept(node, cluster);
+        const auto known =
+            std::find_if(free_.begin(), free_.end(), [&](const auto& of) { return of.first == gpus; });
+        if (known == free_.end())
+            free_.emplace_back(gpus, 1);
+        else
+            ++known->second;
+    }
+}
+
+inline double NodeBlocks::blocks_of(int size) const {
+    double blocks = 0;
+    for (const auto& [gpus, nodes] : free_) blocks += static_cast<double>(nodes) * (gpus / size);
+    return blocks;
+}
+
+inline bool NodeBlocks::implies(const Row& by, const Row& other, std::span<const int> sizes) {
+    return std::all_of(sizes.begin(), sizes.end(), [&](int size) {
+        const int of_other = size / other.size, of_by = size / by.size;
+        return of_other == 0 || (of_by > 0 && of_other * by.capacity <= of_by * other.capacity);
+    });
+}
+
+inline void NodeBlocks::append(std::size_t pool, int size, int nodes, std::vector<ResourceUse>& uses) const {
+    if (pool + 1 >= first_of_pool_.size()) return;
+    for (std::size_t row = first_of_pool_[pool]; row < first_of_pool_[pool + 1]; ++row)
+        if (const int blocks = size / rows_[row].size; blocks > 0)
+            add_use(uses, 0, first_ + row, static_cast<double>(nodes) * blocks);
+}
+
+inline void NodeBlocks::append_lost(std::size_t pool, int free, int gpus,
+                                    std::vector<ResourceUse>& uses) const {
+    if (pool + 1 >= first_of_pool_.size()) return;
+    for (std::size_t row = first_of_pool_[pool]; row < first_of_pool_[pool + 1]; ++row) {
+        const int size = rows_[row].size;
+        if (const int blocks = free / size - std::max(free - gpus, 0) / size; blocks > 0)
+            add_use(uses, 0, first_ + row, blocks);
+    }
+}
+
+}  // namespace goodput::detail
 
 #endif

@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <exception>
 #include <limits>
 #include <optional>
 #include <span>
@@ -21,59 +20,15 @@
 
 #include "goodput/model/job_model.hpp"
 #include "goodput/policy/concepts.hpp"
-#include "goodput/schedule/concepts.hpp"
+#include "goodput/schedule/detail/contained.hpp"
 #include "goodput/schedule/detail/open_nodes.hpp"
 #include "goodput/schedule/detail/shared_offers.hpp"
-#include "goodput/schedule/goodput_factor.hpp"
+#include "goodput/schedule/joints.hpp"
 #include "goodput/schedule/makers.hpp"
+#include "goodput/schedule/prediction.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
 namespace goodput::detail {
-
-/// Calls `call`; if that throws, `failed(what)` is told why, and the answer is false.
-template <class Call, class Failed>
-bool contained(Call call, Failed failed) {
-    try {
-        call();
-        return true;
-    } catch (const std::exception& error) {
-        failed(std::string("threw: ") + error.what());
-    } catch (...) {
-        failed(std::string("threw something that is no std::exception"));
-    }
-    return false;
-}
-
-/// Calls `call`; false if that throws.
-template <class Call>
-bool contained(Call call) {
-    return contained(call, [](const std::string&) {});
-}
-
-/// Predicts one option as the job would run it now: with its present gradient statistics and, on the GPUs
-/// that it holds, with the batch plan that it runs with, where the predictor says how long it keeps that.
-/// Where predictor or maker fails the option stays as it is, and the answer is false.
-template <OptionPredictor Predictor, GoodputFactor Factor, OptionMaker Maker>
-bool predict_one(const Snapshot& snapshot, std::size_t j, Predictor& predict, Factor& factor, Maker& maker,
-                 bool keeps_plan, Option& option) {
-    const Job& job = snapshot.jobs[j];
-    const JobModel& model = model_of(snapshot, j);
-    const auto ask = [&](std::span<Option> options) {
-        predict(job, model, options);
-        if constexpr (KeepsRunningPlans<Predictor>)
-            for (Option& asked : options)
-                if (keeps_plan &&
-                    asked.configuration.same_gpus(configuration_of(job.placement, snapshot.cluster)))
-                    predict.keep_running_plan(job, model, asked);
-    };
-    Option predicted = option;
-    if (!contained([&] { predict_options(maker, job, job.gradient, std::span<Option>(&predicted, 1), ask); }))
-        return false;
-    factor(job, predicted);
-    if (!std::isfinite(predicted.goodput)) return false;
-    option = predicted;
-    return true;
-}
 
 /// The round as a job may look at it: without the spot nodes that it may not have.
 inline Round round_for(const Job& job, const Round& round, const OpenNodes& open) {
@@ -84,14 +39,13 @@ inline Round round_for(const Job& job, const Round& round, const OpenNodes& open
 class Offers {
 public:
     /// Asks maker, predictor and factors about all jobs.
-    template <Policy P, OptionPredictor Predictor, GoodputFactor Factor, OptionMaker Maker>
-    void make(const Snapshot& snapshot, const Round& round, const OpenNodes& open, const P& policy,
-              Predictor& predict, Factor& factor, Maker& maker, std::vector<PlanFault>& faults) {
+    void make(const Snapshot& snapshot, const Round& round, const OpenNodes& open, const Joints& joints,
+              std::vector<PlanFault>& faults) {
         const std::size_t jobs = snapshot.jobs.size();
         shared_.begin_round(jobs);
         range_.assign(jobs, {});
         failed_.assign(jobs, 0);
-        if constexpr (requires { maker.begin_round(round); }) maker.begin_round(round);
+        if (joints.maker.begin_round) joints.maker.begin_round(joints.maker.part, round);
         for (std::size_t j = 0; j < jobs; ++j) {
             const std::size_t before = shared_.options.size();
             const auto failed = [&](std::string what) {
@@ -100,10 +54,10 @@ public:
                 failed_[j] = 1;
                 faults.push_back({j, {}, std::move(what)});
             };
-            contained([&] { offer(snapshot, round, j, open, policy, predict, maker, faults); }, failed);
+            contained([&] { offer(snapshot, round, j, open, joints, faults); }, failed);
         }
-        multiply(snapshot, round, factor);
-        offer_what_is_kept(snapshot, round, open, predict, factor, maker);
+        multiply(snapshot, round, joints.factor);
+        offer_what_is_kept(snapshot, round, open, joints);
     }
 
     [[nodiscard]] std::span<const Option> options_of(std::size_t job) const {
@@ -123,11 +77,10 @@ public:
     void set_failed(std::size_t job) { failed_[job] = 1; }
 
     /// The jobs for which everything failed and that keep what they hold are offered that and nothing else.
-    template <OptionPredictor Predictor, GoodputFactor Factor, OptionMaker Maker>
     void offer_what_is_kept(const Snapshot& snapshot, const Round& round, const OpenNodes& open,
-                            Predictor& predict, Factor& factor, Maker& maker) {
+                            const Joints& joints) {
         for (std::size_t j = 0; j < range_.size(); ++j)
-            if (failed_[j] && open.keeps(j)) offer_what_it_holds(snapshot, round, j, predict, factor, maker);
+            if (failed_[j] && open.keeps(j)) offer_what_it_holds(snapshot, round, j, joints);
     }
 
     /// Appends to the options of some jobs: `added[job]`, empty for most.
@@ -147,22 +100,22 @@ private:
     [[nodiscard]] std::vector<Option>& options() { return multiplied_ ? times_factors_ : shared_.options; }
 
     /// Every job gets a copy of the options that it shares with others: the factors are its own.
-    template <GoodputFactor Factor>
-    void multiply(const Snapshot& snapshot, const Round& round, Factor& factor) {
-        multiplied_ = factor.begin_round(round);
+    void multiply(const Snapshot& snapshot, const Round& round, const FactorJoint& factor) {
+        multiplied_ = factor.begin_round(factor.part, round);
         times_factors_.clear();
         for (std::size_t j = 0; multiplied_ && j < range_.size(); ++j) {
             const OptionRange shared = std::exchange(range_[j], {times_factors_.size(), range_[j].size});
             for (std::size_t k = 0; k < shared.size; ++k) {
                 times_factors_.push_back(shared_.options[shared.first + k]);
-                factor(snapshot.jobs[j], times_factors_.back());
+                factor.apply(factor.part, snapshot.jobs[j], times_factors_.back());
             }
         }
     }
 
-    template <Policy P, OptionPredictor Predictor, OptionMaker Maker>
     void offer(const Snapshot& snapshot, const Round& round, std::size_t j, const OpenNodes& open,
-               const P& policy, Predictor& predict, Maker& maker, std::vector<PlanFault>& faults) {
+               const Joints& joints, std::vector<PlanFault>& faults) {
+        const PolicyJoint& policy = joints.policy;
+        const MakerJoint& maker = joints.maker;
         const Job& job = snapshot.jobs[j];
         const JobModel& model = model_of(snapshot, j);
         const bool keeps = open.keeps(j);
@@ -175,23 +128,22 @@ private:
         const bool only_there = !held.empty() && (open.may_stay_on_drained(j) || open.shares_nodes(j));
         const auto list = [&](std::vector<Option>& options) {
             if (keeps) {
-                if constexpr (KeptMaker<Maker>)
-                    maker.list_kept(round, job, options);
+                if (maker.list_kept)
+                    maker.list_kept(maker.part, round, job, options);
                 else
                     options.push_back({round.held_by(job), {}, 0, Knowledge::unknown});
                 return;
             }
             const std::size_t first = options.size();
-            maker.list(round_for(job, round, open), job, std::span<const int>(most_gpus_), options);
+            maker.list(maker.part, round_for(job, round, open), job, most_gpus_, options);
             // A maker may have left out a shape that it knows, for its own reasons; not one that only a
             // drained node has. Of what is enough for one that must run only the maker knows.
             if ((is_usual && !only_there) || job.must_run) return;
             insert_held(job, held, open.used_pools(), first, options);
-            if constexpr (KeptMaker<Maker>)
-                if (only_there) list_held_as_kept(round, job, maker, first, options);
+            if (maker.list_kept && only_there) list_held_as_kept(round, job, maker, first, options);
         };
         const auto ask = [&](std::span<Option> options) {
-            predict_as_valued(policy, job, model, predict, maker, options);
+            predict_as_valued(joints, job, model, options);
             const std::size_t before = faults.size();
             for (Option& option : options) {
                 if (std::isfinite(option.goodput)) continue;
@@ -201,21 +153,19 @@ private:
             }
             return faults.size() == before;
         };
-        if constexpr (DeclaresInputs<Predictor> && !PredictingMaker<Maker>) {
-            const bool complete = DeclaresJobInputs<Maker> && !keeps && is_usual && !only_there;
+        if (joints.predictor.name_inputs && !maker.predict) {
+            const bool complete = maker.name_inputs && !keeps && is_usual && !only_there;
             const auto input = [&](Question& question) {
-                std::optional<GradientStatistics> gradient = job.gradient;
-                if constexpr (GradientForecast<P>) gradient = policy.expected_gradient(job);
+                const std::optional<GradientStatistics> gradient =
+                    policy.expected_gradient ? policy.expected_gradient(policy.part, job) : job.gradient;
                 question(job.spot_allowed);
                 question(gradient.has_value());
                 question(gradient ? gradient->squared_norm : 0);
                 question(gradient ? gradient->variance : 0);
-                Predictor::for_each_input(job, model, question);
-                if constexpr (DeclaresJobInputs<Maker>)
-                    if (complete) {
-                        Maker::for_each_input(job, question);
-                        for (const int most : most_gpus_) question(most);
-                    }
+                joints.predictor.name_inputs(joints.predictor.part, job, model, question);
+                if (!complete) return;
+                maker.name_inputs(maker.part, job, question);
+                for (const int most : most_gpus_) question(most);
             };
             range_[j] = shared_.offer(complete, input, list, ask);
         } else {
@@ -228,9 +178,8 @@ private:
     }
 
     /// What is in the list although only its own nodes offer it comes in the variants that these can give.
-    template <class Maker>
-    static void list_held_as_kept(const Round& round, const Job& job, Maker& maker, std::size_t first,
-                                  std::vector<Option>& options) {
+    static void list_held_as_kept(const Round& round, const Job& job, const MakerJoint& maker,
+                                  std::size_t first, std::vector<Option>& options) {
         const Configuration held = round.held_by(job);
         const auto begin = options.begin() + static_cast<std::ptrdiff_t>(first);
         const auto at = std::find_if(begin, options.end(),
@@ -239,7 +188,7 @@ private:
         const auto place = at - options.begin();
         options.erase(at);
         const auto size = static_cast<std::ptrdiff_t>(options.size());
-        maker.list_kept(round, job, options);
+        maker.list_kept(maker.part, round, job, options);
         std::rotate(options.begin() + place, options.begin() + size, options.end());
     }
 
@@ -251,13 +200,12 @@ private:
     }
 
     /// Offers a job what it holds, as far as the predictor has anything to say of it.
-    template <OptionPredictor Predictor, GoodputFactor Factor, OptionMaker Maker>
-    void offer_what_it_holds(const Snapshot& snapshot, const Round& round, std::size_t j, Predictor& predict,
-                             Factor& factor, Maker& maker) {
+    void offer_what_it_holds(const Snapshot& snapshot, const Round& round, std::size_t j,
+                             const Joints& joints) {
         const JobModel& model = model_of(snapshot, j);
         Option option{round.held_by(snapshot.jobs[j]), {}, 0, Knowledge::unknown};
         const std::size_t type = option.configuration.first().gpu_type;
-        if (!predict_one(snapshot, j, predict, factor, maker, false, option) && type < model.types.size())
+        if (!predict_one(joints, snapshot, j, false, option) && type < model.types.size())
             option.plan = model.types[type].last_plan;
         range_[j] = {options().size(), 1};
         options().push_back(std::move(option));

@@ -14,19 +14,12 @@
 #include <vector>
 
 #include "goodput/core/placement.hpp"
-#include "goodput/place/concepts.hpp"
 #include "goodput/schedule/detail/open_nodes.hpp"
+#include "goodput/schedule/joints.hpp"
+#include "goodput/schedule/move_cost.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
 namespace goodput::detail {
-
-/// Seconds that a move of a job costs, as far as placers take them.
-inline double move_cost(const Job& job) { return std::min(job.restart_cost_seconds, 1e9); }
-
-/// Whether a configuration has the GPUs that the job of that index holds.
-inline bool is_held(const Snapshot& snapshot, std::size_t j, const Configuration& configuration) {
-    return configuration.same_gpus(configuration_of(snapshot.jobs[j].placement, snapshot.cluster));
-}
 
 /// Seconds that a job needs its nodes with an option, a start included; infinity where it does not say how
 /// much it has still to do, or nothing is known of its speed.
@@ -36,28 +29,21 @@ inline double needed_seconds(const Job& job, const Option& option) {
     return job.restart_cost_seconds + *job.remaining_examples / option.goodput;
 }
 
-/// Who holds the same GPUs, but on other nodes, pays for the move.
-inline double move_cost_of(const Snapshot& snapshot, std::size_t j, const Placement& placement) {
-    const Job& job = snapshot.jobs[j];
-    const bool moves = !job.placement.empty() && placement != job.placement &&
-                       is_held(snapshot, j, configuration_of(placement, snapshot.cluster));
-    return moves ? move_cost(job) : 0;
-}
-
 /// Lays out the configurations of a plan. Keeps its buffers.
 class Placing {
 public:
     /// Fills in placements of all decisions, and the cost of moves. `give_nothing(job, why)` is told of jobs
     /// that found no nodes.
-    template <Placer NodePlacer, class GiveNothing>
-    void find(const Snapshot& snapshot, const OpenNodes& open, NodePlacer& placer, Plan& plan,
+    template <class GiveNothing>
+    void find(const Snapshot& snapshot, const OpenNodes& open, const PlacerJoint& placer, Plan& plan,
               GiveNothing give_nothing) {
         job_of_.clear();
         for (std::size_t j = 0; j < snapshot.jobs.size(); ++j)
             request(snapshot, j, plan.decisions[j].option, open);
         const std::size_t requests = job_of_.size();
         const PlacementResult& placed =
-            placer.place(snapshot.cluster, std::span<const PlacementRequest>(requests_.data(), requests));
+            placer.place(placer.part, snapshot.cluster,
+                         std::span<const PlacementRequest>(requests_.data(), requests), result_);
         if (placed.placements.size() != requests)
             bad_input("placer", "number of placements", placed.placements.size(),
                       "that of requests, " + text_of(requests));
@@ -84,16 +70,16 @@ public:
 
 private:
     /// What no placer sees: the parts of one job may each lie in a domain, and yet in several.
-    template <class NodePlacer, class GiveNothing>
-    static void keep_within(const Snapshot& snapshot, const OpenNodes& open, const NodePlacer& placer,
+    template <class GiveNothing>
+    static void keep_within(const Snapshot& snapshot, const OpenNodes& open, const PlacerJoint& placer,
                             const Plan& plan, GiveNothing give_nothing) {
-        if constexpr (KnowsTopology<NodePlacer>)
-            for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
-                const std::string& level = snapshot.jobs[j].within;
-                if (level.empty() || open.keeps(j)) continue;
-                if (!placer.lies_within(level, plan.decisions[j].placement))
-                    give_nothing(j, Verdict{Outcome::waits, "its parts do not lie in one " + level});
-            }
+        if (!placer.lies_within) return;
+        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
+            const std::string& level = snapshot.jobs[j].within;
+            if (level.empty() || open.keeps(j)) continue;
+            if (!placer.lies_within(placer.part, level, plan.decisions[j].placement))
+                give_nothing(j, Verdict{Outcome::waits, "its parts do not lie in one " + level});
+        }
     }
 
     void request(const Snapshot& snapshot, std::size_t j, const Option& option, const OpenNodes& open) {
@@ -135,6 +121,7 @@ private:
 
     std::vector<PlacementRequest> requests_;  // of this round, and of larger ones before it
     std::vector<std::size_t> job_of_;         // by request
+    PlacementResult result_;                  // of a placer that keeps none
 };
 
 }  // namespace goodput::detail

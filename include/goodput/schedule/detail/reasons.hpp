@@ -37,9 +37,8 @@ inline void append_excess(std::string& text, const LimitRow& limit, double units
 }
 
 /// Why a job gets nothing: everything failed for it, or there is no option at all, or none worth its price.
-inline Outcome say_why_not(const Snapshot& snapshot, std::size_t j, const OpenNodes& open,
-                           const Offers& offers, const Rows& rows, std::span<const double> prices,
-                           std::string& reason) {
+inline Outcome why_not(const Snapshot& snapshot, std::size_t j, const OpenNodes& open, const Offers& offers,
+                       const Rows& rows, std::span<const double> prices, std::string& reason) {
     const std::span<const Option> options = offers.options_of(j);
     if (offers.has_failed(j)) {
         reason = "the policy failed for it";

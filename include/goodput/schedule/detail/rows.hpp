@@ -14,10 +14,12 @@
 
 #include "goodput/allot/problem.hpp"
 #include "goodput/policy/concepts.hpp"
+#include "goodput/schedule/detail/contained.hpp"
 #include "goodput/schedule/detail/domain_blocks.hpp"
 #include "goodput/schedule/detail/node_blocks.hpp"
 #include "goodput/schedule/detail/offers.hpp"
 #include "goodput/schedule/detail/open_nodes.hpp"
+#include "goodput/schedule/joints.hpp"
 #include "goodput/schedule/limits.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
@@ -27,21 +29,19 @@ namespace goodput::detail {
 class Rows {
 public:
     /// Finds the capacities. Jobs that keep more than there is raise them in pose().
-    template <class Pack>
-    void find_capacity(const Round& round, const OpenNodes& open, Pack& limits) {
+    void find_capacity(const Round& round, const OpenNodes& open, const LimitsJoint& limits) {
         problem.clear();
         problem.capacity.clear();
         last_part_ = {};
         for (const Pool& pool : open.pools()) problem.capacity.push_back(pool.gpus());
         pools_ = problem.capacity.size();
-        limits.rows(round, pools_, rows_);
+        limits.rows(limits.part, round, pools_, rows_);
         for (const LimitRow& row : rows_.all()) problem.capacity.push_back(row.capacity);
     }
 
     /// Adds all jobs, with options of value 0.
-    template <class Pack>
     void pose(const Snapshot& snapshot, const Round& round, const OpenNodes& open, const Offers& offers,
-              Pack& limits, std::vector<PlanFault>& faults) {
+              const LimitsJoint& limits, std::vector<PlanFault>& faults) {
         problem.clear();
         problem.capacity.resize(pools_);  // what was kept may have raised those of limits
         for (const LimitRow& row : rows_.all()) problem.capacity.push_back(row.capacity);
@@ -67,7 +67,7 @@ public:
             }
             if (like) *like = j;
             problem.add_job(must);
-            limits.start_job(round, job);
+            limits.start_job(limits.part, round, job);
             for (std::size_t k = 0; k < options.size(); ++k) {
                 const bool keeps = !holds.empty() && options[k].configuration.same_gpus(holds);
                 if (keeps && held[j] == no_option) held[j] = k;
@@ -85,10 +85,10 @@ public:
     }
 
     /// What an option takes; `failed(what)` is told of a limit that threw.
-    template <class Pack, class Failed>
-    std::span<const ResourceUse> find_uses(const Round& round, const OpenNodes& open, Pack& limits,
-                                           const Job& job, std::size_t j, const Option& option, bool keeps,
-                                           Failed failed) {
+    template <class Failed>
+    std::span<const ResourceUse> find_uses(const Round& round, const OpenNodes& open,
+                                           const LimitsJoint& limits, const Job& job, std::size_t j,
+                                           const Option& option, bool keeps, Failed failed) {
         uses_.clear();
         if (keeps)
             uses_.assign(open.uses_to_keep(j).begin(), open.uses_to_keep(j).end());
@@ -104,7 +104,8 @@ public:
         domains.append_uses(job, j, option.configuration, keeps, open, uses_);
         if (rows_.all().empty()) return uses_;
         const std::size_t of_nodes = uses_.size();
-        if (!contained([&] { limits.uses(round, job, option, uses_); }, failed)) uses_.resize(of_nodes);
+        if (!contained([&] { limits.uses(limits.part, round, job, option, uses_); }, failed))
+            uses_.resize(of_nodes);
         return uses_;
     }
 

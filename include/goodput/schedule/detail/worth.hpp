@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "goodput/policy/concepts.hpp"
 #include "goodput/schedule/detail/offers.hpp"
 #include "goodput/schedule/detail/rows.hpp"
+#include "goodput/schedule/joints.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
 namespace goodput::detail {
@@ -22,12 +24,12 @@ namespace goodput::detail {
 /// Asks the policy. Keeps its buffers.
 class Worth {
 public:
-    /// Values options_of(job), as many as are offered, of all jobs for which not everything failed. So it did
-    /// from now on for a job of whose options none has a value that counts. Options without goodput are worth
-    /// nothing, except what must be kept.
-    template <Policy P, class OptionsOf>
-    void find(const Snapshot& snapshot, const Round& round, const P& policy, Offers& offers, Rows& rows,
-              std::vector<PlanFault>& faults, OptionsOf options_of) {
+    /// Values options_of(job), as many as are offered, of all jobs for which not everything failed. Where the
+    /// policy fails for all options of a job, everything has failed for that job. Options without goodput are
+    /// worth nothing, except what must be kept.
+    template <class OptionsOf>
+    void find(const Snapshot& snapshot, const Round& round, const PolicyJoint& policy, Offers& offers,
+              Rows& rows, std::vector<PlanFault>& faults, OptionsOf options_of) {
         AllotmentProblem& problem = rows.problem;
         rows_.clear();
         job_of_.clear();
@@ -54,24 +56,19 @@ public:
     }
 
 private:
-    template <Policy P>
-    void ask(const Round& round, const P& policy, std::vector<PlanFault>& faults) {
-        const auto guard = [&](std::size_t row, std::size_t option, auto call) {
-            contained(call, [&](std::string what) {
-                if (row == no_index) {
-                    std::fill(failed_.begin(), failed_.end(), 1);
-                    faults.push_back({std::nullopt, {}, std::move(what)});
-                } else if (option == no_index) {
-                    for (std::size_t f = first_[row]; f < first_[row + 1]; ++f) failed_[f] = 1;
-                    faults.push_back({job_of_[row], {}, std::move(what)});
-                } else {
-                    failed_[first_[row] + option] = 1;
-                    faults.push_back(
-                        {job_of_[row], rows_[row].options[option].configuration, std::move(what)});
-                }
-            });
-        };
-        value_rows(policy, round, std::span<const OptionRow>(rows_), guard);
+    void ask(const Round& round, const PolicyJoint& policy, std::vector<PlanFault>& faults) {
+        policy.values(policy.part, round, rows_, [&](std::size_t row, std::size_t option, std::string what) {
+            if (row == no_index) {
+                std::fill(failed_.begin(), failed_.end(), 1);
+                faults.push_back({std::nullopt, {}, std::move(what)});
+            } else if (option == no_index) {
+                for (std::size_t f = first_[row]; f < first_[row + 1]; ++f) failed_[f] = 1;
+                faults.push_back({job_of_[row], {}, std::move(what)});
+            } else {
+                failed_[first_[row] + option] = 1;
+                faults.push_back({job_of_[row], rows_[row].options[option].configuration, std::move(what)});
+            }
+        });
     }
 
     void judge(std::size_t r, Offers& offers, const AllotmentProblem& problem,

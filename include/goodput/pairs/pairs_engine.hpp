@@ -1,0 +1,57 @@
+#ifndef GOODPUT_PAIRS_PAIRS_ENGINE_HPP
+#define GOODPUT_PAIRS_PAIRS_ENGINE_HPP
+
+// What plans rounds of jobs and pairs of jobs from the joints of parts: compiled once for all types of parts.
+// How it does so is in detail/pairs_round.hpp.
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "goodput/allot/result.hpp"
+#include "goodput/pairs/job_pair.hpp"
+#include "goodput/schedule/decision_explanation.hpp"
+#include "goodput/schedule/joints.hpp"
+#include "goodput/schedule/round_engine.hpp"
+#include "goodput/schedule/snapshot.hpp"
+
+namespace goodput {
+
+namespace detail {
+class PairsRound;
+}
+
+/// Plans rounds with pairs, and explains the last plan. Keeps buffers.
+class PairsEngine {
+public:
+    PairsEngine();
+    PairsEngine(PairsEngine&&) noexcept;
+    PairsEngine& operator=(PairsEngine&&) noexcept;
+    ~PairsEngine();
+
+    /// The plan for a snapshot in which each of these pairs may hold GPUs together, valid until the next
+    /// call: PairedScheduler::plan() says what is refused. A maker that answers at prices is asked for its
+    /// lists only.
+    const Plan& plan(const Snapshot& snapshot, std::span<const JobPair> pairs, const Joints& joints,
+                     const AllotOptions& options, const AfterStep& step,
+                     std::span<const std::size_t> alone = {});
+
+    /// Why every job of the last plan has what it has. Of two that share GPUs the numbers are those of the
+    /// pair.
+    [[nodiscard]] std::vector<DecisionExplanation> explain(const PolicyJoint& policy,
+                                                           const NotesOf& notes) const;
+    /// The last plan; empty before the first one.
+    [[nodiscard]] const Plan& last_plan() const;
+
+private:
+    std::unique_ptr<detail::PairsRound> round_;
+};
+
+}  // namespace goodput
+
+#ifndef GOODPUT_COMPILED
+#include "goodput/pairs/detail/pairs_round.hpp"
+#endif
+
+#endif

@@ -1,0 +1,104 @@
+#ifndef GOODPUT_SCHEDULE_CHOSEN_SCHEDULER_HPP
+#define GOODPUT_SCHEDULE_CHOSEN_SCHEDULER_HPP
+
+// Policies and schedulers that are chosen at run time, by a name in a file for example: one type, whatever
+// they are made of. A round costs what it costs with a Scheduler of the same parts.
+
+#include <concepts>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "goodput/policy/concepts.hpp"
+#include "goodput/schedule/joints.hpp"
+#include "goodput/schedule/round_engine.hpp"
+#include "goodput/schedule/scheduler.hpp"
+#include "goodput/schedule/snapshot.hpp"
+
+namespace goodput {
+
+/// Any policy behind one type: itself a policy. Copies share the policy inside.
+class ChosenPolicy {
+public:
+    static constexpr bool weights_count = false;  ///< the policy inside has counted them
+
+    /// This policy.
+    template <Policy P>
+    requires(!std::same_as<P, ChosenPolicy>) explicit ChosenPolicy(P policy)
+        : ChosenPolicy(std::make_shared<const P>(std::move(policy))) {}
+
+    /// Runs jobs as their owners asked for (policy/concepts.hpp).
+    [[nodiscard]] bool is_rigid() const { return is_rigid_; }
+    /// Of the policy inside.
+    [[nodiscard]] const PolicyJoint& joint() const { return joint_; }
+    /// Fills all rows as the policy inside does. What that throws is not known any more, but that it threw
+    /// (std::runtime_error).
+    void value_round(const Round& round, std::span<const OptionRow> rows) const {
+        joint_.values(joint_.part, round, rows, [](std::size_t, std::size_t, const std::string& what) {
+            throw std::runtime_error("the policy " + what);
+        });
+    }
+
+private:
+    template <class P>
+    explicit ChosenPolicy(std::shared_ptr<const P> policy)
+        : joint_(policy_joint(*policy)), is_rigid_(runs_rigid_jobs<P>), policy_(std::move(policy)) {}
+
+    PolicyJoint joint_;
+    bool is_rigid_;
+    std::shared_ptr<const void> policy_;
+};
+
+/// The joint of the policy inside: all that it can do.
+[[nodiscard]] inline PolicyJoint policy_joint(const ChosenPolicy& policy) { return policy.joint(); }
+
+/// A scheduler of any parts behind one type. Copies share the parts, and must not plan at the same time.
+class ChosenScheduler {
+public:
+    /// Of these parts.
+    template <class... Types>
+    explicit ChosenScheduler(SchedulerParts<Types...> parts) {
+        static_assert(parts_fit<Types...>());
+        if constexpr (requires { parts.policy.validate(); }) parts.policy.validate();
+        const auto kept = std::make_shared<SchedulerParts<Types...>>(std::move(parts));
+        options_ = kept->options;
+        joints_ = joints_of(*kept);
+        notes_ = [kept](const GivenOption& given) { return kept->factor.notes(given); };
+    }
+
+    /// Of the parts of this scheduler.
+    template <class... Types>
+    explicit ChosenScheduler(const Scheduler<Types...>& scheduler) : ChosenScheduler(scheduler.parts()) {}
+
+    /// The plan for a snapshot, as Scheduler::plan() makes it; valid until the next call.
+    const Plan& plan(
+        const Snapshot& snapshot, const AfterStep& step = [](PlanStep) {}) & {
+        return engine_.plan(snapshot, joints_, options_, step);
+    }
+    /// The same of a scheduler that is gone afterwards: the plan is the caller's.
+    Plan plan(const Snapshot& snapshot) && { return plan(snapshot); }
+
+    /// Gap and deadline of the next plans' allotments.
+    [[nodiscard]] AllotOptions& options() { return options_; }
+    /// What the last plan was made from.
+    [[nodiscard]] const RoundEngine& engine() const { return engine_; }
+    /// Why every job has what the last plan, made from this snapshot, gives it (explain_plan.hpp).
+    [[nodiscard]] std::vector<DecisionExplanation> explain(const Snapshot& snapshot) const {
+        return engine_.explain(snapshot, joints_.policy, notes_);
+    }
+
+private:
+    Joints joints_;
+    AllotOptions options_;
+    NotesOf notes_;  // keeps the parts
+    RoundEngine engine_;
+};
+
+}  // namespace goodput
+
+#endif

@@ -1,0 +1,560 @@
+#ifndef GOODPUT_SCHEDULE_DETAIL_ROUND_HPP
+#define GOODPUT_SCHEDULE_DETAIL_ROUND_HPP
+
+// A round, from a snapshot to a plan, as a line of stations. Each reads what the ones before it have found:
+//
+//      1 check      the snapshot, in which every number makes sense       snapshot_check.hpp
+//      2 open       pools of nodes, and what keeping takes of them        open_nodes.hpp
+//      3 capacity   of the pools and of the limits                        rows.hpp
+//      4 list       what every job is offered                             offers.hpp
+//      5 predict    how good that is                                      offers.hpp
+//      6 pose       the allotment problem                                 rows.hpp
+//      7 value      what every option is worth                            worth.hpp
+//      8 allot      which option each job gets                            steady_choice.hpp,
+//      asked_options.hpp 9 place      on which nodes                                        placing.hpp
+//     10 settle     what is free, and a station of the user's             leftovers.hpp
+//     11 say        why                                                   reasons.hpp
+//     12 hand over  bound, status, what limits take, warnings
+//
+// The rows cannot say everything of the nodes: racks, sizes that do not divide one another. So a job may find
+// no nodes. Then that option is withdrawn, and stations 8 and 9 are entered again (leftovers.hpp).
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "goodput/allot/detail/units.hpp"
+#include "goodput/allot/problem.hpp"
+#include "goodput/allot/result.hpp"
+#include "goodput/core/bodies.hpp"
+#include "goodput/core/clock.hpp"
+#include "goodput/core/error.hpp"
+#include "goodput/schedule/detail/asked_options.hpp"
+#include "goodput/schedule/detail/contained.hpp"
+#include "goodput/schedule/detail/leaving_nodes.hpp"
+#include "goodput/schedule/detail/leftovers.hpp"
+#include "goodput/schedule/detail/offers.hpp"
+#include "goodput/schedule/detail/open_nodes.hpp"
+#include "goodput/schedule/detail/placing.hpp"
+#include "goodput/schedule/detail/plan_explainer.hpp"
+#include "goodput/schedule/detail/price_groups.hpp"
+#include "goodput/schedule/detail/reasons.hpp"
+#include "goodput/schedule/detail/rows.hpp"
+#include "goodput/schedule/detail/steady_choice.hpp"
+#include "goodput/schedule/detail/worth.hpp"
+#include "goodput/schedule/joints.hpp"
+#include "goodput/schedule/limits.hpp"
+#include "goodput/schedule/node_station.hpp"
+#include "goodput/schedule/prediction.hpp"
+#include "goodput/schedule/round_engine.hpp"
+#include "goodput/schedule/snapshot.hpp"
+#include "goodput/schedule/snapshot_check.hpp"
+
+namespace goodput::detail {
+
+/// The line of stations. Keeps its buffers; nothing carries over from one snapshot to the next, but for the
+/// last prices where AllotOptions::warm_start asks for them.
+class RoundState {
+public:
+    Plan& plan(const Snapshot& given, const Joints& joints, const AllotOptions& options,
+               const AfterStep& step) {
+        joints_ = joints;
+        options_ = options;
+        const Snapshot& snapshot = check_(given, joints.placer.lies_within != nullptr, plan_.warnings);
+        by_price_ = joints.limits.counts_dollars(joints.limits.part) && price_groups_.find(snapshot);
+        plan_round(by_price_ ? price_groups_.snapshot() : snapshot, step);
+        for (std::size_t j = 0; by_price_ && j < plan_.decisions.size(); ++j)
+            price_groups_.forget(snapshot.cluster, plan_.decisions[j].placement,
+                                 plan_.decisions[j].option.configuration);
+        find_actions(snapshot, plan_);
+        check_.give_what_is_held(given, plan_);
+        if (joints.placer.warn) joints.placer.warn(joints.placer.part, snapshot.jobs, plan_.warnings);
+        if (joints.limits.warn) joints.limits.warn(joints.limits.part, round_of(snapshot), plan_.warnings);
+        return plan_;
+    }
+
+    [[nodiscard]] const Plan& last_plan() const { return plan_; }
+    [[nodiscard]] std::span<const Pool> pools() const { return open_.pools(); }
+    [[nodiscard]] const AllotmentProblem& problem() const { return rows_.problem; }
+    [[nodiscard]] const AllotResult& allotted() const { return allotted_; }
+    [[nodiscard]] Round round_of(const Snapshot& snapshot) const {
+        const Cluster& cluster = by_price_ ? price_groups_.snapshot().cluster : snapshot.cluster;
+        return {snapshot.time_seconds, cluster, open_.pools(), rows_.problem.capacity, snapshot.jobs};
+    }
+    [[nodiscard]] std::span<const Option> options_of(std::size_t job) const {
+        return offers_.options_of(job);
+    }
+    [[nodiscard]] std::span<const double> values_of(std::size_t job) const { return problem().values(job); }
+    [[nodiscard]] std::span<const std::size_t> chosen() const { return chosen_; }
+    [[nodiscard]] bool has_failed(std::size_t job) const { return offers_.has_failed(job); }
+    [[nodiscard]] bool is_set_aside(std::size_t job) const { return check_.is_set_aside(job); }
+    [[nodiscard]] std::span<const LimitRow> limit_rows() const { return rows_.limits(); }
+    [[nodiscard]] LimitRow row_of(const Snapshot& snapshot, std::size_t row) const {
+        return rows_.describe(row, snapshot.cluster, open_);
+    }
+
+private:
+    static constexpr int most_passes = 8;
+
+    /// The policy says for each job what it gets; other options are worth nothing.
+    [[nodiscard]] bool chooses() const { return joints_.policy.chooses(); }
+    void plan_round(const Snapshot& snapshot, const AfterStep& step) {
+        const Clock clock(options_.deadline);
+        plan_.faults.clear();
+        open_.find(snapshot.cluster, snapshot.jobs);
+        rows_.find_capacity(round_of(snapshot), open_, joints_.limits);
+        offers_.make(snapshot, round_of(snapshot), open_, joints_, plan_.faults);
+        pose(snapshot, plan_.faults);
+        withdrawn_.clear();
+        value(snapshot, plan_.faults);
+        let_failed_jobs_keep(snapshot);
+        step(PlanStep::value);
+        AllotOptions options = options_;
+        options.deadline = clock.left();
+        if (options.deadline) options.deadline = time_to_allot(snapshot, *options.deadline);
+        allot(snapshot, options, false);
+        step(PlanStep::allot);
+        const double allotted = place(snapshot, clock);
+        say_why_not(snapshot);
+        const bool unproven = give_back_withdrawn();
+        settle(snapshot, clock);
+        say_what_found_no_nodes();
+        hand_over(allotted, unproven);
+        step(PlanStep::place);
+    }
+
+    /// The allotment leaves time for finding nodes; where valuing the options has taken nearly all of the
+    /// deadline, it may exceed that by as little as is worth the GPUs that would be idle otherwise.
+    [[nodiscard]] std::chrono::nanoseconds time_to_allot(const Snapshot& snapshot,
+                                                         std::chrono::nanoseconds left) const {
+        constexpr std::chrono::nanoseconds least = std::chrono::milliseconds(5);
+        const std::chrono::nanoseconds to_place =
+            std::chrono::microseconds(2) *
+            static_cast<std::int64_t>(snapshot.jobs.size() + snapshot.cluster.nodes.size());
+        return std::max(left - std::min(to_place, left / 2), std::min(least, *options_.deadline / 4));
+    }
+
+    void pose(const Snapshot& snapshot, std::vector<PlanFault>& faults) {
+        if (joints_.placer.topology)
+            rows_.domains.find(joints_.placer.topology(joints_.placer.part), snapshot.cluster, snapshot.jobs,
+                               open_, [&](std::size_t j) { return offers_.options_of(j); });
+        rows_.pose(snapshot, round_of(snapshot), open_, offers_, joints_.limits, faults);
+    }
+
+    /// For whom everything failed and who holds something keeps it, and is offered nothing else.
+    void let_failed_jobs_keep(const Snapshot& snapshot) {
+        const Round round = round_of(snapshot);
+        std::vector<std::size_t> keeping;
+        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j)
+            if (has_failed(j) && !open_.keeps(j) && !snapshot.jobs[j].placement.empty()) keeping.push_back(j);
+        if (keeping.empty()) return;
+        open_.keep(keeping, snapshot.cluster, snapshot.jobs);
+        offers_.offer_what_is_kept(snapshot, round, open_, joints_);
+        const AllotmentProblem valued = rows_.problem;
+        std::vector<PlanFault> known;  // limits are asked again, and say the same
+        pose(snapshot, known);
+        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j)
+            if (!has_failed(j)) std::ranges::copy(valued.values(j), rows_.problem.values(j).begin());
+    }
+
+    /// What all options are worth that are not withdrawn.
+    void value(const Snapshot& snapshot, std::vector<PlanFault>& faults) {
+        worth_.find(snapshot, round_of(snapshot), joints_.policy, offers_, rows_, faults,
+                    [&](std::size_t j) { return withdrawn_.options_of(j, offers_); });
+        if (!chooses()) leaving_.lower_values(snapshot, open_, offers_, rows_);
+    }
+
+    /// `again`: after options were withdrawn.
+    void allot(const Snapshot& snapshot, const AllotOptions& options, bool again) {
+        const Clock clock(options.deadline);
+        if (again && chooses()) {
+            std::vector<PlanFault> known;  // the policy is asked again, and says the same
+            value(snapshot, known);
+        }
+        solve(snapshot, options, again);
+        // Who must run, but need not stay where it is, may wait where there is no other way.
+        if (allotted_.status == AllotStatus::infeasible && rows_.let_all_wait(open_))
+            solve(snapshot, options, again);
+        fills_up_ = false;
+        check_allotted();
+        const auto is_same = [&](std::size_t j, std::size_t k, std::size_t held) {
+            return options_of(j)[k].configuration.same_gpus(options_of(j)[held].configuration);
+        };
+        steady_.keep(problem(), rows_.held, is_same, options_.gap, allotted_, clock.left());
+        steady_.use_fewer_nodes(
+            problem(), rows_.held,
+            [&](std::size_t j, std::size_t k) -> const Option& { return options_of(j)[k]; }, allotted_);
+        if (again && !chooses()) {
+            allotted_.bound = plan_.bound;  // with what was withdrawn
+        } else {
+            plan_.bound = allotted_.bound;
+            plan_.status = allotted_.status;
+        }
+    }
+
+    void solve(const Snapshot& snapshot, const AllotOptions& options, bool again) {
+        if (joints_.maker.ask) {
+            const Round round = round_of(snapshot);
+            allotted_ =
+                asked_.allot({snapshot, round, open_, joints_, offers_, rows_, plan_.faults}, options, again);
+        } else {
+            joints_.solver.solve(joints_.solver.part, problem(), options, allotted_);
+        }
+    }
+
+    /// Nodes for what is allotted, and for what is allotted instead where there are none. The worth of the
+    /// allotment.
+    double place(const Snapshot& snapshot, Clock clock) {
+        double allotted = allotted_.objective;
+        for (int pass = 1;; ++pass) {
+            decide(snapshot);
+            if (joints_.placer.set_time) joints_.placer.set_time(joints_.placer.part, clock.left());
+            find_nodes(snapshot);
+            const bool vain = !chooses() && leaving_.take_back_vain_changes(snapshot, offers_, rows_, chosen_,
+                                                                            plan_.decisions);
+            if ((unplaced_.empty() && !vain) || pass == most_passes || clock.late()) return allotted;
+            withdrawn_.add(unplaced_, snapshot, offers_, rows_, plan_.decisions);
+            AllotOptions options = options_;
+            options.deadline = clock.left();
+            allot(snapshot, options, true);
+            if (chooses()) allotted = allotted_.objective;
+        }
+    }
+    /// Options that found no nodes are worth again what they were. Whether the bound is larger for that.
+    bool give_back_withdrawn() {
+        withdrawn_.give_back(rows_, false);
+        const bool unproven = count_withdrawn();
+        withdrawn_.give_back(rows_, true);
+        return unproven;
+    }
+    /// What is free goes to those who wait; then the station looks at who lies where.
+    void settle(const Snapshot& snapshot, const Clock& clock) {
+        give_leftovers(snapshot, {}, {}, clock);
+        if (joints_.station.run) run_station(snapshot, clock);
+    }
+    void say_what_found_no_nodes() {
+        for (const Unplaced& of : withdrawn_.first())
+            if (plan_.decisions[of.job].placement.empty()) {
+                plan_.decisions[of.job].verdict = of.why;
+                // The placer knows of this option alone.
+                if (has_other_option(of)) plan_.decisions[of.job].verdict.outcome = Outcome::waits;
+                chosen_[of.job] = of.option;
+            }
+    }
+    /// What is proven of the allotment is proven of the plan as far as the plan is worth as much.
+    void hand_over(double allotted, bool unproven) {
+        plan_.bound = std::max(plan_.bound, plan_.objective);
+        const double rounding = 1e-9 * std::abs(plan_.bound),
+                     enough = std::max(options_.enough(plan_.bound), rounding);
+        if (unproven || plan_.objective < allotted - 1e-9 * std::abs(allotted))
+            plan_.status =
+                plan_.bound - plan_.objective <= enough ? AllotStatus::optimal : AllotStatus::feasible;
+        count_limits();
+    }
+    /// A policy that chooses again values what is left anew, and the last allotment knows nothing of the
+    /// options that found no nodes. A placement may have nodes for them, so the bound counts them. Whether it
+    /// is larger for that.
+    bool count_withdrawn() {
+        if (!chooses() || withdrawn_.first().empty()) return false;
+        const double with_all = bound_at(problem(), allotted_.prices);
+        if (with_all <= plan_.bound) return false;
+        plan_.bound = with_all;
+        return true;
+    }
+    [[nodiscard]] bool has_other_option(const Unplaced& of) const {
+        const std::span<const Option> options = options_of(of.job);
+        for (std::size_t k = 0; k < options.size(); ++k)
+            if (values_of(of.job)[k] > 0 &&
+                !options[k].configuration.same_gpus(options[of.option].configuration))
+                return true;
+        return false;
+    }
+    void find_nodes(const Snapshot& snapshot) {
+        chosen_ = allotted_.choice;
+        unplaced_.clear();
+        placing_.find(snapshot, open_, joints_.placer, plan_, [&](std::size_t j, const Verdict& why) {
+            unplaced_.push_back({j, chosen_[j], why});
+            lose_nodes(j, why);
+        });
+    }
+    void lose_nodes(std::size_t j, Verdict why) {
+        plan_.objective -= plan_.decisions[j].value;
+        give_nothing(plan_.decisions[j]);
+        plan_.decisions[j].verdict = std::move(why);
+    }
+    /// What is free, as far as a station has room there.
+    void give_leftovers(const Snapshot& snapshot, std::span<const std::size_t> taken_back,
+                        const StationJoint& room, const Clock& clock) {
+        if (!fills_up_) return;
+        if (joints_.solver.keeps_idle && joints_.solver.keeps_idle(joints_.solver.part)) return;
+        // Idle GPUs are worth some milliseconds after the deadline.
+        constexpr std::chrono::nanoseconds least = std::chrono::milliseconds(5);
+        std::optional<std::chrono::nanoseconds> time = clock.left();
+        if (time) time = std::max(*time, least);
+        leftovers_.offer(snapshot, open_, offers_, rows_, chosen_, joints_.placer, plan_, taken_back, room,
+                         Clock(time), [&](std::size_t j, std::size_t option, const Placement& placement) {
+                             give(snapshot, j, option, placement);
+                         });
+    }
+    /// In place of what the job has.
+    void give(const Snapshot& snapshot, std::size_t j, std::size_t option, const Placement& placement) {
+        Decision& decision = plan_.decisions[j];
+        const bool had_nodes = !decision.placement.empty();
+        if (had_nodes && option == chosen_[j] && placement == decision.placement) return;
+        const double value = decision.value, paid = move_cost_of(snapshot, j, decision.placement);
+        if (!had_nodes || option != chosen_[j]) {
+            give_nothing(decision);
+            choose(snapshot, j, option);
+        }
+        chosen_[j] = option;
+        decision.placement = placement;
+        plan_.objective += decision.value - value;
+        plan_.move_cost_seconds += move_cost_of(snapshot, j, placement) - paid;
+    }
+
+    /// It goes on, on nodes that it shares although it is on several.
+    [[nodiscard]] bool shares_nodes(const Snapshot& snapshot, std::size_t j) const {
+        return open_.shares_nodes(j) && plan_.decisions[j].placement == snapshot.jobs[j].placement;
+    }
+    /// The station after the nodes changes what jobs get there, and what that leaves is offered to others.
+    void run_station(const Snapshot& snapshot, const Clock& clock) {
+        placed_.clear();
+        for (std::size_t j = 0; j < plan_.decisions.size(); ++j)
+            if (!plan_.decisions[j].placement.empty())
+                placed_.push_back({j,
+                                   options_of(j),
+                                   open_.keeps(j),
+                                   chosen_[j],
+                                   plan_.decisions[j].placement,
+                                   {},
+                                   shares_nodes(snapshot, j)});
+        const StationJoint& station = joints_.station;
+        if (station.set_time) station.set_time(station.part, clock.left());
+        station.run(station.part, round_of(snapshot), problem(), placed_);
+        bool any_other = false;
+        taken_back_.clear();
+        for (PlacedJob& placed : placed_) {
+            const std::size_t j = placed.job;
+            any_other |= placed.option != chosen_[j];
+            if (placed.option != no_option) {
+                if (placed.option >= options_of(j).size())
+                    bad_input("station", "option of job " + text_of(j), placed.option, "one of its options");
+                give(snapshot, j, placed.option, placed.placement);
+                continue;
+            }
+            plan_.move_cost_seconds -= move_cost_of(snapshot, j, plan_.decisions[j].placement);
+            lose_nodes(j, {Outcome::waits, std::move(placed.why)});
+            taken_back_.push_back(j);
+        }
+        if (station.has_room && any_other) give_leftovers(snapshot, taken_back_, station, clock);
+    }
+
+    /// Refuses what no solver may answer (std::invalid_argument). One that found no allotment in time,
+    /// although there always is one, has all jobs wait that need not run.
+    void check_allotted() {
+        const std::size_t jobs = problem().jobs();
+        if (allotted_.choice.size() != jobs)
+            bad_input("solver", "number of choices", allotted_.choice.size(),
+                      "that of jobs, " + text_of(jobs));
+        if (allotted_.prices.size() != rows_.problem.capacity.size())
+            bad_input("solver", "number of prices", allotted_.prices.size(),
+                      "that of capacities, " + text_of(rows_.problem.capacity.size()));
+        if (!found_allotment(allotted_.status)) {
+            if (allotted_.status == AllotStatus::infeasible && allotted_.stopped == StopReason::proven)
+                bad_input("snapshot", "placements of jobs that keep what they hold",
+                          std::string_view("more GPUs than there are"), "within the cluster");
+            keep_only();
+            return;
+        }
+        fills_up_ = true;
+        for (std::size_t j = 0; j < jobs; ++j)
+            if (allotted_.choice[j] != no_option && allotted_.choice[j] >= problem().options_of(j))
+                bad_input("solver", "choice of job " + text_of(j), allotted_.choice[j], "one of its options");
+    }
+
+    /// Who keeps what it holds has one option.
+    void keep_only() {
+        allotted_.status = AllotStatus::feasible;
+        allotted_.objective = allotted_.bound = 0;
+        for (std::size_t j = 0; j < problem().jobs(); ++j) {
+            const bool keeps = open_.keeps(j);
+            const double kept = keeps ? problem().value(j, 0) : 0;
+            double best = kept;
+            for (const double value : problem().values(j)) best = std::max(best, value);
+            allotted_.choice[j] = keeps ? 0 : no_option;
+            allotted_.objective += kept;
+            allotted_.bound += best;
+        }
+    }
+
+    void decide(const Snapshot& snapshot) {
+        plan_.objective = allotted_.objective;
+        plan_.prices.clear();
+        for (std::size_t p = 0; p < pools().size(); ++p)
+            plan_.prices.push_back({pools()[p].gpu_type, pools()[p].gpus_per_node, allotted_.prices[p],
+                                    pools()[p].spot, pools()[p].group});
+        plan_.decisions.resize(snapshot.jobs.size());
+        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
+            give_nothing(plan_.decisions[j]);
+            if (allotted_.choice[j] != no_option) choose(snapshot, j, allotted_.choice[j]);
+        }
+    }
+
+    /// Why jobs were allotted nothing.
+    void say_why_not(const Snapshot& snapshot) {
+        const MakerJoint& maker = joints_.maker;
+        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
+            if (allotted_.choice[j] != no_option) continue;
+            const Job& job = snapshot.jobs[j];
+            Verdict& verdict = plan_.decisions[j].verdict;
+            verdict.outcome = why_not(snapshot, j, open_, offers_, rows_, allotted_.prices, verdict.reason);
+            if (maker.why_none && options_of(j).empty() && !has_failed(j))
+                if (std::string why =
+                        maker.why_none(maker.part, round_for(job, round_of(snapshot), open_), job);
+                    !why.empty())
+                    verdict.reason = std::move(why);
+            if ((maker.lets_wait && maker.lets_wait(maker.part, job)) ||
+                (verdict.outcome == Outcome::impossible && could_run_later(snapshot, j)))
+                verdict.outcome = Outcome::waits;
+        }
+    }
+
+    /// Whether a job has options as soon as nobody keeps nodes that it could have.
+    [[nodiscard]] bool could_run_later(const Snapshot& snapshot, std::size_t j) {
+        if (std::ranges::all_of(snapshot.jobs[j].types, [](const TypeLimits& limits) {
+                return limits.nodes_now >= limits.max_nodes;
+            }))
+            return false;
+        Job later = snapshot.jobs[j];
+        for (TypeLimits& limits : later.types) limits.nodes_now = limits.max_nodes;
+        const std::vector<int> any(later.types.size(), std::numeric_limits<int>::max());
+        std::vector<Option> options;
+        return contained([&] {
+                   const Round round = round_for(later, round_of(snapshot), open_);
+                   joints_.maker.list(joints_.maker.part, round, later, any, options);
+               }) &&
+               std::ranges::any_of(options, [&](Option& option) {
+                   return predict_one(joints_, snapshot, j, false, option) && option.goodput > 0;
+               });
+    }
+
+    void choose(const Snapshot& snapshot, std::size_t j, std::size_t option) {
+        Decision& decision = plan_.decisions[j];
+        decision.option = options_of(j)[option];
+        decision.value = values_of(j)[option];
+        // Valued by what is to come, run by what is, and as it runs where that is as good.
+        const Job& job = snapshot.jobs[j];
+        const bool keeps_plan =
+            joints_.predictor.keep_running_plan && job.running_plan.atomic_batch > 0 &&
+            decision.option.configuration.same_gpus(configuration_of(job.placement, snapshot.cluster));
+        if (joints_.policy.expected_gradient || keeps_plan)
+            predict_one(joints_, snapshot, j, keeps_plan, decision.option);
+    }
+
+    /// Keeps the memory of what it had.
+    static void give_nothing(Decision& decision) {
+        decision.option = {};
+        decision.value = 0;
+        decision.placement.clear();
+        decision.verdict.outcome = Outcome::runs;
+        decision.verdict.reason.clear();
+    }
+
+    /// How much of each limit the plan takes.
+    void count_limits() {
+        plan_.conflicts = rows_.conflicts;
+        plan_.limits.clear();
+        if (limit_rows().empty()) return;
+        for (std::size_t l = 0; l < limit_rows().size(); ++l) {
+            const LimitRow& row = limit_rows()[l];
+            plan_.limits.push_back(
+                {row.name, row.unit, row.capacity, 0, allotted_.prices[rows_.pools() + l]});
+        }
+        if (!joints_.maker.ask && std::any_of(plan_.limits.begin(), plan_.limits.end(),
+                                              [](const LimitUse& limit) { return limit.price > 0; })) {
+            const double above = std::max(bound_at(problem(), allotted_.prices) - plan_.objective, 0.0);
+            for (LimitUse& limit : plan_.limits)
+                if (limit.price > 0) limit.most_of_one_more = limit.price + above;
+        }
+        for (std::size_t j = 0; j < plan_.decisions.size(); ++j) {
+            if (plan_.decisions[j].placement.empty()) continue;
+            for (const ResourceUse& use : problem().uses(j, chosen_[j]))
+                if (const std::size_t limit = rows_.limit_of(use.resource); limit < limit_rows().size())
+                    plan_.limits[limit].used += use.units;
+        }
+    }
+
+    Joints joints_;         // of the last plan's parts, which may be gone since
+    AllotOptions options_;  // gap and deadline of the last plan
+    SnapshotCheck check_;
+    PriceGroups price_groups_;
+    bool by_price_ = false;  // in the last plan, nodes of unlike prices were pools of their own
+    OpenNodes open_;
+    Offers offers_;
+    Rows rows_;
+    Worth worth_;
+    LeavingNodes leaving_;
+    AskedOptions asked_;
+    AllotResult allotted_;
+    SteadyChoice steady_;
+    std::vector<std::size_t> chosen_;
+    Placing placing_;
+    bool fills_up_ = false;           // the solver found an allotment
+    std::vector<Unplaced> unplaced_;  // of this pass
+    Withdrawn withdrawn_;
+    Leftovers leftovers_;
+    std::vector<PlacedJob> placed_;        // as the station sees them
+    std::vector<std::size_t> taken_back_;  // ascending
+    Plan plan_;
+};
+
+}  // namespace goodput::detail
+
+namespace goodput {
+
+GOODPUT_BODY Plan& RoundEngine::plan(const Snapshot& given, const Joints& joints, const AllotOptions& options,
+                                     const AfterStep& step) {
+    return kept_.get().plan(given, joints, options, step);
+}
+
+GOODPUT_BODY const detail::RoundState& RoundEngine::state() const {
+    static const detail::RoundState none;
+    return kept_ ? *kept_ : none;
+}
+
+GOODPUT_BODY std::vector<DecisionExplanation> RoundEngine::explain(const Snapshot& snapshot,
+                                                                   const PolicyJoint& policy,
+                                                                   const NotesOf& notes) const {
+    return detail::explain_round(*this, snapshot, policy, notes);
+}
+
+GOODPUT_BODY const Plan& RoundEngine::last_plan() const { return state().last_plan(); }
+GOODPUT_BODY std::span<const Pool> RoundEngine::pools() const { return state().pools(); }
+GOODPUT_BODY const AllotmentProblem& RoundEngine::problem() const { return state().problem(); }
+GOODPUT_BODY const AllotResult& RoundEngine::allotted() const { return state().allotted(); }
+GOODPUT_BODY Round RoundEngine::round_of(const Snapshot& snapshot) const {
+    return state().round_of(snapshot);
+}
+GOODPUT_BODY std::span<const Option> RoundEngine::options_of(std::size_t job) const {
+    return state().options_of(job);
+}
+GOODPUT_BODY std::span<const std::size_t> RoundEngine::chosen() const { return state().chosen(); }
+GOODPUT_BODY bool RoundEngine::has_failed(std::size_t job) const { return state().has_failed(job); }
+GOODPUT_BODY bool RoundEngine::is_set_aside(std::size_t job) const { return state().is_set_aside(job); }
+GOODPUT_BODY std::span<const LimitRow> RoundEngine::limit_rows() const { return state().limit_rows(); }
+GOODPUT_BODY LimitRow RoundEngine::row_of(const Snapshot& snapshot, std::size_t row) const {
+    return state().row_of(snapshot, row);
+}
+
+}  // namespace goodput
+
+#endif

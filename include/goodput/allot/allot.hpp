@@ -60,7 +60,7 @@ inline AllotResult allot(const AllotmentProblem& problem, const AllotOptions& op
 
 }  // namespace goodput
 
-#ifndef GOODPUT_COMPILED
+#if !defined(GOODPUT_COMPILED) || defined(GOODPUT_IMPLEMENTATION)
 #include "goodput/allot/detail/solver.hpp"
 #endif
 

@@ -53,7 +53,7 @@ struct Conflict {
 
 }  // namespace goodput
 
-#ifndef GOODPUT_COMPILED
+#if !defined(GOODPUT_COMPILED) || defined(GOODPUT_IMPLEMENTATION)
 #include "goodput/allot/detail/conflict.hpp"
 #endif
 

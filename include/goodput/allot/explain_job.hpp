@@ -91,7 +91,7 @@ JobExplanation explain_job(const AllotmentProblem& problem, const AllotResult& r
 
 }  // namespace goodput
 
-#ifndef GOODPUT_COMPILED
+#if !defined(GOODPUT_COMPILED) || defined(GOODPUT_IMPLEMENTATION)
 #include "goodput/allot/detail/explain_job.hpp"
 #endif
 

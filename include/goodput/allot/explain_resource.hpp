@@ -76,7 +76,7 @@ struct ResourceExplanation {
 
 }  // namespace goodput
 
-#ifndef GOODPUT_COMPILED
+#if !defined(GOODPUT_COMPILED) || defined(GOODPUT_IMPLEMENTATION)
 #include "goodput/allot/detail/explain_resource.hpp"
 #endif
 

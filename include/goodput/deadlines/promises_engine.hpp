@@ -105,7 +105,7 @@ private:
 
 }  // namespace goodput
 
-#ifndef GOODPUT_COMPILED
+#if !defined(GOODPUT_COMPILED) || defined(GOODPUT_IMPLEMENTATION)
 #include "goodput/deadlines/detail/promises_round.hpp"
 #endif
 

@@ -89,7 +89,7 @@ private:
 
 }  // namespace goodput
 
-#ifndef GOODPUT_COMPILED
+#if !defined(GOODPUT_COMPILED) || defined(GOODPUT_IMPLEMENTATION)
 #include "goodput/fit/detail/job_fit.hpp"
 #endif
 

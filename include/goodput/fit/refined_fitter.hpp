@@ -79,7 +79,7 @@ template <class Backend = TinyBackend>
 
 }  // namespace goodput
 
-#ifndef GOODPUT_COMPILED
+#if !defined(GOODPUT_COMPILED) || defined(GOODPUT_IMPLEMENTATION)
 #include "goodput/fit/detail/refined_fitter.hpp"
 #endif
 

@@ -193,7 +193,7 @@ void GoodputPredictor::for_each_input(const Job& job, const JobModel& model, Inp
 
 }  // namespace goodput
 
-#ifndef GOODPUT_COMPILED
+#if !defined(GOODPUT_COMPILED) || defined(GOODPUT_IMPLEMENTATION)
 #include "goodput/model/detail/goodput_predictor.hpp"
 #endif
 

@@ -61,7 +61,7 @@ private:
 
 }  // namespace goodput
 
-#ifndef GOODPUT_COMPILED
+#if !defined(GOODPUT_COMPILED) || defined(GOODPUT_IMPLEMENTATION)
 #include "goodput/place/detail/defragment.hpp"
 #endif
 

@@ -66,7 +66,7 @@ static_assert(Placer<LeastMovesPlacer>);
 
 }  // namespace goodput
 
-#ifndef GOODPUT_COMPILED
+#if !defined(GOODPUT_COMPILED) || defined(GOODPUT_IMPLEMENTATION)
 #include "goodput/place/detail/least_moves.hpp"
 #endif
 

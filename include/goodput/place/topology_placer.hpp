@@ -97,7 +97,7 @@ static_assert(Placer<TopologyPlacer>);
 
 }  // namespace goodput
 
-#ifndef GOODPUT_COMPILED
+#if !defined(GOODPUT_COMPILED) || defined(GOODPUT_IMPLEMENTATION)
 #include "goodput/place/detail/topology_placer.hpp"
 #endif
 

@@ -129,7 +129,7 @@ std::string room_needed(const Alternative& alternative, const std::string& type,
 
 }  // namespace goodput
 
-#ifndef GOODPUT_COMPILED
+#if !defined(GOODPUT_COMPILED) || defined(GOODPUT_IMPLEMENTATION)
 #include "goodput/schedule/detail/decision_explanation.hpp"
 #endif
 

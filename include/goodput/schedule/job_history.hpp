@@ -170,7 +170,7 @@ void JobHistory::refit(JobFitter<Backend>& fitter, std::string_view subject) {
 
 }  // namespace goodput
 
-#ifndef GOODPUT_COMPILED
+#if !defined(GOODPUT_COMPILED) || defined(GOODPUT_IMPLEMENTATION)
 #include "goodput/schedule/detail/job_history.hpp"
 #endif
 

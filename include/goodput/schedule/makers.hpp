@@ -109,10 +109,10 @@ inline void predict_options(std::span<Option> options, const AskPredictor& ask) 
                               [&](Option& option) { detail::predict_at_slowest(option, ask); });
 }
 /// Fills in options of a job as their maker does, where it says how good they are.
-template <OptionMaker Maker>
-void predict_options(Maker& maker, const Job& job, const std::optional<GradientStatistics>& gradient,
+template <OptionMaker M>
+void predict_options(M& maker, const Job& job, const std::optional<GradientStatistics>& gradient,
                      std::span<Option> options, const AskPredictor& ask) {
-    if constexpr (PredictingMaker<Maker>)
+    if constexpr (PredictingMaker<M>)
         maker.predict(job, gradient, options, ask);
     else
         predict_options(options, ask);

@@ -65,7 +65,7 @@ private:
 
 }  // namespace goodput
 
-#ifndef GOODPUT_COMPILED
+#if !defined(GOODPUT_COMPILED) || defined(GOODPUT_IMPLEMENTATION)
 #include "goodput/schedule/detail/running_plans.hpp"
 #endif
 

@@ -165,7 +165,7 @@ enum class PlanStep { value, allot, place };
 
 }  // namespace goodput
 
-#ifndef GOODPUT_COMPILED
+#if !defined(GOODPUT_COMPILED) || defined(GOODPUT_IMPLEMENTATION)
 #include "goodput/schedule/detail/snapshot.hpp"
 #endif
 

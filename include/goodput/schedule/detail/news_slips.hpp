@@ -21,7 +21,7 @@ void warn_of_news(const Job& job, const JobNews& news, const Cluster& cluster,
 
 }  // namespace goodput::detail
 
-#ifndef GOODPUT_COMPILED
+#if !defined(GOODPUT_COMPILED) || defined(GOODPUT_IMPLEMENTATION)
 #include "goodput/schedule/detail/news_slips_bodies.hpp"
 #endif
 

@@ -8,7 +8,6 @@
 #include "goodput/allot/detail/explain_resource.hpp"
 #include "goodput/allot/detail/solver.hpp"
 #include "goodput/fit/detail/job_fit.hpp"
-#include "goodput/fit/detail/refined_fitter.hpp"
 #include "goodput/model/detail/goodput_predictor.hpp"
 #include "goodput/place/detail/defragment.hpp"
 #include "goodput/place/detail/least_moves.hpp"
@@ -29,11 +28,8 @@
 
 namespace goodput {
 
-template class RefinedFitter<>;
-template class JobFitter<>;
 template class BasicKindHistories<>;
 template class BasicJobMemory<>;
-template void JobHistory::refit(JobFitter<>&, std::string_view);
 template class Scheduler<Sia>;
 template class Scheduler<GoodputPolicy>;
 template class Scheduler<Pollux>;

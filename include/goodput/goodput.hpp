@@ -40,9 +40,9 @@
 #include "goodput/fit/job_fit.hpp"
 #include "goodput/fit/line.hpp"
 #include "goodput/fit/memory_fit.hpp"
+#include "goodput/fit/minimise.hpp"
 #include "goodput/fit/noise_scale.hpp"
 #include "goodput/fit/refined_fit.hpp"
-#include "goodput/fit/refined_fitter.hpp"
 #include "goodput/fit/refined_parameters.hpp"
 #include "goodput/fit/refined_prior.hpp"
 #include "goodput/model/batch_plan.hpp"
@@ -113,7 +113,6 @@ namespace goodput {
 /// \cond  Doxygen does not know these from new functions.
 extern template class BasicKindHistories<>;
 extern template class BasicJobMemory<>;
-extern template void JobHistory::refit(JobFitter<>&, std::string_view);
 extern template class Scheduler<Sia>;
 extern template class Scheduler<GoodputPolicy>;
 extern template class Scheduler<Pollux>;

@@ -34,9 +34,9 @@ inline goodput::RefinedThroughput refined_from(
     RefinedPrior means;
     means.mean = coordinates;
     problem.set_prior(means, 40, seconds);
-    SmallVector x = problem.residuals.mean;
+    FitParameters x = problem.residuals.mean;
     for (std::size_t i = 0; i < batches.size(); ++i)
-        x[static_cast<Eigen::Index>(refined_parameters + i)] = prior.break_deviation * normal(random);
+        x[refined_parameters + i] = prior.break_deviation * normal(random);
     RefinedThroughput model;
     problem.write(x, model);
     model.gamma = std::min(model.gamma, 10.0);

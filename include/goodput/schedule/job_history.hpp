@@ -88,8 +88,7 @@ public:
     }
 
     /// Fits refined models of all types if any measurement changed.
-    template <class Backend>
-    void refit(JobFitter<Backend>& fitter, std::string_view subject);
+    void refit(JobFitter& fitter, std::string_view subject);
 
     /// The last refined fits, by GPU type: for forecasts and profile runs. Empty before the first.
     [[nodiscard]] std::span<const TypeFit> fits() const { return fits_; }
@@ -150,23 +149,6 @@ private:
     double reference_batch_ = 0;  ///< see begin(); 0: that of the measurements
     JobModel model_;
 };
-
-// Not in the class, where it would be inline: compilers make inline functions anew also where a library has
-// them.
-template <class Backend>
-void JobHistory::refit(JobFitter<Backend>& fitter, std::string_view subject) {
-    tell_model();
-    if (!has_changed()) return;
-    fits_.resize(types_.size());
-    fitter([&](std::size_t t) -> std::span<const ThroughputSample> { return types_[t].samples; },
-           std::span<TypeFit>(fits_), subject, [&](std::size_t t) { return types_[t].changed; },
-           reference_batch_);
-    for (std::size_t t = 0; t < types_.size(); ++t) {
-        model_.types[t].throughput = fits_[t].fit.model;
-        model_.types[t].fitted = true;
-        types_[t].changed = false;
-    }
-}
 
 }  // namespace goodput
 

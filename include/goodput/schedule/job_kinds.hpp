@@ -28,8 +28,8 @@ namespace detail {
 struct SavedFields;
 }
 
-/// The histories of all jobs, by kind. `Fitter`: JobFitter<>, or a SeparateFitter (job_history.hpp).
-template <class Fitter = JobFitter<>>
+/// The histories of all jobs, by kind. `Fitter`: JobFitter, or a SeparateFitter (job_history.hpp).
+template <class Fitter = JobFitter>
 class BasicKindHistories {
 public:
     /// Kinds that are remembered without a job that is there: as many programs as a large group of people

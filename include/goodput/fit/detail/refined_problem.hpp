@@ -65,7 +65,7 @@ struct RefinedProblem {
 
     /// Variance of ln of a row's step that its shape's own factors make, which are not among the laws: the
     /// mean over all rows at x.
-    [[nodiscard]] double own_variance(const SmallVector& x) const {
+    [[nodiscard]] double own_variance(const FitParameters& x) const {
         double sum = 0;
         residuals.for_each_row(x, [&](const RefinedRow& row, const RowErrors& errors) {
             if (row.split) return;
@@ -78,13 +78,11 @@ struct RefinedProblem {
     /// The prior in the coordinates of a type that computes for `seconds` at `batch`.
     void set_prior(const RefinedPrior& prior, double batch, double seconds) {
         believed = prior;
-        SmallVector &mean = residuals.mean, &deviation = residuals.deviation;
-        mean.setZero(static_cast<Eigen::Index>(parameters()));
-        deviation.setConstant(mean.size(), prior.break_deviation);
-        for (std::size_t i = 0; i < refined_parameters; ++i) {
-            mean[static_cast<Eigen::Index>(i)] = prior.mean[i];
-            deviation[static_cast<Eigen::Index>(i)] = prior.deviation[i];
-        }
+        FitParameters &mean = residuals.mean, &deviation = residuals.deviation;
+        mean.fill(0);
+        deviation.fill(prior.break_deviation);
+        std::copy(prior.mean.begin(), prior.mean.end(), mean.begin());
+        std::copy(prior.deviation.begin(), prior.deviation.end(), deviation.begin());
         mean[computing_constant] += std::log(seconds);
         mean[computing_slope] += std::log(seconds / batch);
         mean[node_level] += std::log(seconds);
@@ -93,14 +91,13 @@ struct RefinedProblem {
     /// Widens what is believed of the number of replicas in computing, where x is far from it: caches, data
     /// loaders and other hosts can make computing scale in ways that no prior foresees. Whether that changes
     /// much.
-    bool loosen(const SmallVector& x) {
+    bool loosen(const FitParameters& x) {
         bool changed = false;
         for (const RefinedParameter at : {alone_factor, straggling_exponent}) {
-            const auto i = static_cast<Eigen::Index>(at);
-            const double off = std::abs(x[i] - residuals.mean[i]) / unlikely_deviations;
+            const double off = std::abs(x[at] - residuals.mean[at]) / unlikely_deviations;
             const double wide = std::max(believed.deviation[at], off);
-            changed = changed || std::abs(std::log(wide / residuals.deviation[i])) > 0.05;
-            residuals.deviation[i] = wide;
+            changed = changed || std::abs(std::log(wide / residuals.deviation[at])) > 0.05;
+            residuals.deviation[at] = wide;
         }
         return changed;
     }
@@ -109,7 +106,7 @@ struct RefinedProblem {
     void read(std::span<const ThroughputSample> samples);
 
     /// The model that the coordinates stand for, its factors of single shapes left out.
-    void write(const SmallVector& x, RefinedThroughput& model) const;
+    void write(const FitParameters& x, RefinedThroughput& model) const;
 };
 
 inline void RefinedProblem::read(std::span<const ThroughputSample> samples) {
@@ -147,7 +144,7 @@ inline void RefinedProblem::read(std::span<const ThroughputSample> samples) {
     }
 }
 
-inline void RefinedProblem::write(const SmallVector& x, RefinedThroughput& model) const {
+inline void RefinedProblem::write(const FitParameters& x, RefinedThroughput& model) const {
     model.alpha_c = std::exp(x[computing_constant]);
     model.beta_c = std::exp(x[computing_slope]);
     model.alone = std::exp(x[alone_factor]);
@@ -161,8 +158,7 @@ inline void RefinedProblem::write(const SmallVector& x, RefinedThroughput& model
     model.gamma = 1 + std::exp(x[overlap_level]);
     model.batches.clear();
     for (std::size_t i = 0; i < residuals.terms.breaks.size(); ++i)
-        model.batches.push_back(
-            {residuals.terms.breaks[i], std::exp(x[static_cast<Eigen::Index>(refined_parameters + i)])});
+        model.batches.push_back({residuals.terms.breaks[i], std::exp(x[refined_parameters + i])});
 }
 
 }  // namespace goodput::detail

@@ -90,9 +90,8 @@ inline std::optional<ScalingStart> unexpected_scaling(const RefinedProblem& samp
     start.level = scaling.intercept;
     if (singles > 0) start.alone = single / singles - start.level;
     const auto unexpected = [&](RefinedParameter at, double value) {
-        const auto i = static_cast<Eigen::Index>(at);
-        return std::abs(value - samples.residuals.mean[i]) >
-               unlikely_deviations * samples.residuals.deviation[i];
+        return std::abs(value - samples.residuals.mean[at]) >
+               unlikely_deviations * samples.residuals.deviation[at];
     };
     if (unexpected(straggling_exponent, start.straggling) || unexpected(alone_factor, start.alone))
         return start;
@@ -101,19 +100,19 @@ inline std::optional<ScalingStart> unexpected_scaling(const RefinedProblem& samp
 
 /// Computing from the line; synchronising at each of three overlaps from what the steps then say of it. Or
 /// what is believed beforehand, where that explains the samples better.
-inline SmallVector cold_start(const RefinedProblem& samples, const Line& line) {
-    SmallVector best = samples.residuals.mean;
+inline FitParameters cold_start(const RefinedProblem& samples, const Line& line) {
+    FitParameters best = samples.residuals.mean;
     double least_squares = samples.residuals.squares(best);
     const double middle = samples.middle_batch(), least = 1e-3 * line.at(middle);
     const auto consider = [&](const ScalingStart& scaling) {
-        SmallVector x = samples.residuals.mean;
+        FitParameters x = samples.residuals.mean;
         x[computing_constant] = std::log(std::max(line.intercept, least)) + scaling.level;
         x[computing_slope] = std::log(std::max(line.slope, least / middle)) + scaling.level;
         if (scaling.straggling != 0) x[straggling_exponent] = scaling.straggling;
         if (scaling.alone != 0) x[alone_factor] = scaling.alone;
         for (const double overlap : {0.25, 1.0, 3.0}) {
             const double gamma = 1 + overlap;
-            SmallVector candidate = x;
+            FitParameters candidate = x;
             candidate[overlap_level] = std::log(overlap);
             std::array<double, 2> sum{}, count{};
             for (const RefinedRow& row : samples.residuals.rows) {

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "goodput/fit/detail/log_step.hpp"
 #include "goodput/fit/fit_status.hpp"
 #include "goodput/fit/least_squares.hpp"
+#include "goodput/fit/minimise.hpp"
 #include "goodput/fit/throughput_residuals.hpp"
 
 namespace goodput::detail {
@@ -30,9 +32,10 @@ struct Scatter {
 /// Minimises roughly as long as the scatter or a weight still changes by more than 5 %, then for good. Counts
 /// on from `fit.iterations`. `adjust(scatter)` may change the scatter that the residuals at `x` ask for, and
 /// says whether it changed the residuals otherwise.
-template <class Backend, ThroughputTerms Terms, class Fit, class Adjust>
-FitStatus minimise_in_rounds(Backend& backend, ThroughputResiduals<Terms>& residuals, SmallVector& x,
-                             int max_iterations, bool robust, Fit& fit, Adjust adjust) {
+template <ThroughputTerms Terms, class Fit, class Adjust>
+FitStatus minimise_in_rounds(Minimise minimise, MinimiserBuffers& buffers,
+                             ThroughputResiduals<Terms>& residuals, FitParameters& x, int max_iterations,
+                             bool robust, Fit& fit, Adjust adjust) {
     const auto weigh = [&] {
         constexpr double much = 0.05;
         const WeighedRows weighed = residuals.weigh(x, robust);
@@ -46,13 +49,14 @@ FitStatus minimise_in_rounds(Backend& backend, ThroughputResiduals<Terms>& resid
     weigh();
     bool settled = false;
     for (int round = 0;; ++round) {
-        SmallVector y = residuals.to_units(x);
-        const Minimisation found = backend.minimise(residuals, y,
-                                                    {.max_iterations = max_iterations - fit.iterations,
-                                                     .relative_tolerance = 1e-11,
-                                                     .absolute_tolerance = settled ? 1e-5 : 1e-2,
-                                                     .rough = !settled});
-        x = residuals.from_units(y);
+        FitParameters y = residuals.to_units(x);
+        const Minimisation found = minimise(residuals, std::span(y).first(residuals.terms.parameters()),
+                                            {.max_iterations = max_iterations - fit.iterations,
+                                             .relative_tolerance = 1e-11,
+                                             .absolute_tolerance = settled ? 1e-5 : 1e-2,
+                                             .rough = !settled},
+                                            buffers);
+        x = residuals.from_units(y.data());
         fit.iterations += found.iterations;
         if (settled || !is_fitted(found.status) || fit.iterations >= max_iterations) return found.status;
         settled = !weigh() || round == 7;

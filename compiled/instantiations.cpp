@@ -15,6 +15,8 @@
 #include "goodput/schedule/detail/decision_explanation.hpp"
 #include "goodput/schedule/detail/domain_blocks_bodies.hpp"
 #include "goodput/schedule/detail/job_history.hpp"
+#include "goodput/schedule/detail/job_kinds.hpp"
+#include "goodput/schedule/detail/job_memory.hpp"
 #include "goodput/schedule/detail/job_sizes.hpp"
 #include "goodput/schedule/detail/leaving_nodes_bodies.hpp"
 #include "goodput/schedule/detail/news_slips_bodies.hpp"
@@ -28,8 +30,6 @@
 
 namespace goodput {
 
-template class BasicKindHistories<>;
-template class BasicJobMemory<>;
 template class Scheduler<Sia>;
 template class Scheduler<GoodputPolicy>;
 template class Scheduler<Pollux>;

@@ -215,7 +215,7 @@ int serve_rounds(P policy, PairedRounds pairs, PromisedLines promised, PlanModel
                        PlanPredictor(models))
                        .limited_by(goodput::TeamQuotas(), goodput::Budget(), goodput::SpotCap()))
             .counting(goodput::LostTime());
-    goodput::BasicJobMemory memory{PlanHistories(models)};
+    goodput::JobMemory memory(plan_histories(models));
     ResultFile memory_file(command.memory);
     if (const std::string saved = text_of_file(command.memory); !saved.empty()) {
         try {

@@ -111,8 +111,6 @@
 namespace goodput {
 
 /// \cond  Doxygen does not know these from new functions.
-extern template class BasicKindHistories<>;
-extern template class BasicJobMemory<>;
 extern template class Scheduler<Sia>;
 extern template class Scheduler<GoodputPolicy>;
 extern template class Scheduler<Pollux>;

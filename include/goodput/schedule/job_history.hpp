@@ -8,11 +8,10 @@
 // (JobFitter), or each type alone with a fit of one's own.
 
 #include <algorithm>
-#include <concepts>
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "goodput/core/job.hpp"
@@ -34,11 +33,8 @@ struct SeparateFit {
 
 /// A fit of one's own, of each GPU type by itself: from its samples (at least one), the model of the last fit
 /// (null where there is none to start from) and whom messages about bad samples name.
-template <class Fitter>
-concept SeparateFitter = requires(Fitter& fitter, std::span<const ThroughputSample> samples,
-                                  const PolluxThroughput* last, std::string_view subject) {
-    { fitter(samples, last, subject) } -> std::convertible_to<SeparateFit>;
-};
+using SeparateFitter = std::function<SeparateFit(std::span<const ThroughputSample> samples,
+                                                 const PolluxThroughput* last, std::string_view subject)>;
 
 /// What is remembered of one job.
 class JobHistory {
@@ -73,19 +69,7 @@ public:
     [[nodiscard]] bool begun() const { return reference_batch_ > 0; }
 
     /// Fits the models whose measurements changed, each GPU type by itself: who brings a fit of his own.
-    template <SeparateFitter Fitter>
-    void refit(Fitter& fitter, std::string_view subject) {
-        tell_model();
-        for (std::size_t t = 0; t < types_.size(); ++t) {
-            OfType& type = types_[t];
-            if (!type.changed) continue;
-            const PolluxThroughput* last = std::get_if<PolluxThroughput>(&model_.types[t].throughput);
-            const SeparateFit fit = fitter(type.samples, type.has_start ? last : nullptr, subject);
-            model_.types[t].throughput = fit.model;
-            type.has_start = fit.from_samples;
-            type.changed = false;
-        }
-    }
+    void refit(const SeparateFitter& fitter, std::string_view subject);
 
     /// Fits refined models of all types if any measurement changed.
     void refit(JobFitter& fitter, std::string_view subject);

@@ -10,6 +10,7 @@
 #include <map>
 #include <span>
 #include <string_view>
+#include <variant>
 
 #include "goodput/core/bodies.hpp"
 #include "goodput/core/job.hpp"
@@ -151,6 +152,19 @@ GOODPUT_BODY void JobHistory::check_saved() const {
         if ((type.fit.samples != 0 && !is_whole(type.fit)) || !is_valid(type.fit.model) ||
             (type.fit.samples != 0 && !std::ranges::all_of(type.evidence, believed)))
             bad_input(subject, "fit", type.fit.report(), "one that models can be made from");
+}
+
+GOODPUT_BODY void JobHistory::refit(const SeparateFitter& fitter, std::string_view subject) {
+    tell_model();
+    for (std::size_t t = 0; t < types_.size(); ++t) {
+        OfType& type = types_[t];
+        if (!type.changed) continue;
+        const PolluxThroughput* last = std::get_if<PolluxThroughput>(&model_.types[t].throughput);
+        const SeparateFit fit = fitter(type.samples, type.has_start ? last : nullptr, subject);
+        model_.types[t].throughput = fit.model;
+        type.has_start = fit.from_samples;
+        type.changed = false;
+    }
 }
 
 GOODPUT_BODY void JobHistory::refit(JobFitter& fitter, std::string_view subject) {

@@ -29,7 +29,7 @@ inline goodput::RefinedThroughput refined_from(
     const std::vector<int>& batches, bool own_factors, Random& random) {
     using namespace goodput;
     const RefinedPrior prior;
-    detail::RefinedProblem problem;
+    goodput::detail::RefinedProblem problem;
     for (const int batch : batches) problem.residuals.terms.breaks.push_back(batch);
     RefinedPrior means;
     means.mean = coordinates;

@@ -60,7 +60,8 @@ public:
             TypeFit& type = types[t];
             const std::span<const ThroughputSample> samples = measured[t].samples;
             if (samples.empty()) {
-                type = {};
+                type.fit.samples = 0;
+                type.evidence = {};
             } else if (measured[t].changed || type.fit.samples == 0 ||
                        type.fit.reference_batch != options.reference_batch) {
                 options.start = type.fit.samples > 0 ? &type.fit : nullptr;
@@ -99,7 +100,9 @@ private:
         }
         const double spread = std::max(squares - level * level / count, 0.0);
         RefinedFit& fit = types[t].fit;
-        fit = {};
+        fit.compute_rmsle = fit.step_rmsle = 0;
+        fit.samples = fit.stragglers = fit.iterations = 0;
+        fit.status = FitStatus::prior_kept;
         fit.prior = options.prior;
         fit.reference_batch = options.reference_batch;
         fit.reference_seconds = std::exp(level / count);

@@ -50,6 +50,8 @@ inline void validate(const RefinedFitOptions& options) {
     require_between(options.subject, "max_iterations", options.max_iterations, 0, 1 << 20);
     const RefinedPrior& prior = options.prior;
     for (std::size_t i = 0; i < refined_parameters; ++i) {
+        if (std::isfinite(prior.mean[i]) && std::isfinite(prior.deviation[i]) && prior.deviation[i] > 0)
+            continue;
         const std::string of(refined_parameter_names[i]);
         if (!std::isfinite(prior.mean[i]))
             bad_input(options.subject, "prior.mean of " + of, prior.mean[i], "finite");

@@ -66,8 +66,8 @@ class JobFitting;
 
 }  // namespace detail
 
-/// Fits all GPU types of a job together, or one by itself, again and again; keeps its buffers: once it has met
-/// its largest job, only TinySolver allocates.
+/// Fits all GPU types of a job together, or one by itself, again and again; keeps its buffers: once it has
+/// met its largest job, only TinySolver allocates.
 class JobFitter {
 public:
     JobFitter() = default;

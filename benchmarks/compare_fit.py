@@ -10,7 +10,7 @@ differences. INCLUDE is the folder of goodput's headers (default: ../include bes
 defaults to g++.
 
 seven      the published model: ThroughputFitter
-refined    RefinedFitter; again: from its fit of all samples but the last
+refined    JobFitter::fit; again: from its fit of all samples but the last
 job        JobFitter: the refit of a job with so many samples on each of up to three GPU types after one more
            sample on one of them; next to the published fit of that type alone
 """
@@ -37,7 +37,7 @@ PROGRAM = r"""
 #include <span>
 #include <vector>
 #include "goodput/fit/job_fit.hpp"
-#include "goodput/fit/refined_fitter.hpp"
+#include "goodput/fit/job_fit.hpp"
 #include "peers/throughput_fit.hpp"
 
 using Samples = std::vector<goodput::ThroughputSample>;
@@ -84,8 +84,8 @@ int main() {
     std::vector<Samples> truths;
     for (std::size_t i = 0; i < tables; ++i) truths.push_back(read());
     goodput::peers::ThroughputFitter seven_fitter;
-    goodput::RefinedFitter<> refined_fitter;
-    goodput::JobFitter<> job_fitter;
+    goodput::JobFitter refined_fitter;
+    goodput::JobFitter job_fitter;
     const auto nothing = [] {};
     while (std::cin >> types) {
         std::vector<Samples> samples;

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "goodput/fit/job_fit.hpp"
-#include "goodput/fit/refined_fitter.hpp"
 #include "goodput/tasks/forecast.hpp"
 #include "peers/prediction_interval.hpp"
 #include "peers/throughput_fit.hpp"
@@ -89,7 +88,7 @@ void interval(benchmark::State& state) {
 
 void refined_cold(benchmark::State& state) {
     const std::vector<ThroughputSample> samples = samples_of(static_cast<std::size_t>(state.range(0)));
-    goodput::RefinedFitter<> fitter;
+    goodput::JobFitter fitter;
     goodput::RefinedFit fit;
     for (auto _ : state) {
         fitter.fit(samples, {}, fit);
@@ -100,7 +99,7 @@ void refined_cold(benchmark::State& state) {
 
 void refined_warm(benchmark::State& state) {
     const std::vector<ThroughputSample> samples = samples_of(static_cast<std::size_t>(state.range(0)));
-    goodput::RefinedFitter<> fitter;
+    goodput::JobFitter fitter;
     const goodput::RefinedFit before = fitter.fit(std::span(samples).first(samples.size() - 1));
     goodput::RefinedFit fit;
     for (auto _ : state) {
@@ -118,7 +117,7 @@ void job_refit(benchmark::State& state) {
     for (const ThroughputSample& sample : samples_of(21, 0.3))
         if (sample.shape == Shape{1, 1}) samples[2].push_back(sample);
     std::vector<goodput::TypeFit> before(samples.size()), types;
-    goodput::JobFitter<> fitter;
+    goodput::JobFitter fitter;
     const ThroughputSample added = samples[0].back();
     samples[0].pop_back();
     fitter(samples, before);

@@ -1,14 +1,27 @@
 // From measurements to a model that says how sure it is, and to the runs that would teach it most.
 
 #include <goodput/fit/job_fit.hpp>
+#include <goodput/fit/least_squares.hpp>
+#include <goodput/fit/minimise.hpp>
 #include <goodput/fit/noise_scale.hpp>
 #include <goodput/hosts/host_fit.hpp>
 #include <goodput/hosts/host_profile.hpp>
 #include <goodput/parallel/profile_runs.hpp>
 #include <goodput/tasks/forecast.hpp>
 #include <iostream>
+#include <span>
 
 using namespace goodput;
+
+// [minimiser]
+/// The usual one, which says how long it took.
+Minimisation minimise_and_tell(const AnyResiduals& residuals, std::span<double> y,
+                               const LeastSquaresOptions& options, MinimiserBuffers& buffers) {
+    const Minimisation end = minimise_with_tiny_solver(residuals, y, options, buffers);
+    std::cout << residuals.parameters() << " parameters: " << end.iterations << " steps\n";
+    return end;
+}
+// [/minimiser]
 
 int main() {
     // [fit]
@@ -31,6 +44,11 @@ int main() {
     }
     std::cout << types[0].fit.report() << "\n";
     // [/fit]
+
+    // [minimise]
+    const RefinedFit one = JobFitter({}, minimise_and_tell).fit(measured[0]);
+    // [/minimise]
+    std::cout << one.report() << "\n";
 
     // [profile]
     std::vector<Option> options;

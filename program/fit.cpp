@@ -182,7 +182,7 @@ void warn_of_mistyped(const std::vector<Question>& questions, const Job& job) {
     }
 }
 
-Json serve(const Field& line, goodput::JobFitter<>& fitter) {
+Json serve(const Field& line, goodput::JobFitter& fitter) {
     line.knows({"samples", "predict", "host"});
     Job job;
     line["samples"].for_each([&](const Field& sample) {

@@ -203,7 +203,7 @@ int serve_rounds(LinePlanner planner, PlanModels models, const PlanCommand& comm
                  std::ostream& out) {
     using Advisor = goodput::RentAdvisor<goodput::GoodputPredictor, goodput::GoodputPolicy,
                                          goodput::Limits<goodput::TeamQuotas>>;
-    goodput::BasicJobMemory memory{PlanHistories(models)};
+    goodput::JobMemory memory(plan_histories(models));
     ResultFile memory_file(command.memory);
     if (const std::string saved = text_of_file(command.memory); !saved.empty()) {
         try {

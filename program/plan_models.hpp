@@ -3,14 +3,10 @@
 
 // What `goodput plan --models` chooses at run time: the same names mean the same as in `goodput replay`.
 
-#include <algorithm>
-#include <cstddef>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "goodput/core/error.hpp"
 #include "goodput/model/goodput_predictor.hpp"
@@ -50,57 +46,11 @@ struct PlanHistoryFitter {
     goodput::peers::PublishedHistoryFitter published{};
 };
 
-/// The histories of a plan's jobs, as BasicJobMemory takes them: by kind where models are refined, and else
-/// of every job by itself.
-class PlanHistories {
-public:
-    explicit PlanHistories(PlanModels models)
-        : refined_(models == PlanModels::refined), fitter_{.models = models} {}
-
-    void begin_trial() {
-        before_.clear();
-        kinds_.begin_trial();
-    }
-    void undo() {
-        for (auto& [name, history] : before_) own_[name] = std::move(history);
-        before_.clear();
-        kinds_.undo();
-    }
-    void meet(const goodput::Job& job) {
-        if (refined_) return kinds_.meet(job);
-        own_.try_emplace(job.name, job.types.size());
-    }
-    void add(const goodput::Job& job, std::size_t gpu_type, const goodput::ThroughputSample& sample) {
-        if (refined_) return kinds_.add(job, gpu_type, sample);
-        goodput::JobHistory& history = own_[job.name];
-        before_.try_emplace(job.name, history);
-        history.add(gpu_type, goodput::at_factor_one(sample, job.host), job.name);
-    }
-    void refit(const goodput::Job& job) {
-        if (refined_) return kinds_.refit(job);
-        own_[job.name].refit(fitter_, "job '" + job.name + "'");
-    }
-    goodput::JobHistory& of(const goodput::Job& job) { return refined_ ? kinds_.of(job) : own_[job.name]; }
-    template <class Keep>
-    void forget_unless(Keep keep) {
-        before_.clear();
-        kinds_.forget_unless(keep);
-        std::erase_if(own_, [&](const auto& entry) { return !keep(entry.first); });
-    }
-
-private:
-    friend struct goodput::detail::SavedFields;
-    template <class Self, class Visit>
-    static void fields(Self& self, Visit& visit) {
-        visit(self.kinds_, self.own_);
-    }
-    void complete_saved() { before_.clear(); }
-
-    bool refined_;
-    PlanHistoryFitter fitter_;
-    goodput::KindHistories kinds_;
-    std::map<std::string, goodput::JobHistory> own_, before_;  ///< by name; before the trial
-};
+/// The histories of a plan's jobs: by kind where models are refined, and else of every job by itself.
+[[nodiscard]] inline goodput::KindHistories plan_histories(PlanModels models) {
+    if (models == PlanModels::refined) return {};
+    return goodput::KindHistories(PlanHistoryFitter{.models = models}, false);
+}
 
 /// Says what options give. The published search may find a batch above the largest one, or, for a GPU type
 /// on which the job has not run, one that fits only the type where it has: neither may a plan have. The best

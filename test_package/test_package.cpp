@@ -1,4 +1,4 @@
-#include <goodput/fit/refined_fitter.hpp>
+#include <goodput/fit/job_fit.hpp>
 #include <goodput/place/least_moves.hpp>
 #include <iostream>
 

@@ -10,7 +10,7 @@
 
 struct goodput_fitter {
     goodput::c::LastError error{};
-    goodput::JobFitter<> fit{};
+    goodput::JobFitter fit{};
     std::vector<goodput::TypeFit> types{};
 };
 

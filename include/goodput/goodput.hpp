@@ -40,9 +40,9 @@
 #include "goodput/fit/job_fit.hpp"
 #include "goodput/fit/line.hpp"
 #include "goodput/fit/memory_fit.hpp"
+#include "goodput/fit/minimise.hpp"
 #include "goodput/fit/noise_scale.hpp"
 #include "goodput/fit/refined_fit.hpp"
-#include "goodput/fit/refined_fitter.hpp"
 #include "goodput/fit/refined_parameters.hpp"
 #include "goodput/fit/refined_prior.hpp"
 #include "goodput/model/batch_plan.hpp"
@@ -105,22 +105,12 @@
 #include "goodput/schedule/team_quotas.hpp"
 #include "goodput/version.hpp"
 
-#ifndef GOODPUT_COMPILED
+#if !defined(GOODPUT_COMPILED) || defined(GOODPUT_IMPLEMENTATION)
 #include "goodput/fit/fitted_slopes.hpp"
 #include "goodput/fit/least_squares.hpp"
 #include "goodput/fit/model_fit.hpp"
 #include "goodput/fit/pollux_terms.hpp"
 #include "goodput/fit/throughput_residuals.hpp"
-#else
-namespace goodput {
-
-/// \cond  Doxygen does not know these from new functions.
-extern template class BasicKindHistories<>;
-extern template class BasicJobMemory<>;
-extern template void JobHistory::refit(JobFitter<>&, std::string_view);
-/// \endcond
-
-}  // namespace goodput
 #endif
 
 #endif

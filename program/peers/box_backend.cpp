@@ -15,7 +15,7 @@ Minimisation BoxBackend::minimise(const PolluxResiduals& residuals, const Pollux
     ceres::Problem::Options owned;
     owned.cost_function_ownership = ceres::DO_NOT_TAKE_OWNERSHIP;
     ceres::Problem problem(owned);
-    CeresResiduals<PolluxResiduals> block(residuals);
+    CeresResiduals block(residuals);
     PolluxPoint point = x;
     problem.AddResidualBlock(&block, nullptr, point.data());
     for (int i = 0; i < residuals.parameters(); ++i) {
@@ -27,7 +27,7 @@ Minimisation BoxBackend::minimise(const PolluxResiduals& residuals, const Pollux
     // the box is held, and the others go on, until nobody else does and the sum falls no more.
     for (;;) {
         Linearisation here;
-        here.find(residuals, x);
+        here.find(residuals, x.data());
         const double squares = here.residuals.squaredNorm();
         const PolluxPoint gradient = here.jacobian.transpose() * here.residuals;
         if (!std::isfinite(squares) || !gradient.allFinite()) return result;

@@ -12,7 +12,7 @@
 #include <cstddef>
 #include <span>
 
-#include "goodput/fit/detail/refined_start.hpp"
+#include "goodput/fit/detail/refined_problem.hpp"
 #include "peers/pollux_residuals.hpp"
 
 namespace goodput::peers {

@@ -4,6 +4,7 @@
 // Histories and replays with the fits of Pollux's seven parameters, each GPU type by itself.
 
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <string_view>
 
@@ -52,7 +53,7 @@ public:
     JobHistory* add(const Job& job, JobHistory& history, std::size_t gpu_type,
                     const ThroughputSample& sample) {
         history.add(gpu_type, sample, job.name);
-        history.refit(fitter_, job.name);
+        history.refit(std::ref(fitter_), job.name);
         return nullptr;
     }
 

@@ -119,7 +119,7 @@ private:
     std::vector<double> compute_errors_, step_errors_;  ///< of the last solve, by row, without a sign
     std::vector<double> sorted_;
     PolluxResiduals residuals_;
-    SmallMatrix hessian_;  ///< J^T J at the last solve's end
+    Eigen::MatrixXd hessian_;  ///< J^T J at the last solve's end
 };
 
 /// As ThroughputFitter::fit, for a single fit.
@@ -256,7 +256,8 @@ void ThroughputFitter::solve(ThroughputFit& fit, const FitOptions& options, cons
         fit.iterations += found.iterations;
         fit.status = found.status;
         Linearisation there;
-        there.find(residuals_, x);
+        there.find(residuals_, x.data());
+        there.decompose();
         hessian_ = there.hessian();
         if (!is_fitted(fit.status)) break;
         fit.model = residuals_.natural(x);

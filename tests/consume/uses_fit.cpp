@@ -1,4 +1,4 @@
-#include <goodput/fit/refined_fitter.hpp>
+#include <goodput/fit/job_fit.hpp>
 
 // The consumer of goodput::ceres makes a fit.
 int main() {

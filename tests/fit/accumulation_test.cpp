@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "goodput/fit/refined_fitter.hpp"
+#include "goodput/fit/job_fit.hpp"
 #include "support/random.hpp"
 #include "support/refined_jobs.hpp"
 

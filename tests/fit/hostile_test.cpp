@@ -16,7 +16,6 @@
 #include "goodput/fit/job_fit.hpp"
 #include "goodput/fit/memory_fit.hpp"
 #include "goodput/fit/noise_scale.hpp"
-#include "goodput/fit/refined_fitter.hpp"
 #include "goodput/model/batch_plan.hpp"
 #include "goodput/model/efficiency.hpp"
 #include "goodput/model/valid_model.hpp"
@@ -286,7 +285,7 @@ TEST_CASE("Whatever was measured, every fitter gives a model that predicts every
 
 TEST_CASE("Whatever was measured on which types, a job gets models of all of them, and ordered forecasts") {
     const std::vector<HostileSet> sets = hostile_sets();
-    JobFitter<> fitter;
+    JobFitter fitter;
     support::Random random(2);
     std::vector<TypeFit> kept(3);
     for (std::size_t round = 0; round < sets.size() + 40; ++round) {
@@ -328,7 +327,7 @@ TEST_CASE("What cannot be a measurement is refused with job, field and value") {
             refusal([&] { (void)PublishedFitter().fit(samples, "job 'a'"); }),
             refusal([&] { (void)fit_refined(samples, {.subject = "job 'a'"}); }), refusal([&] {
                 std::vector<TypeFit> types(2);
-                JobFitter<>()(std::vector<std::vector<ThroughputSample>>{{good}, samples}, types, "job 'a'");
+                JobFitter()(std::vector<std::vector<ThroughputSample>>{{good}, samples}, types, "job 'a'");
             })};
         for (const std::string& message : messages) {
             CAPTURE(message);
@@ -362,7 +361,7 @@ TEST_CASE("What cannot be a measurement is refused with job, field and value") {
 
 TEST_CASE("Samples of other GPU types than a job's are refused") {
     std::vector<TypeFit> types(2);
-    CHECK_THROWS_WITH(JobFitter<>()(std::vector<std::vector<ThroughputSample>>(3), types),
+    CHECK_THROWS_WITH(JobFitter()(std::vector<std::vector<ThroughputSample>>(3), types),
                       "throughput samples: GPU types with samples is 3, but must be 2");
 }
 
@@ -378,7 +377,7 @@ TEST_CASE("Options of a fit that are none are refused, and nothing is touched") 
     RefinedFit fit = fit_refined(samples);
     const double before = fit.model.alpha_c;
     const auto refined = [&](const RefinedFitOptions& options) {
-        return refusal([&] { RefinedFitter<>().fit(samples, options, fit); });
+        return refusal([&] { JobFitter().fit(samples, options, fit); });
     };
     CHECK(names(refined({.max_iterations = -1}), "throughput", "max_iterations", "-1"));
     for (const double batch : {-1.0, 0.5, 1e10, endless, no_number})
@@ -392,7 +391,7 @@ TEST_CASE("Options of a fit that are none are refused, and nothing is touched") 
         CHECK(names(refined(options), "throughput", "prior.sync_deviation", text_of(deviation)));
         RefinedPopulation population;
         population.jobs[node_level] = deviation;
-        CHECK(names(refusal([&] { (void)JobFitter<>(population); }), "population", "node_seconds",
+        CHECK(names(refusal([&] { (void)JobFitter(population); }), "population", "node_seconds",
                     text_of(deviation)));
     }
     RefinedFitOptions options;
@@ -415,26 +414,37 @@ TEST_CASE("A fit without a single iteration still predicts, and says so") {
 
 namespace {
 
-// Backends that fail in every way in which a minimiser can.
+// Minimisers that fail in every way in which one can.
 enum class Failure { not_a_number, far_away, worse, gives_up, infinite };
 constexpr std::array<Failure, 5> failures{Failure::not_a_number, Failure::far_away, Failure::worse,
                                           Failure::gives_up, Failure::infinite};
 
+template <class Vector>
+void spoil(Failure failure, Vector& x) {
+    if (failure == Failure::not_a_number) x[3] = no_number;
+    if (failure == Failure::far_away) x[0] = 1e200;
+    if (failure == Failure::infinite) x[2] = endless;
+}
+
+/// Of JobFitter.
+template <Failure failure>
+Minimisation fail(const AnyResiduals&, std::span<double> y, const LeastSquaresOptions&, MinimiserBuffers&) {
+    spoil(failure, y);
+    if (failure == Failure::worse) y[computing_constant] += 20;
+    return {failure == Failure::gives_up ? FitStatus::prior_kept : FitStatus::converged, 1};
+}
+constexpr std::array<Minimise, 5> failing{fail<failures[0]>, fail<failures[1]>, fail<failures[2]>,
+                                          fail<failures[3]>, fail<failures[4]>};
+
+/// Of the peers' fitters.
 struct FailingBackend {
     Failure failure = Failure::worse;
 
     // Of ThroughputFitter.
     Minimisation minimise(const PolluxResiduals&, const PolluxBox&, PolluxPoint& x,
                           const LeastSquaresOptions&) const {
-        spoil(x);
+        spoil(failure, x);
         if (failure == Failure::worse) x[0] = x[1] = 1e5;
-        return {failure == Failure::gives_up ? FitStatus::prior_kept : FitStatus::converged, 1};
-    }
-    // Of RefinedFitter.
-    template <Residuals R>
-    Minimisation minimise(const R&, SmallVector& y, const LeastSquaresOptions&) const {
-        spoil(y);
-        if (failure == Failure::worse) y[computing_constant] += 20;
         return {failure == Failure::gives_up ? FitStatus::prior_kept : FitStatus::converged, 1};
     }
     // Of PublishedFitter.
@@ -444,19 +454,11 @@ struct FailingBackend {
         QuasiNewtonResult result;
         result.converged = true;
         result.point = start;
-        spoil(result.point);
+        spoil(failure, result.point);
         if (failure == Failure::worse) result.point[0] = result.point[1] = 1e9;
         QuasiNewtonVector gradient{};
         result.value = failure == Failure::gives_up ? no_number : evaluate(result.point, gradient);
         return result;
-    }
-
-private:
-    template <class Vector>
-    void spoil(Vector& x) const {
-        if (failure == Failure::not_a_number) x[3] = no_number;
-        if (failure == Failure::far_away) x[0] = 1e200;
-        if (failure == Failure::infinite) x[2] = endless;
     }
 };
 
@@ -524,9 +526,9 @@ TEST_CASE("A refined fit that fails says so and keeps the prior, or the previous
     const std::vector<ThroughputSample> samples = ordinary_samples();
     const RefinedFit good = fit_refined(samples);
     REQUIRE(good.status == FitStatus::converged);
-    for (const Failure failure : failures) {
-        CAPTURE(static_cast<int>(failure));
-        RefinedFitter<FailingBackend> fitter{FailingBackend{failure}};
+    for (const Minimise fails : failing) {
+        CAPTURE(std::find(failing.begin(), failing.end(), fails) - failing.begin());
+        JobFitter fitter({}, fails);
         const RefinedFit cold = fitter.fit(samples);
         CHECK(cold.status == FitStatus::prior_kept);
         // The prior: its coordinates are its means, around how long computing takes.
@@ -554,10 +556,9 @@ TEST_CASE("A refined fit that fails says so and keeps the prior, or the previous
         CHECK(cold.report().find("kept the prior") != std::string::npos);
 
         // All types of a job together: each has a model all the same.
-        JobFitter<FailingBackend> job({}, FailingBackend{failure});
         std::vector<TypeFit> types(3);
         for (int again = 0; again < 2; ++again) {
-            job(std::vector<std::vector<ThroughputSample>>{samples, {samples.front()}, {}}, types);
+            fitter(std::vector<std::vector<ThroughputSample>>{samples, {samples.front()}, {}}, types);
             check_job(types);
             CHECK_FALSE(is_fitted(types[0].fit.status));
             CHECK(types[2].fit.status == FitStatus::prior_kept);
@@ -570,7 +571,7 @@ TEST_CASE("A reference batch at which computing would take no time leaves a mode
     const double step = least_step_seconds;
     const ThroughputSample tiny{{1, 2}, {1 << 30, 0}, step, std::nextafter(step, 0)};
     for (const double reference : {1.0, 32.0}) {
-        const RefinedFit fit = RefinedFitter<>().fit(std::vector{tiny}, {.reference_batch = reference});
+        const RefinedFit fit = JobFitter().fit(std::vector{tiny}, {.reference_batch = reference});
         CHECK(is_valid(fit.model));
         CHECK(predicts_everywhere(fit.model));
         CHECK(forecasts_hold(fit));
@@ -578,7 +579,7 @@ TEST_CASE("A reference batch at which computing would take no time leaves a mode
     // As a job's types meet it: the reference is the middle of all batches.
     const ThroughputSample small{{1, 1}, {1, 0}, 1, 0};
     std::vector<TypeFit> types(3);
-    JobFitter<>()(std::vector<std::vector<ThroughputSample>>{{tiny}, std::vector(40, small), {}}, types);
+    JobFitter()(std::vector<std::vector<ThroughputSample>>{{tiny}, std::vector(40, small), {}}, types);
     check_job(types);
 }
 

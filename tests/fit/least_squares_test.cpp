@@ -58,20 +58,21 @@ struct Recorded {
 TEST_CASE("No point is linearised twice, in rough minimisations and in those that end with a proof") {
     using namespace least_squares_tests;
     support::Random random(6);
-    TinyBackend backend;
+    MinimiserBuffers buffers;
     for (int round = 0; round < 50; ++round) {
         std::vector<std::array<double, 2>> points;
-        SmallVector x(2);
-        x << random.between(-4, 4), random.between(-20, 20);
-        const SmallVector start = x;
-        backend.minimise(Recorded{points}, x, {.max_iterations = 100, .rough = round % 2 == 0});
+        const Recorded recorded{points};
+        const std::array<double, 2> start{random.between(-4, 4), random.between(-20, 20)};
+        std::array<double, 2> x = start;
+        const LeastSquaresOptions options{.max_iterations = 100, .rough = round % 2 == 0};
+        minimise_with_tiny_solver(recorded, x, options, buffers);
         CHECK(points.size() > 2);
         std::sort(points.begin(), points.end());
         CHECK(std::adjacent_find(points.begin(), points.end()) == points.end());
         // Another minimisation is of other residuals, and begins anew.
         const std::size_t before = points.size();
         x = start;
-        backend.minimise(Recorded{points}, x, {.max_iterations = 100, .rough = round % 2 == 0});
+        minimise_with_tiny_solver(recorded, x, options, buffers);
         CHECK(points.size() == 2 * before);
     }
 }
@@ -80,28 +81,31 @@ TEST_CASE(
     "A minimisation finds the end of a curved valley from every side, and leaves alone what is no number") {
     using namespace least_squares_tests;
     support::Random random(5);
-    TinyBackend backend;
-    SmallVector x(2);
+    MinimiserBuffers buffers;
+    const CurvedValley valley;
+    std::array<double, 2> x{};
     for (int round = 0; round < 200; ++round) {
-        x << random.between(-4, 4), random.between(-20, 20);
-        const Minimisation result = backend.minimise(
-            CurvedValley{}, x,
-            {.max_iterations = 500, .relative_tolerance = 1e-12, .absolute_tolerance = 1e-20});
+        x = {random.between(-4, 4), random.between(-20, 20)};
+        const Minimisation result = minimise_with_tiny_solver(
+            valley, x, {.max_iterations = 500, .relative_tolerance = 1e-12, .absolute_tolerance = 1e-20},
+            buffers);
         CAPTURE(round);
         CHECK(result.status == FitStatus::converged);
         CHECK(std::max(std::abs(x[0] - 1), std::abs(x[1] - 1)) < 1e-5);
     }
-    x << 6, 1;
-    CHECK(backend.minimise(CurvedValley{}, x, {}).status == FitStatus::prior_kept);
+    x = {6, 1};
+    CHECK(minimise_with_tiny_solver(valley, x, {}, buffers).status == FitStatus::prior_kept);
     CHECK(x[0] == 6);
 }
 
 TEST_CASE("A minimisation that stops where steps promise much and no step helps has not converged") {
     using namespace least_squares_tests;
-    SmallVector x = SmallVector::Zero(1);
-    const Minimisation result = TinyBackend{}.minimise(FalsePromise{}, x, {});
+    MinimiserBuffers buffers;
+    const FalsePromise promise;
+    std::array<double, 1> x{};
+    const Minimisation result = minimise_with_tiny_solver(promise, x, {}, buffers);
     CHECK(result.status == FitStatus::iteration_limit);
     CHECK(x[0] == 0);
-    CHECK(TinyBackend{}.minimise(FalsePromise{}, x, {.max_iterations = 0}).status ==
+    CHECK(minimise_with_tiny_solver(promise, x, {.max_iterations = 0}, buffers).status ==
           FitStatus::iteration_limit);
 }

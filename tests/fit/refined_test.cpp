@@ -1,4 +1,4 @@
-#include "goodput/fit/refined_fitter.hpp"
+#include "goodput/fit/job_fit.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "goodput/fit/job_fit.hpp"
 #include "goodput/tasks/forecast.hpp"
 #include "peers/throughput_fit.hpp"
 #include "support/published_fits.hpp"
@@ -69,7 +68,7 @@ std::vector<ThroughputSample> of_shapes(const std::vector<ThroughputSample>& sam
 TEST_CASE(
     "Exact samples give back the job: measured shapes within 2 %, unseen ones within 10 %, mostly 3 %") {
     support::Random random(1);
-    RefinedFitter<> fitter;
+    JobFitter fitter;
     int close = 0;
     for (int round = 0; round < 300; ++round) {
         const RefinedThroughput truth = support::random_refined(random, measured_batches);
@@ -88,7 +87,7 @@ TEST_CASE(
 TEST_CASE(
     "A tenth of the samples off by a factor of 3 moves no prediction by more than 5 %, in 99 of 100 jobs") {
     support::Random random(2);
-    RefinedFitter<> fitter;
+    JobFitter fitter;
     int steady = 0;
     for (int round = 0; round < 200; ++round) {
         const RefinedThroughput truth = support::random_refined(random, measured_batches);
@@ -117,7 +116,7 @@ TEST_CASE(
 
 TEST_CASE("The order of the samples does not matter, nor does where the fit starts") {
     support::Random random(3);
-    RefinedFitter<> fitter;
+    JobFitter fitter;
     for (int round = 0; round < 100; ++round) {
         const RefinedThroughput truth = support::random_refined(random, measured_batches);
         std::vector<ThroughputSample> samples = noisy(truth, 0.05, random);
@@ -143,7 +142,7 @@ TEST_CASE("The order of the samples does not matter, nor does where the fit star
 
 TEST_CASE("Intervals for 90 % hold about 90 % of new measurements of jobs as the prior expects them") {
     support::Random random(4);
-    RefinedFitter<> fitter;
+    JobFitter fitter;
     double inside_measured = 0, count_measured = 0, inside_other = 0, count_other = 0;
     for (int round = 0; round < 400; ++round) {
         const double deviation = random.between(0.01, 0.1);
@@ -226,7 +225,7 @@ TEST_CASE("What samples cannot tell is from the prior and said so") {
 TEST_CASE(
     "A type with one-GPU samples borrows from one that was measured: nearer to the truth, and narrower") {
     support::Random random(7);
-    JobFitter<> fitter;
+    JobFitter fitter;
     double alone_squares = 0, together_squares = 0, alone_width = 0, together_width = 0;
     const auto width = [](const RefinedFit& fit, Shape shape) {
         const Interval interval = Forecast(fit, shape, {40, 0}).interval();
@@ -258,7 +257,7 @@ TEST_CASE(
 
 TEST_CASE("Fitting only what changed gives what fitting everything gives") {
     support::Random random(8);
-    JobFitter<> fitter;
+    JobFitter fitter;
     for (int round = 0; round < 30; ++round) {
         const std::array<RefinedThroughput, 2> truth = support::random_types(random, measured_batches);
         std::vector<std::vector<ThroughputSample>> samples(2);
@@ -287,7 +286,7 @@ TEST_CASE("Fitting only what changed gives what fitting everything gives") {
 TEST_CASE(
     "Fitting only what changed gives what fitting everything gives, also where the reference batch moves") {
     support::Random random(18);
-    JobFitter<> fitter;
+    JobFitter fitter;
     for (int round = 0; round < 20; ++round) {
         const std::array<RefinedThroughput, 2> truth = support::random_types(random, measured_batches);
         // The second type was measured at small batches; the first takes larger and larger ones.
@@ -328,7 +327,7 @@ TEST_CASE("Many equal step times are as sure as few, rounded ones, too") {
                         samples.push_back({{1, 1}, {batch, 0}, seconds + off, 0});
                     }
                     std::vector<TypeFit> types(1);
-                    JobFitter<>()(std::vector<std::vector<ThroughputSample>>{samples}, types);
+                    JobFitter()(std::vector<std::vector<ThroughputSample>>{samples}, types);
                     CHECK(types[0].fit.status == FitStatus::converged);
                     CHECK(types[0].fit.iterations < 100);
                     for (const int batch : batches) {
@@ -348,7 +347,7 @@ TEST_CASE("Many equal step times are as sure as few, rounded ones, too") {
 
 TEST_CASE("On exact samples computing takes no less time for fewer examples") {
     support::Random random(19);
-    RefinedFitter<> fitter;
+    JobFitter fitter;
     int rising = 0;
     for (int round = 0; round < 400; ++round) {
         PolluxThroughput truth{.alpha_c = std::pow(10, random.between(-3, -0.5))};
@@ -401,7 +400,7 @@ TEST_CASE("A fit follows steps that get much shorter with more GPUs, though nobo
                 samples.push_back(sample);
             }
         std::vector<TypeFit> types(1);
-        JobFitter<>()(std::vector<std::vector<ThroughputSample>>{samples}, types);
+        JobFitter()(std::vector<std::vector<ThroughputSample>>{samples}, types);
         double worst = 0;
         for (const ThroughputSample& sample : samples)
             worst = std::max(
@@ -428,7 +427,7 @@ TEST_CASE("Bad samples are refused by name") {
     CHECK(refused({{2, 1}, {8, 0}, 0.1, 0.01}));
     CHECK(refused({{1, 1}, {0, 0}, 0.1, 0.01}));
     CHECK_THROWS_AS((void)fit_refined({}), std::invalid_argument);
-    JobFitter<> fitter;
+    JobFitter fitter;
     std::vector<std::vector<ThroughputSample>> samples{{}, {{{1, 1}, {8, 0}, -1, 0}}};
     std::vector<TypeFit> types(2);
     CHECK_THROWS_AS(fitter(samples, types), std::invalid_argument);
@@ -500,7 +499,7 @@ TEST_CASE("Steps whose split nobody measured: as good a model of steps, and of c
 
 TEST_SUITE("data") {
     TEST_CASE("Measured profiles: less than half of the published fit's error, worse on none") {
-        RefinedFitter<> fitter;
+        JobFitter fitter;
         double ours = 0, theirs = 0;
         for (const support::PublishedFit& row : support::published_fits) {
             const RefinedFit fit = fitter.fit(support::measured_samples(row.application, row.type));
@@ -519,7 +518,7 @@ TEST_SUITE("data") {
     TEST_CASE(
         "Measured profiles, step times alone: two thirds of the error of Pollux's form, intervals that "
         "hold") {
-        JobFitter<> fitter;
+        JobFitter fitter;
         peers::ThroughputFitter of_pollux_form;
         double ours = 0, theirs = 0, inside = 0, count = 0, types_asked = 0;
         for (const char* application : {"bert", "cifar10", "deepspeech2", "imagenet", "ncf", "yolov3"}) {
@@ -563,7 +562,7 @@ TEST_SUITE("data") {
     }
 
     TEST_CASE("Measured profiles: types known from one GPU only, the others' 90 % intervals hold the truth") {
-        JobFitter<> fitter;
+        JobFitter fitter;
         double inside = 0, count = 0;
         for (const char* application : {"bert", "cifar10", "deepspeech2", "imagenet", "ncf", "yolov3"}) {
             std::vector<std::vector<ThroughputSample>> known(3), asked(3);

@@ -13,7 +13,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "goodput/fit/refined_fitter.hpp"
+#include "goodput/fit/job_fit.hpp"
 #include "goodput/tasks/forecast.hpp"
 #include "peers/throughput_fit.hpp"
 #include "support/published_fits.hpp"
@@ -125,7 +125,7 @@ TEST_SUITE("data") {
         if (!file) return;
         const nlohmann::json tables = nlohmann::json::parse(file);
         strong_scaling::Errors ours, of_pollux_form;
-        RefinedFitter<> fitter;
+        JobFitter fitter;
         for (const auto& [type, models] : tables.items())
             for (const auto& [model, batches] : models.items()) {
                 strong_scaling::Samples known, asked;
@@ -153,7 +153,7 @@ TEST_SUITE("data") {
     // Several nodes were never measured: the step on them is mostly what is believed of the network.
     TEST_CASE("Measured profiles, steps of one global batch known on at most 8 GPUs: 12 and more") {
         strong_scaling::Errors ours, of_pollux_form;
-        RefinedFitter<> fitter;
+        JobFitter fitter;
         for (const char* application : {"bert", "cifar10", "deepspeech2", "imagenet", "ncf", "yolov3"})
             for (const char* type : {"aws", "dgx-ext", "rtx"}) {
                 const int per_node = type == std::string("aws") ? 4 : 8;

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "goodput/fit/refined_fitter.hpp"
+#include "goodput/fit/job_fit.hpp"
 #include "peers/throughput_fit.hpp"
 #include "support/random.hpp"
 #include "support/refined_jobs.hpp"
@@ -126,9 +126,9 @@ TEST_CASE(
         residuals(y.data(), here.data(), slopes.data());
         CAPTURE(round);
         REQUIRE(here.squaredNorm() ==
-                doctest::Approx(residuals.squares(residuals.from_units(y))).epsilon(1e-10));
+                doctest::Approx(residuals.squares(residuals.from_units(y.data()))).epsilon(1e-10));
         // The sum that the headers give, by the model itself.
-        const SmallVector x = residuals.from_units(y);
+        const FitParameters x = residuals.from_units(y.data());
         RefinedThroughput model;
         problem.write(x, model);
         double sum = y.squaredNorm();

@@ -379,20 +379,19 @@ TEST_CASE("The derivatives are those of the residuals") {
                                   .gamma_weight = random.unit()};
         const double compute = truth.compute_seconds(64);
         residuals.scale = {compute, compute / 64, compute, compute, compute, compute};
-        SmallVector x(7);
+        PolluxPoint x;
         for (int i = 0; i < 6; ++i) x[i] = random.between(0.05, 2);
         x[6] = random.between(0.11, 0.99);
         Linearisation here;
-        here.find(residuals, x);
-        const PolluxPoint at = x;
-        CHECK(here.residuals.squaredNorm() == doctest::Approx(residuals.squares_of(residuals.natural(at))));
+        here.find(residuals, x.data());
+        CHECK(here.residuals.squaredNorm() == doctest::Approx(residuals.squares_of(residuals.natural(x))));
         for (int i = 0; i < 7; ++i) {
-            SmallVector above = x, below = x;
+            PolluxPoint above = x, below = x;
             above[i] += 1e-6;
             below[i] -= 1e-6;
             Linearisation high, low;
-            high.find(residuals, above);
-            low.find(residuals, below);
+            high.find(residuals, above.data());
+            low.find(residuals, below.data());
             const Eigen::VectorXd slope = (high.residuals - low.residuals) / 2e-6;
             CHECK((here.jacobian.col(i) - slope).norm() < 1e-5 * (slope.norm() + 1));
         }

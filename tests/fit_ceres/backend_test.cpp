@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "goodput/fit/refined_fitter.hpp"
+#include "goodput/fit/job_fit.hpp"
 #include "support/refined_jobs.hpp"
 
 #include <doctest/doctest.h>
@@ -15,8 +15,8 @@ TEST_CASE(
     "Ceres Solver and steps of our own give the same models but where there are several: predictions within "
     "1 %, nearly all 0.1 %") {
     support::Random random(1);
-    RefinedFitter<> tiny;
-    RefinedFitter<CeresBackend> full;
+    JobFitter tiny;
+    JobFitter full({}, minimise_with_ceres);
     const std::vector<int> batches{16, 24, 40, 64, 128};
     int same = 0, rounds = 0, apart = 0;
     for (; rounds < 200; ++rounds) {

@@ -21,7 +21,7 @@ TEST_CASE("The full Ceres solver and TinySolver find the same constants of paral
             run.most_bytes = bytes * random.between(0.97, 1.03);
         }
         const ParallelFit tiny = fit_parallel_constants(made.runs);
-        const ParallelFit full = fit_parallel_constants(made.runs, {}, CeresBackend{});
+        const ParallelFit full = fit_parallel_constants(made.runs, {}, minimise_with_ceres);
         CAPTURE(seed);
         CHECK(is_fitted(full.status));
         for (const ParallelRun& run : made.runs) {

@@ -175,7 +175,7 @@ void check_throughput(std::span<const ThroughputSample> samples, const Measured&
 }
 
 void check_job(const Measured& measured) {
-    JobFitter<> fitter;
+    JobFitter fitter;
     std::vector<TypeFit> fresh(gpu_types), kept(gpu_types);
     // The kept one starts from what was measured on other types.
     std::vector<std::vector<ThroughputSample>> before = measured.by_type;

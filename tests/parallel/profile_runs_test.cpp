@@ -52,7 +52,7 @@ using SamplesByType = std::vector<std::vector<ThroughputSample>>;
 
 std::vector<TypeFit> fit(const SamplesByType& samples) {
     std::vector<TypeFit> types(samples.size());
-    JobFitter<> fitter;
+    JobFitter fitter;
     fitter(samples, types);
     return types;
 }
@@ -103,9 +103,9 @@ struct RandomJob {
         detail::RefinedProblem problem;
         problem.residuals.terms.breaks = {8, 12, 24, 32, 48, 64};
         const std::vector<double>& breaks = problem.residuals.terms.breaks;
-        SmallVector x(static_cast<Eigen::Index>(problem.parameters()));
+        FitParameters x{};
         for (std::size_t i = 0; i < refined_parameters; ++i)
-            x[static_cast<Eigen::Index>(i)] = job[i] + population.types[i] * gaussian(random);
+            x[i] = job[i] + population.types[i] * gaussian(random);
         x[computing_constant] += std::log(seconds);
         x[computing_slope] += std::log(seconds / 32);
         x[node_level] += std::log(seconds);
@@ -114,7 +114,7 @@ struct RandomJob {
             const double away = i > 0 ? std::log(breaks[i] / breaks[i - 1]) : 0;
             const double kept = std::exp(-away / std::log(4.0));
             factor = kept * factor + prior.break_deviation * std::sqrt(1 - kept * kept) * gaussian(random);
-            x[static_cast<Eigen::Index>(refined_parameters + i)] = factor;
+            x[refined_parameters + i] = factor;
         }
         RefinedThroughput model;
         problem.write(x, model);

@@ -20,7 +20,9 @@ using support::Random;
 namespace {
 
 /// Of the published form, which is fitted in a moment: what is shared with whom does not depend on the form.
-using SharedSpeeds = BasicKindHistories<peers::ExactHistoryFitter>;
+struct SharedSpeeds : KindHistories {
+    SharedSpeeds() : KindHistories(peers::ExactHistoryFitter()) {}
+};
 
 constexpr std::array<Shape, 4> kind_shapes{Shape{1, 1}, Shape{1, 2}, Shape{1, 4}, Shape{2, 8}};
 constexpr std::array<int, 3> kind_batches{16, 64, 256};

@@ -26,7 +26,7 @@ ThroughputSample sample_of(Shape shape, int batch) {
 }  // namespace
 
 TEST_CASE("the models of a history predict what was measured, on the types where it was measured") {
-    JobFitter<> fitter;
+    JobFitter fitter;
     JobHistory history(3);
     for (const Shape shape : {Shape{1, 1}, Shape{1, 2}, Shape{1, 4}, Shape{2, 8}, Shape{4, 16}})
         for (const int batch : {16, 64, 256}) history.add(1, sample_of(shape, batch), "job");
@@ -42,7 +42,7 @@ TEST_CASE("the models of a history predict what was measured, on the types where
 }
 
 TEST_CASE("a repeated measurement is averaged, not counted as another one") {
-    JobFitter<> fitter;
+    JobFitter fitter;
     JobHistory noisy(1), once(1);
     support::Random random(1);
     for (const Shape shape : {Shape{1, 1}, Shape{1, 2}, Shape{1, 4}})
@@ -66,7 +66,7 @@ TEST_CASE("a repeated measurement is averaged, not counted as another one") {
 }
 
 TEST_CASE("refined models: one for every GPU type, fitted together, and again only when something changed") {
-    JobFitter<> fitter;
+    JobFitter fitter;
     JobHistory history(3);
     history.refit(fitter, "job");
     CHECK(history.fits().empty());
@@ -115,7 +115,7 @@ TEST_CASE("an impossible measurement is refused and leaves the history as it was
 
 TEST_CASE("until the next refit a model is as it was before the measurement") {
     JobHistory history(1);
-    JobFitter<> fitter;
+    JobFitter fitter;
     history.add(0, sample_of({1, 2}, 16), "job");
     // A job of which nothing is fitted runs like one of which nothing is known.
     Snapshot snapshot{.time_seconds = 100, .cluster = {{"T4"}, {{"a", 0, 4}}}};
@@ -155,7 +155,7 @@ TEST_CASE("until the next refit a model is as it was before the measurement") {
     };
     check_each(peers::ExactHistoryFitter());
     check_each(peers::PublishedHistoryFitter());
-    check_each(JobFitter<>());
+    check_each(JobFitter());
 }
 
 TEST_CASE("a job that declares its rates has models of all GPU types before it runs") {
@@ -170,7 +170,7 @@ TEST_CASE("a job that declares its rates has models of all GPU types before it r
         history.begin(job);
         CHECK(history.begun());
         history.begin(job);
-        JobFitter<> fitter;
+        JobFitter fitter;
         history.refit(fitter, job.name);
         REQUIRE(history.model().types.size() == 3);
         for (std::size_t t = 0; t < 3; ++t) {

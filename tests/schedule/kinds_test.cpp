@@ -179,7 +179,7 @@ TEST_CASE("a job that leaves its kind keeps the rates that it declares") {
     JobHistory alone;
     alone.begin(two);
     alone.add(0, measured({1, 1}, 64, 2), "two");
-    JobFitter<> fitter;
+    JobFitter fitter;
     alone.refit(fitter, "two");
     CHECK(known(kinds, two) == steps_of(alone.model()));
 }

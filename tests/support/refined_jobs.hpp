@@ -29,14 +29,14 @@ inline goodput::RefinedThroughput refined_from(
     const std::vector<int>& batches, bool own_factors, Random& random) {
     using namespace goodput;
     const RefinedPrior prior;
-    detail::RefinedProblem problem;
+    goodput::detail::RefinedProblem problem;
     for (const int batch : batches) problem.residuals.terms.breaks.push_back(batch);
     RefinedPrior means;
     means.mean = coordinates;
     problem.set_prior(means, 40, seconds);
-    SmallVector x = problem.residuals.mean;
+    FitParameters x = problem.residuals.mean;
     for (std::size_t i = 0; i < batches.size(); ++i)
-        x[static_cast<Eigen::Index>(refined_parameters + i)] = prior.break_deviation * normal(random);
+        x[refined_parameters + i] = prior.break_deviation * normal(random);
     RefinedThroughput model;
     problem.write(x, model);
     model.gamma = std::min(model.gamma, 10.0);

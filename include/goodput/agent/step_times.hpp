@@ -261,8 +261,8 @@ private:
 
     void fit() {
         for (TypeFit& type : models_) type.fit.samples = 0;  // not from where the last fit ended
-        JobFitter<>()([this](std::size_t t) -> std::span<const ThroughputSample> { return samples_[t]; },
-                      std::span(models_), "step times", [](std::size_t) { return true; });
+        JobFitter()([this](std::size_t t) -> std::span<const ThroughputSample> { return samples_[t]; },
+                    std::span(models_), "step times", [](std::size_t) { return true; });
         fitted_ = true;
     }
 

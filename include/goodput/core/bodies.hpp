@@ -1,14 +1,15 @@
 #ifndef GOODPUT_CORE_BODIES_HPP
 #define GOODPUT_CORE_BODIES_HPP
 
-// A public header declares. The bodies lie in a header of detail/ behind it, which it includes at its end;
-// who links goodput::compiled has GOODPUT_COMPILED defined, and then the bodies are in that library alone.
+// A public header declares. The bodies lie in a header of detail/ behind it, which it includes at its end.
+// They are inline there. Where GOODPUT_COMPILED is defined, headers leave the bodies out, and one source of
+// the program has them: one that defines GOODPUT_IMPLEMENTATION as well before it includes the headers, or
+// the library goodput::compiled.
 
 #include <memory>
 #include <utility>
 
-/// Before the body of a function that lies behind its declaration: `inline`, but not within
-/// goodput::compiled.
+/// Before the body of a function that lies behind its declaration: `inline`, unless one source has it.
 #ifdef GOODPUT_COMPILED
 #define GOODPUT_BODY
 #else

@@ -1,10 +1,10 @@
 #ifndef GOODPUT_FIT_CERES_BACKEND_HPP
 #define GOODPUT_FIT_CERES_BACKEND_HPP
 
-// The full Ceres Solver behind the fits, for who links it anyway: RefinedFitter, JobFitter and the others
-// take CeresBackend for a template argument. The same residuals, and so the same answer as TinyBackend; some
-// times slower (the problem is small, and set up anew each time), with more safeguards. CeresResiduals is for
-// a ceres::Problem of one's own, with a loss function, or for ceres::Covariance.
+// The full Ceres Solver behind the fits, for who links it anyway: JobFitter and the others take
+// minimise_with_ceres for a minimiser. The same residuals, and so the same answer as TinySolver's; some times
+// slower (the problem is small, and set up anew each time), with more safeguards. CeresResiduals is for a
+// ceres::Problem of one's own, with a loss function, or for ceres::Covariance.
 //
 // Needs libceres (CMake target goodput::ceres). goodput.hpp leaves this header out, because ceres.h brings
 // glog's macros LOG and CHECK along; include it before doctest.h.
@@ -13,25 +13,25 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
+#include <iterator>
+#include <span>
 
 #include <Eigen/Core>
 
-#include "goodput/fit/detail/job_fit.hpp"
+#include "goodput/fit/fit_status.hpp"
 #include "goodput/fit/least_squares.hpp"
+#include "goodput/fit/minimise.hpp"
 
 namespace goodput {
 
 /// Residuals (Residuals, for example ThroughputResiduals) as one block of a ceres::Problem, which has
 /// to go before them; its parameters count deviations from the prior's mean.
-template <Residuals R>
 class CeresResiduals final : public ceres::CostFunction {
 public:
-    /// Keeps a reference.
-    explicit CeresResiduals(const R& residuals) : residuals_(residuals) {
+    /// Refers to them.
+    explicit CeresResiduals(AnyResiduals residuals) : residuals_(residuals) {
         set_num_residuals(residuals.count());
-        mutable_parameter_block_sizes()->push_back(static_cast<std::int32_t>(residuals.parameters()));
+        mutable_parameter_block_sizes()->push_back(residuals.parameters());
     }
 
     /// See ceres::CostFunction.
@@ -50,7 +50,7 @@ public:
     }
 
 private:
-    const R& residuals_;
+    AnyResiduals residuals_;
 };
 
 /// Options of a small dense problem (dense QR, one thread, no log) whose sum of squares is `squares`: Ceres
@@ -75,30 +75,27 @@ private:
         std::max(0, static_cast<int>(summary.iterations.size()) - 1)};
 }
 
-/// Minimises with ceres::Solve (Levenberg-Marquardt, dense QR, one thread).
-struct CeresBackend {
-    /// As TinyBackend::minimise.
-    template <Residuals R>
-    Minimisation minimise(const R& residuals, SmallVector& y, const LeastSquaresOptions& options) const {
-        Linearisation here;
-        here.find(residuals, y);
-        const double squares = here.residuals.squaredNorm();
-        if (!std::isfinite(squares)) return {};
-        ceres::Problem::Options owned;
-        owned.cost_function_ownership = ceres::DO_NOT_TAKE_OWNERSHIP;
-        ceres::Problem problem(owned);
-        CeresResiduals<R> block(residuals);
-        SmallVector point = y;
-        problem.AddResidualBlock(&block, nullptr, point.data());
-        ceres::Solver::Options solver = ceres_options(options, squares);
-        solver.max_num_iterations = std::max(1, options.max_iterations);
-        solver.parameter_tolerance = 1e-12;
-        ceres::Solver::Summary summary;
-        ceres::Solve(solver, &problem, &summary);
-        if (summary.final_cost <= summary.initial_cost && point.allFinite()) y = point;
-        return minimisation_of(summary);
-    }
-};
+/// Minimises with ceres::Solve (Levenberg-Marquardt, dense QR, one thread), see Minimise.
+inline Minimisation minimise_with_ceres(const AnyResiduals& residuals, std::span<double> y,
+                                        const LeastSquaresOptions& options, MinimiserBuffers&) {
+    Eigen::VectorXd here(residuals.count()), point = Eigen::Map<Eigen::VectorXd>(y.data(), std::ssize(y));
+    residuals(y.data(), here.data(), nullptr);
+    const double squares = here.squaredNorm();
+    if (!std::isfinite(squares)) return {};
+    ceres::Problem::Options owned;
+    owned.cost_function_ownership = ceres::DO_NOT_TAKE_OWNERSHIP;
+    ceres::Problem problem(owned);
+    CeresResiduals block(residuals);
+    problem.AddResidualBlock(&block, nullptr, point.data());
+    ceres::Solver::Options solver = ceres_options(options, squares);
+    solver.max_num_iterations = std::max(1, options.max_iterations);
+    solver.parameter_tolerance = 1e-12;
+    ceres::Solver::Summary summary;
+    ceres::Solve(solver, &problem, &summary);
+    if (summary.final_cost <= summary.initial_cost && point.allFinite())
+        std::copy(point.begin(), point.end(), y.begin());
+    return minimisation_of(summary);
+}
 
 }  // namespace goodput
 

@@ -9,6 +9,7 @@
 // model is the previous fit, if one was given as the start, else the prior; nothing counts as identified, the
 // errors are those of the model that is returned, and the scatter is at least as large as these say.
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <span>
@@ -37,6 +38,11 @@ namespace detail {
 /// Whether a sum of squares is no larger than the one of what to fall back to, but for rounding errors.
 inline bool explains_as_well(double squares, double fallback) {
     return squares <= fallback * (1 + 1e-6) + 1e-12;
+}
+
+/// Whether all of them are numbers, none infinite.
+inline bool all_finite(std::span<const double> values) {
+    return std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); });
 }
 
 /// One line on a fit whose parameters are named `names`.

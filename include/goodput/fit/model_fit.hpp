@@ -19,12 +19,65 @@
 
 #include "goodput/core/error.hpp"
 #include "goodput/core/sample.hpp"
-#include "goodput/fit/detail/rounds.hpp"
+#include "goodput/fit/detail/log_step.hpp"
 #include "goodput/fit/fit_status.hpp"
 #include "goodput/fit/least_squares.hpp"
+#include "goodput/fit/minimise.hpp"
 #include "goodput/fit/throughput_residuals.hpp"
 
 namespace goodput {
+
+namespace detail {
+
+/// How far steps scatter about a model, and what that rests on.
+struct Scatter {
+    double deviation = 0, freedom = 0;
+
+    /// From weighted squared errors, less what so many parameters have taken up.
+    Scatter(double squares, double weights, double parameters) {
+        // A scatter of 3 %, worth two samples, is assumed beforehand: a perfect fit to few samples proves
+        // little. Priors hold parameters back, so that they take up less than one sample each.
+        constexpr double assumed_deviation = 0.03, assumed_freedom = 2;
+        freedom = weights - std::min(parameters, weights / 2) + assumed_freedom;
+        deviation = std::sqrt((squares + assumed_freedom * square(assumed_deviation)) / freedom);
+    }
+};
+
+/// Minimises roughly as long as the scatter or a weight still changes by more than 5 %, then for good. Counts
+/// on from `fit.iterations`. `adjust(scatter)` may change the scatter that the residuals at `x` ask for, and
+/// says whether it changed the residuals otherwise.
+template <ThroughputTerms Terms, class Fit, class Adjust>
+FitStatus minimise_in_rounds(Minimise minimise, MinimiserBuffers& buffers,
+                             ThroughputResiduals<Terms>& residuals, FitParameters& x, int max_iterations,
+                             bool robust, Fit& fit, Adjust adjust) {
+    const auto weigh = [&] {
+        constexpr double much = 0.05;
+        const WeighedRows weighed = residuals.weigh(x, robust);
+        fit.stragglers = weighed.stragglers;
+        double scatter = Scatter(weighed.squares, weighed.weights, residuals.parameters()).deviation;
+        const bool adjusted = adjust(scatter);
+        const double change = std::abs(std::log(scatter / residuals.scatter));
+        residuals.scatter = scatter;
+        return adjusted || change > much || weighed.largest_change > much;
+    };
+    weigh();
+    bool settled = false;
+    for (int round = 0;; ++round) {
+        FitParameters y = residuals.to_units(x);
+        const Minimisation found = minimise(residuals, std::span(y).first(residuals.terms.parameters()),
+                                            {.max_iterations = max_iterations - fit.iterations,
+                                             .relative_tolerance = 1e-11,
+                                             .absolute_tolerance = settled ? 1e-5 : 1e-2,
+                                             .rough = !settled},
+                                            buffers);
+        x = residuals.from_units(y.data());
+        fit.iterations += found.iterations;
+        if (settled || !is_fitted(found.status) || fit.iterations >= max_iterations) return found.status;
+        settled = !weigh() || round == 7;
+    }
+}
+
+}  // namespace detail
 
 /// Terms that can be fitted by fit_model(): they read samples, have a prior (normal, its means and positive
 /// standard deviations by parameter), and make a model of parameters.
@@ -107,55 +160,58 @@ struct ModelFit {
 /// The parameters that explain `samples` of one job on one GPU type, in any order, duplicates welcome.
 /// Refuses an empty set, bad samples and options, and priors whose means are not finite or whose deviations
 /// are not positive (std::invalid_argument). The sum of squares, in units of the prior's deviations and the
-/// scatter, is at its minimum but for TinyBackend::negligible.
-template <FittableTerms Terms, class Backend = TinyBackend>
+/// scatter, is at its minimum but for negligible_squares. `minimise` minimises.
+template <FittableTerms Terms>
 [[nodiscard]] ModelFit<Terms> fit_model(std::span<const ThroughputSample> samples, Terms terms,
-                                        const ModelFitOptions& options = {}, Backend backend = {}) {
+                                        const ModelFitOptions& options = {},
+                                        Minimise minimise = minimise_with_tiny_solver) {
     if (samples.empty()) bad_input(options.subject, "samples", "empty", "at least one measurement");
     for (const ThroughputSample& sample : samples) validate(sample, options.subject);
-    const auto count = static_cast<Eigen::Index>(terms.parameters());
+    const std::size_t count = terms.parameters();
     require_between(options.subject, "parameters", static_cast<long long>(count), 1,
                     static_cast<long long>(most_parameters));
     require_between(options.subject, "max_iterations", options.max_iterations, 0, 1 << 20);
     ModelFit<Terms> fit{.terms = terms, .samples = static_cast<int>(samples.size())};
     ThroughputResiduals<Terms> residuals(terms);
-    residuals.mean.resize(count);
-    residuals.deviation.resize(count);
-    for (std::size_t i = 0; i < terms.parameters(); ++i) {
+    for (std::size_t i = 0; i < count; ++i) {
         const double mean = terms.mean[i], deviation = terms.deviation[i];
         if (!std::isfinite(mean))
             bad_input(options.subject, "mean of parameter " + text_of(i), mean, "finite");
         require_positive(options.subject, "deviation of parameter " + text_of(i), deviation);
-        residuals.mean[static_cast<Eigen::Index>(i)] = mean;
-        residuals.deviation[static_cast<Eigen::Index>(i)] = deviation;
+        residuals.mean[i] = mean;
+        residuals.deviation[i] = deviation;
     }
     for (const ThroughputSample& sample : samples) residuals.rows.push_back(row_of<Terms>(sample, sample));
-    SmallVector x = residuals.mean;
-    fit.status = detail::minimise_in_rounds(backend, residuals, x, options.max_iterations, options.robust,
-                                            fit, [&](double scatter) {
+    FitParameters x = residuals.mean;
+    MinimiserBuffers buffers;
+    fit.status = detail::minimise_in_rounds(minimise, buffers, residuals, x, options.max_iterations,
+                                            options.robust, fit, [&](double scatter) {
                                                 fit.step_deviation = scatter;
                                                 return false;
                                             });
-    if (!is_fitted(fit.status) || !x.allFinite()) {
+    if (!is_fitted(fit.status) || !detail::all_finite(x)) {
         fit.status = FitStatus::prior_kept;
         x = residuals.mean;
     }
     double squares = 0;
     residuals.for_each_row(x, [&](const auto&, const RowErrors& of) { squares += of.step * of.step; });
     fit.step_rmsle = std::sqrt(squares / fit.samples);
-    Linearisation there;
-    there.find(residuals, residuals.to_units(x));
-    const SmallMatrix left = there.hessian().llt().solve(SmallMatrix::Identity(count, count));
-    fit.parameters.assign(x.begin(), x.end());
-    for (Eigen::Index i = 0; i < count; ++i)
-        fit.deviations.push_back(residuals.deviation[i] * std::sqrt(left(i, i)));
+    Linearisation& there = buffers.there;
+    there.find(residuals, residuals.to_units(x).data());
+    const bool decomposed = there.decompose();
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto at = static_cast<Eigen::Index>(i);
+        const double left = decomposed ? there.covariance_column(at)[at] : 1;
+        fit.parameters.push_back(x[i]);
+        fit.deviations.push_back(residuals.deviation[i] * std::sqrt(left));
+    }
     return fit;
 }
 
 /// The same for what are not quite terms: it does not compile, and says in one line why.
-template <class Terms, class Backend = TinyBackend>
+template <class Terms>
 requires(!FittableTerms<Terms>) ModelFit<Terms> fit_model(std::span<const ThroughputSample>, Terms terms,
-                                                          const ModelFitOptions& = {}, Backend = {}) {
+                                                          const ModelFitOptions& = {}, Minimise = {}) {
     static_assert(terms_fit<Terms>());
     return {.terms = terms};
 }

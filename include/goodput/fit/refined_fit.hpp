@@ -85,9 +85,8 @@ inline std::string RefinedFit::report() const { return detail::report_of(*this, 
         fit.shape_variances.size() != fit.model.shapes.size())
         return false;
     const auto positive = [](double number) { return std::isfinite(number) && number > 0; };
-    bool whole = positive(fit.step_deviation) && positive(fit.degrees_of_freedom) && is_valid(fit.model);
-    for (const double coordinate : fit.coordinates) whole = whole && std::isfinite(coordinate);
-    for (const double covariance : fit.covariance) whole = whole && std::isfinite(covariance);
+    bool whole = positive(fit.step_deviation) && positive(fit.degrees_of_freedom) && is_valid(fit.model) &&
+                 detail::all_finite(fit.coordinates) && detail::all_finite(fit.covariance);
     for (std::size_t i = 0; i < count; ++i) whole = whole && fit.covariance[i * count + i] > 0;
     for (const auto& [compute, sync] : fit.shape_variances)
         whole = whole && positive(compute) && positive(sync);

@@ -38,7 +38,7 @@
 #include "goodput/core/sample.hpp"
 #include "goodput/fit/detail/log_step.hpp"
 #include "goodput/fit/detail/touched_parameters.hpp"
-#include "goodput/fit/least_squares.hpp"
+#include "goodput/fit/minimise.hpp"
 
 namespace goodput {
 
@@ -132,12 +132,12 @@ public:
     /// See above.
     explicit ThroughputResiduals(Terms of) : terms(std::move(of)) {}
 
-    Terms terms{};                                        ///< of the model
-    std::vector<Row> rows{};                              ///< the measurements
-    SmallVector mean{} /**< of the prior */, deviation{}; /**< likewise, standard */
-    double scatter = 0.05;                                ///< standard deviation of ln(step) about the model
+    Terms terms{};                                          ///< of the model
+    std::vector<Row> rows{};                                ///< the measurements
+    FitParameters mean{} /**< of the prior */, deviation{}; /**< likewise, standard */
+    double scatter = 0.05;  ///< standard deviation of ln(step) about the model
     /// How many parameters.
-    [[nodiscard]] int parameters() const { return static_cast<int>(mean.size()); }
+    [[nodiscard]] int parameters() const { return static_cast<int>(terms.parameters()); }
     /// How many residuals.
     [[nodiscard]] int count() const {
         int count = parameters() + 1;
@@ -147,29 +147,34 @@ public:
     /// See Residuals; y counts deviations from the prior's mean.
     void operator()(const double* y, double* residuals, double* jacobian) const;
     /// Parameters as the solver counts them.
-    [[nodiscard]] SmallVector to_units(const SmallVector& x) const {
-        return (x - mean).cwiseQuotient(deviation);
+    [[nodiscard]] FitParameters to_units(const FitParameters& x) const {
+        FitParameters y{};
+        for (std::size_t i = 0; i < terms.parameters(); ++i) y[i] = (x[i] - mean[i]) / deviation[i];
+        return y;
     }
     /// The other way.
-    [[nodiscard]] SmallVector from_units(const SmallVector& y) const {
-        return mean + y.cwiseProduct(deviation);
+    [[nodiscard]] FitParameters from_units(const double* y) const {
+        FitParameters x{};
+        for (std::size_t i = 0; i < terms.parameters(); ++i) x[i] = mean[i] + y[i] * deviation[i];
+        return x;
     }
     /// The sum of squares at parameters x.
-    [[nodiscard]] double squares(const SmallVector& x) const {
-        double of_rows = 0;
+    [[nodiscard]] double squares(const FitParameters& x) const {
+        double of_prior = 0, of_rows = 0;
+        for (const double units : to_units(x)) of_prior += units * units;
         for_each_row(x, [&](const Row& row, const RowErrors& errors) {
             of_rows += row.weight *
                        (errors.step * errors.step + compute_weight(row) * errors.compute * errors.compute);
         });
-        return to_units(x).squaredNorm() + of_rows / (scatter * scatter);
+        return of_prior + of_rows / (scatter * scatter);
     }
     /// What the error of computing counts for beside that of the step.
     [[nodiscard]] static double compute_weight(const Row& row) { return row.split && !row.alone ? 0.5 : 0; }
 
     /// Calls visit(row, RowErrors) for every row at parameters x.
     template <class Visit>
-    void for_each_row(const SmallVector& x, Visit visit) const {
-        std::span<const double> values(x.data(), static_cast<std::size_t>(x.size()));
+    void for_each_row(const FitParameters& x, Visit visit) const {
+        std::span<const double> values(x.data(), terms.parameters());
         const double gamma = 1 + std::exp(terms.log_overlap(values));
         for (const Row& row : rows)
             visit(row, errors_of(row, terms.log_compute(values, row.features),
@@ -178,7 +183,7 @@ public:
 
     /// Gives rows whose step is off by more than four robust standard deviations at parameters x (stragglers,
     /// warm-up) the weight (four of them / error)^2, where there are at least four rows; all others 1.
-    WeighedRows weigh(const SmallVector& x, bool robust) {
+    WeighedRows weigh(const FitParameters& x, bool robust) {
         errors_.clear();
         for_each_row(x, [&](const Row&, const RowErrors& of) { errors_.push_back(std::abs(of.step)); });
         double limit = std::numeric_limits<double>::infinity();
@@ -231,7 +236,7 @@ private:
 template <ThroughputTerms Terms>
 void ThroughputResiduals<Terms>::operator()(const double* y, double* residuals, double* jacobian) const {
     const int own = parameters();
-    const SmallVector x = from_units(Eigen::Map<const Eigen::VectorXd>(y, own));
+    const FitParameters x = from_units(y);
     std::copy_n(y, own, residuals);
     residuals[own] = 0;
     double* at = residuals + own + 1;
@@ -243,10 +248,12 @@ void ThroughputResiduals<Terms>::operator()(const double* y, double* residuals, 
     };
     if (!jacobian) return for_each_row(x, write);
 
-    const int height = count();
-    Eigen::Map<Eigen::MatrixXd> slopes(jacobian, height, own);
-    slopes.setZero();
-    slopes.topRows(own).setIdentity();
+    const std::ptrdiff_t height = count();
+    const auto slope_at = [&](std::ptrdiff_t row, std::size_t column) -> double& {
+        return jacobian[row + static_cast<std::ptrdiff_t>(column) * height];
+    };
+    std::fill_n(jacobian, height * own, 0.0);
+    for (std::size_t i = 0; i < terms.parameters(); ++i) slope_at(static_cast<std::ptrdiff_t>(i), i) = 1;
     using Touched = detail::TouchedParameters<detail::most_touched<Terms>()>;
     Touched of_overlap(x.data());
     const typename Touched::Scalar log_overlap(terms.log_overlap(of_overlap));
@@ -256,10 +263,8 @@ void ThroughputResiduals<Terms>::operator()(const double* y, double* residuals, 
         const auto line = at - residuals;
         Touched of_compute(x.data()), of_sync(x.data());
         const auto add = [&](std::ptrdiff_t to, const Touched& touched, const auto& term, double by) {
-            touched.for_each_derivative(term, [&](std::size_t i, double slope) {
-                const auto column = static_cast<Eigen::Index>(i);
-                slopes(to, column) += by * slope * deviation[column];
-            });
+            touched.for_each_derivative(
+                term, [&](std::size_t i, double slope) { slope_at(to, i) += by * slope * deviation[i]; });
         };
         const double unit = std::sqrt(row.weight) / scatter;
         const typename Touched::Scalar log_compute(terms.log_compute(of_compute, row.features));
@@ -279,8 +284,7 @@ void ThroughputResiduals<Terms>::operator()(const double* y, double* residuals, 
         write(row, errors);
     }
     of_overlap.for_each_derivative(log_overlap, [&](std::size_t i, double slope) {
-        const auto column = static_cast<Eigen::Index>(i);
-        slopes(own, column) = std::sqrt(std::max(pull, 0.0)) * slope * deviation[column];
+        slope_at(own, i) = std::sqrt(std::max(pull, 0.0)) * slope * deviation[i];
     });
 }
 

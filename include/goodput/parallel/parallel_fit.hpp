@@ -31,6 +31,7 @@
 #include "goodput/core/error.hpp"
 #include "goodput/fit/fit_status.hpp"
 #include "goodput/fit/least_squares.hpp"
+#include "goodput/fit/minimise.hpp"
 #include "goodput/parallel/plan_score.hpp"
 
 namespace goodput {
@@ -85,10 +86,10 @@ struct ParallelFit {
 /// Which constants explain these runs? Without runs: the start. Refuses runs without a model or cluster, with
 /// measurements that are not positive, platforms above 29, plans that have no score (std::invalid_argument
 /// naming the run), and deviations outside their ranges.
-template <class Backend = TinyBackend>
+/// `minimise` minimises.
 [[nodiscard]] ParallelFit fit_parallel_constants(std::span<const ParallelRun> runs,
                                                  const ParallelFitOptions& options = {},
-                                                 Backend backend = {});
+                                                 Minimise minimise = minimise_with_tiny_solver);
 
 /// What a run should have come to: seconds of an iteration and bytes on the fullest GPU.
 [[nodiscard]] inline std::pair<double, double> predict_run(const ParallelRun& run,
@@ -147,9 +148,10 @@ public:
     void operator()(const double* x, double* residuals, double* jacobian) const {
         find(x, residuals);
         if (!jacobian) return;
-        SmallVector moved = Eigen::Map<const Eigen::VectorXd>(x, parameters());
-        for (int i = 0; i < parameters(); ++i) {
-            double* const column = jacobian + static_cast<std::ptrdiff_t>(i) * count();
+        FitParameters moved{};
+        std::copy_n(x, parameters(), moved.begin());
+        for (std::size_t i = 0; i < static_cast<std::size_t>(parameters()); ++i) {
+            double* const column = jacobian + i * static_cast<std::size_t>(count());
             moved[i] += step;  // forward: a constant at 0 has no other side
             find(moved.data(), column);
             moved[i] = x[i];
@@ -231,18 +233,19 @@ inline ParallelConstants ParallelFit::on(std::size_t platform) const {
     return made;
 }
 
-template <class Backend>
-ParallelFit fit_parallel_constants(std::span<const ParallelRun> runs, const ParallelFitOptions& options,
-                                   Backend backend) {
+inline ParallelFit fit_parallel_constants(std::span<const ParallelRun> runs,
+                                          const ParallelFitOptions& options, Minimise minimise) {
     const std::size_t platforms = detail::check_runs(runs, options);
     const detail::ParallelResiduals problem(runs, options, platforms);
-    SmallVector x = SmallVector::Zero(problem.parameters());
+    FitParameters values{};
+    const std::span<double> x = std::span(values).first(static_cast<std::size_t>(problem.parameters()));
+    MinimiserBuffers buffers;
     ParallelFit fit;
     if (!runs.empty()) {
-        const Minimisation result = backend.minimise(problem, x, {.max_iterations = options.max_iterations});
+        const Minimisation result = minimise(problem, x, {.max_iterations = options.max_iterations}, buffers);
         fit.status = result.status;
         fit.iterations = result.iterations;
-        if (!is_fitted(fit.status)) x.setZero();
+        if (!is_fitted(fit.status)) values.fill(0);
     }
     fit.constants = problem.constants(x.data(), 0);
     fit.fixed_bytes_apart = options.start.fixed_bytes - options.start.fixed_bytes_parallel;
@@ -253,16 +256,17 @@ ParallelFit fit_parallel_constants(std::span<const ParallelRun> runs, const Para
         fit.bytes_errors.push_back(run.most_bytes ? bytes / *run.most_bytes - 1 : 0);
     }
     // The prior alone makes J^T J positive definite; where a residual's slope is no number, it says nothing.
-    Linearisation there;
-    SmallMatrix covariance = SmallMatrix::Identity(x.size(), x.size());
-    there.find(problem, x);
-    if (there.jacobian.allFinite()) covariance = there.hessian().llt().solve(covariance).eval();
+    Linearisation& there = buffers.there;
+    there.find(problem, x.data());
+    const bool decomposed = there.decompose();
     const ParallelDeviations& by = options.deviations;
     const std::array units{by.layer_overhead_seconds, by.message_seconds, by.message_seconds_per_byte,
                            by.reduce_factor, by.activation_factor};
-    for (Eigen::Index i = 0; i < x.size(); ++i)
-        fit.deviations.push_back(std::sqrt(covariance(i, i)) *
-                                 (i < problem.shared ? units[static_cast<std::size_t>(i)] : by.fixed_bytes));
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        const auto at = static_cast<Eigen::Index>(i);
+        fit.deviations.push_back(std::sqrt(decomposed ? there.covariance_column(at)[at] : 1) *
+                                 (i < problem.shared ? units[i] : by.fixed_bytes));
+    }
     return fit;
 }
 

@@ -8,11 +8,10 @@
 // (JobFitter), or each type alone with a fit of one's own.
 
 #include <algorithm>
-#include <concepts>
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "goodput/core/job.hpp"
@@ -34,11 +33,8 @@ struct SeparateFit {
 
 /// A fit of one's own, of each GPU type by itself: from its samples (at least one), the model of the last fit
 /// (null where there is none to start from) and whom messages about bad samples name.
-template <class Fitter>
-concept SeparateFitter = requires(Fitter& fitter, std::span<const ThroughputSample> samples,
-                                  const PolluxThroughput* last, std::string_view subject) {
-    { fitter(samples, last, subject) } -> std::convertible_to<SeparateFit>;
-};
+using SeparateFitter = std::function<SeparateFit(std::span<const ThroughputSample> samples,
+                                                 const PolluxThroughput* last, std::string_view subject)>;
 
 /// What is remembered of one job.
 class JobHistory {
@@ -73,23 +69,10 @@ public:
     [[nodiscard]] bool begun() const { return reference_batch_ > 0; }
 
     /// Fits the models whose measurements changed, each GPU type by itself: who brings a fit of his own.
-    template <SeparateFitter Fitter>
-    void refit(Fitter& fitter, std::string_view subject) {
-        tell_model();
-        for (std::size_t t = 0; t < types_.size(); ++t) {
-            OfType& type = types_[t];
-            if (!type.changed) continue;
-            const PolluxThroughput* last = std::get_if<PolluxThroughput>(&model_.types[t].throughput);
-            const SeparateFit fit = fitter(type.samples, type.has_start ? last : nullptr, subject);
-            model_.types[t].throughput = fit.model;
-            type.has_start = fit.from_samples;
-            type.changed = false;
-        }
-    }
+    void refit(const SeparateFitter& fitter, std::string_view subject);
 
     /// Fits refined models of all types if any measurement changed.
-    template <class Backend>
-    void refit(JobFitter<Backend>& fitter, std::string_view subject);
+    void refit(JobFitter& fitter, std::string_view subject);
 
     /// The last refined fits, by GPU type: for forecasts and profile runs. Empty before the first.
     [[nodiscard]] std::span<const TypeFit> fits() const { return fits_; }
@@ -150,23 +133,6 @@ private:
     double reference_batch_ = 0;  ///< see begin(); 0: that of the measurements
     JobModel model_;
 };
-
-// Not in the class, where it would be inline: compilers make inline functions anew also where a library has
-// them.
-template <class Backend>
-void JobHistory::refit(JobFitter<Backend>& fitter, std::string_view subject) {
-    tell_model();
-    if (!has_changed()) return;
-    fits_.resize(types_.size());
-    fitter([&](std::size_t t) -> std::span<const ThroughputSample> { return types_[t].samples; },
-           std::span<TypeFit>(fits_), subject, [&](std::size_t t) { return types_[t].changed; },
-           reference_batch_);
-    for (std::size_t t = 0; t < types_.size(); ++t) {
-        model_.types[t].throughput = fits_[t].fit.model;
-        model_.types[t].fitted = true;
-        types_[t].changed = false;
-    }
-}
 
 }  // namespace goodput
 

@@ -10,14 +10,15 @@
 #include <numbers>
 #include <span>
 #include <string_view>
-#include <utility>
 #include <vector>
 
+#include "goodput/core/bodies.hpp"
 #include "goodput/core/sample.hpp"
-#include "goodput/fit/detail/refined_fitter.hpp"
+#include "goodput/fit/detail/refined_fitting.hpp"
 #include "goodput/fit/job_fit.hpp"
+#include "goodput/fit/least_squares.hpp"
+#include "goodput/fit/minimise.hpp"
 #include "goodput/fit/refined_fit.hpp"
-#include "goodput/fit/refined_fitter.hpp"
 #include "goodput/fit/refined_prior.hpp"
 
 namespace goodput {
@@ -25,12 +26,15 @@ namespace goodput {
 namespace detail {
 
 /// What JobFitter does and keeps.
-template <class Backend>
 class JobFitting {
 public:
-    explicit JobFitting(RefinedPopulation population = {}, Backend backend = {})
-        : population_(population), fitter_(std::move(backend)) {
+    explicit JobFitting(RefinedPopulation population = {}, Minimise minimise = minimise_with_tiny_solver)
+        : population_(population), one_type_(minimise) {
         population_.validate("population");
+    }
+
+    void fit(std::span<const ThroughputSample> samples, const RefinedFitOptions& options, RefinedFit& fit) {
+        one_type_.fit(samples, options, fit);
     }
 
     void fit(std::span<const TypeSamples> measured, std::span<TypeFit> types, std::string_view subject,
@@ -56,11 +60,12 @@ public:
             TypeFit& type = types[t];
             const std::span<const ThroughputSample> samples = measured[t].samples;
             if (samples.empty()) {
-                type = {};
+                type.fit.samples = 0;
+                type.evidence = {};
             } else if (measured[t].changed || type.fit.samples == 0 ||
                        type.fit.reference_batch != options.reference_batch) {
                 options.start = type.fit.samples > 0 ? &type.fit : nullptr;
-                fitter_.fit(samples, options, type.fit);
+                one_type_.fit(samples, options, type.fit);
                 type.evidence = type.fit.evidence();
             }
         }
@@ -75,7 +80,7 @@ public:
                 set_to_prior(types, t, options);
             } else {
                 options.start = &types[t].fit;
-                fitter_.fit(samples, options, types[t].fit);
+                one_type_.fit(samples, options, types[t].fit);
             }
         }
     }
@@ -95,7 +100,9 @@ private:
         }
         const double spread = std::max(squares - level * level / count, 0.0);
         RefinedFit& fit = types[t].fit;
-        fit = {};
+        fit.compute_rmsle = fit.step_rmsle = 0;
+        fit.samples = fit.stragglers = fit.iterations = 0;
+        fit.status = FitStatus::prior_kept;
         fit.prior = options.prior;
         fit.reference_batch = options.reference_batch;
         fit.reference_seconds = std::exp(level / count);
@@ -119,23 +126,24 @@ private:
     }
 
     RefinedPopulation population_;
-    RefinedFitter<Backend> fitter_;
+    RefinedFitting one_type_;
     std::vector<std::array<ParameterEvidence, refined_parameters>> others_{};
 };
 
 }  // namespace detail
 
-template <class Backend>
-JobFitter<Backend>::JobFitter(RefinedPopulation population) {
-    kept_.set(detail::JobFitting<Backend>(population));
-}
-template <class Backend>
-JobFitter<Backend>::JobFitter(RefinedPopulation population, Backend backend) {
-    kept_.set(detail::JobFitting<Backend>(population, std::move(backend)));
+GOODPUT_BODY JobFitter::JobFitter(RefinedPopulation population) { kept_.set(detail::JobFitting(population)); }
+GOODPUT_BODY JobFitter::JobFitter(RefinedPopulation population, Minimise minimise) {
+    kept_.set(detail::JobFitting(population, minimise));
 }
 
-template <class Backend>
-void JobFitter<Backend>::fit(std::span<TypeFit> types, std::string_view subject, double reference_batch) {
+GOODPUT_BODY void JobFitter::fit(std::span<const ThroughputSample> samples, const RefinedFitOptions& options,
+                                 RefinedFit& fit) {
+    kept_.get().fit(samples, options, fit);
+}
+
+GOODPUT_BODY void JobFitter::fit_types(std::span<TypeFit> types, std::string_view subject,
+                                       double reference_batch) {
     kept_.get().fit(measured_, types, subject, reference_batch);
 }
 

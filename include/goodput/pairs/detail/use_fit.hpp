@@ -20,7 +20,7 @@
 #include <Eigen/Core>
 
 #include "goodput/fit/fit_status.hpp"
-#include "goodput/fit/least_squares.hpp"
+#include "goodput/fit/minimise.hpp"
 
 namespace goodput::detail {
 
@@ -198,9 +198,9 @@ UseFit<Terms::numbers> fit_uses(const UseProblem<Terms>& problem) {
         const Eigen::LLT<Eigen::MatrixXd> hessian(slopes.transpose() * slopes);
         const Eigen::MatrixXd left = hessian.solve(Eigen::MatrixXd::Identity(x.size(), x.size()));
         const Eigen::VectorXd gradient = slopes.transpose() * values;
-        fit.status = problem.rows.empty()                                      ? FitStatus::prior_kept
-                     : gradient.dot(left * gradient) < TinyBackend::negligible ? FitStatus::converged
-                                                                               : FitStatus::iteration_limit;
+        fit.status = problem.rows.empty()                                 ? FitStatus::prior_kept
+                     : gradient.dot(left * gradient) < negligible_squares ? FitStatus::converged
+                                                                          : FitStatus::iteration_limit;
         fit.uses.clear();
         for (std::size_t i = 0; i < static_cast<std::size_t>(kinds); ++i) {
             const Eigen::Index at = residuals.column(i);

@@ -8,11 +8,14 @@
 #include <cstddef>
 #include <limits>
 #include <map>
+#include <span>
 #include <string_view>
+#include <variant>
 
 #include "goodput/core/bodies.hpp"
 #include "goodput/core/job.hpp"
 #include "goodput/core/sample.hpp"
+#include "goodput/fit/job_fit.hpp"
 #include "goodput/schedule/job_history.hpp"
 
 namespace goodput {
@@ -149,6 +152,33 @@ GOODPUT_BODY void JobHistory::check_saved() const {
         if ((type.fit.samples != 0 && !is_whole(type.fit)) || !is_valid(type.fit.model) ||
             (type.fit.samples != 0 && !std::ranges::all_of(type.evidence, believed)))
             bad_input(subject, "fit", type.fit.report(), "one that models can be made from");
+}
+
+GOODPUT_BODY void JobHistory::refit(const SeparateFitter& fitter, std::string_view subject) {
+    tell_model();
+    for (std::size_t t = 0; t < types_.size(); ++t) {
+        OfType& type = types_[t];
+        if (!type.changed) continue;
+        const PolluxThroughput* last = std::get_if<PolluxThroughput>(&model_.types[t].throughput);
+        const SeparateFit fit = fitter(type.samples, type.has_start ? last : nullptr, subject);
+        model_.types[t].throughput = fit.model;
+        type.has_start = fit.from_samples;
+        type.changed = false;
+    }
+}
+
+GOODPUT_BODY void JobHistory::refit(JobFitter& fitter, std::string_view subject) {
+    tell_model();
+    if (!has_changed()) return;
+    fits_.resize(types_.size());
+    fitter([&](std::size_t t) -> std::span<const ThroughputSample> { return types_[t].samples; },
+           std::span<TypeFit>(fits_), subject, [&](std::size_t t) { return types_[t].changed; },
+           reference_batch_);
+    for (std::size_t t = 0; t < types_.size(); ++t) {
+        model_.types[t].throughput = fits_[t].fit.model;
+        model_.types[t].fitted = true;
+        types_[t].changed = false;
+    }
 }
 
 GOODPUT_BODY void JobHistory::tell_model() {

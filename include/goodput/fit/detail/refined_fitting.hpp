@@ -1,10 +1,10 @@
-#ifndef GOODPUT_FIT_DETAIL_REFINED_FITTER_HPP
-#define GOODPUT_FIT_DETAIL_REFINED_FITTER_HPP
+#ifndef GOODPUT_FIT_DETAIL_REFINED_FITTING_HPP
+#define GOODPUT_FIT_DETAIL_REFINED_FITTING_HPP
 
-// The bodies behind refined_fitter.hpp.
+// The fit of one GPU type behind job_fit.hpp.
 //
 // Method. (1) Start in closed form at three overlaps, the best counts; or from a previous fit. (2)
-// Levenberg-Marquardt (a backend, fit/least_squares.hpp). (3) The scatter s follows from the
+// Levenberg-Marquardt (or another minimiser, fit/minimise.hpp). (3) The scatter s follows from the
 // residuals, and with step times alone from what is believed of the shapes' own factors; samples beyond four
 // robust standard deviations (stragglers, warm-up) get the weight (4 s / error)^2; (2) again, until neither
 // changes much. (4) Every shape of several replicas gets factors of its own for computing and synchronising:
@@ -16,7 +16,7 @@
 // the prior's deviations away it pulls no harder any more, and the start is by what was measured there.
 //
 // The sum of squares, in units of the prior's deviations and of the scatter, could then fall by less than
-// TinyBackend::negligible: no parameter is further from the optimum than a thirtieth of its deviation.
+// negligible_squares: no parameter is further from the optimum than a thirtieth of its deviation.
 
 #include <algorithm>
 #include <cmath>
@@ -27,22 +27,18 @@
 #include <string_view>
 #include <vector>
 
-#include "goodput/core/bodies.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/fit/detail/refined_problem.hpp"
-#include "goodput/fit/detail/refined_start.hpp"
-#include "goodput/fit/detail/rounds.hpp"
 #include "goodput/fit/fit_status.hpp"
+#include "goodput/fit/job_fit.hpp"
 #include "goodput/fit/least_squares.hpp"
+#include "goodput/fit/model_fit.hpp"
 #include "goodput/fit/refined_fit.hpp"
-#include "goodput/fit/refined_fitter.hpp"
 #include "goodput/fit/refined_prior.hpp"
 #include "goodput/model/valid_model.hpp"
 
-namespace goodput {
-
-namespace detail {
+namespace goodput::detail {
 
 inline void require_reference_batch(std::string_view subject, double batch) {
     if (!(batch >= 1 && batch <= 1 << 30)) bad_input(subject, "reference_batch", batch, "between 1 and 2^30");
@@ -53,6 +49,8 @@ inline void validate(const RefinedFitOptions& options) {
     require_between(options.subject, "max_iterations", options.max_iterations, 0, 1 << 20);
     const RefinedPrior& prior = options.prior;
     for (std::size_t i = 0; i < refined_parameters; ++i) {
+        if (std::isfinite(prior.mean[i]) && std::isfinite(prior.deviation[i]) && prior.deviation[i] > 0)
+            continue;
         const std::string of(refined_parameter_names[i]);
         if (!std::isfinite(prior.mean[i]))
             bad_input(options.subject, "prior.mean of " + of, prior.mean[i], "finite");
@@ -69,11 +67,12 @@ inline void validate(const RefinedFitOptions& options) {
 inline void set_to_prior(RefinedFit& fit, std::span<const double> breaks) {
     RefinedProblem none;
     none.residuals.terms.breaks.assign(breaks.begin(), breaks.end());
-    const SmallVector& mean = none.residuals.mean;
+    const FitParameters& mean = none.residuals.mean;
+    const std::size_t count = none.parameters();
     const auto write = [&] {
         none.set_prior(fit.prior, fit.reference_batch, fit.reference_seconds);
         none.write(mean, fit.model);
-        fit.coordinates.assign(mean.begin(), mean.end());
+        fit.coordinates.assign(mean.begin(), mean.begin() + static_cast<std::ptrdiff_t>(count));
     };
     fit.model.shapes.clear();
     fit.shape_variances.clear();
@@ -86,19 +85,19 @@ inline void set_to_prior(RefinedFit& fit, std::span<const double> breaks) {
             std::clamp(fit.reference_seconds, least_compute_seconds / part, most_model_seconds * part);
         write();
     }
-    const std::size_t count = none.parameters();
     fit.covariance.assign(count * count, 0);
     for (std::size_t i = 0; i < count; ++i)
-        fit.covariance[i * count + i] = square(none.residuals.deviation[static_cast<Eigen::Index>(i)]);
+        fit.covariance[i * count + i] = square(none.residuals.deviation[i]);
     fit.identified.fill(false);
 }
 
-/// What RefinedFitter does and keeps.
-template <class Backend>
+/// Fits one GPU type again and again; keeps its buffers.
 class RefinedFitting {
 public:
-    RefinedFitting() = default;
-    explicit RefinedFitting(Backend backend) : backend_(std::move(backend)) {}
+    explicit RefinedFitting(Minimise minimise) : minimise_(minimise) {}
+    /// All else are buffers.
+    RefinedFitting(const RefinedFitting& other) : RefinedFitting(other.minimise_) {}
+    RefinedFitting& operator=(const RefinedFitting&) = delete;
 
     void fit(std::span<const ThroughputSample> samples, const RefinedFitOptions& options, RefinedFit& fit);
 
@@ -112,37 +111,37 @@ private:
 
     void begin(std::span<const ThroughputSample> samples, const RefinedFitOptions& options, bool warm,
                RefinedFit& fit);
-    [[nodiscard]] SmallVector warm_start() const;
+    [[nodiscard]] FitParameters warm_start() const;
     bool adjust(RefinedFit& fit, double& scatter);
     void add_shape_factors(RefinedFit& fit);
     void estimate_covariance(RefinedFit& fit);
     void fall_back(std::span<const ThroughputSample> samples, bool warm, RefinedFit& fit) const;
 
-    Backend backend_;
+    Minimise minimise_;
+    MinimiserBuffers buffers_{};
     RefinedProblem problem_{};
-    SmallVector x_{};  ///< the coordinates on their way
-    Linearisation there_{};
+    FitParameters x_{};  ///< the coordinates on their way
     std::vector<OfShape> of_shapes_{};
     RefinedFit previous_{};  ///< what the last fit started from
 };
 
-template <class Backend>
-void RefinedFitting<Backend>::fit(std::span<const ThroughputSample> samples, const RefinedFitOptions& options,
-                                  RefinedFit& fit) {
+inline void RefinedFitting::fit(std::span<const ThroughputSample> samples, const RefinedFitOptions& options,
+                                RefinedFit& fit) {
     detail::validate(options);
     if (samples.empty()) bad_input(options.subject, "samples", "empty", "at least one measurement");
     for (const ThroughputSample& sample : samples) goodput::validate(sample, options.subject);
     const bool warm = options.start && is_whole(*options.start);
     begin(samples, options, warm, fit);
-    const SmallVector fallback = warm ? x_ : problem_.residuals.mean;
-    fit.status = minimise_in_rounds(backend_, problem_.residuals, x_, options.max_iterations, options.robust,
-                                    fit, [&](double& scatter) { return adjust(fit, scatter); });
-    fit.coordinates.assign(x_.begin(), x_.end());
+    const FitParameters fallback = warm ? x_ : problem_.residuals.mean;
+    fit.status =
+        minimise_in_rounds(minimise_, buffers_, problem_.residuals, x_, options.max_iterations,
+                           options.robust, fit, [&](double& scatter) { return adjust(fit, scatter); });
+    fit.coordinates.assign(x_.begin(), x_.begin() + problem_.residuals.parameters());
     problem_.write(x_, fit.model);
     // The minimisation itself is content with a sum that is larger by less than this.
     constexpr double tolerance = 1e-6;
     const bool better =
-        is_fitted(fit.status) && x_.allFinite() &&
+        is_fitted(fit.status) && all_finite(x_) &&
         explains_as_well(problem_.residuals.squares(x_), problem_.residuals.squares(fallback) + tolerance);
     if (better) {
         add_shape_factors(fit);
@@ -152,9 +151,8 @@ void RefinedFitting<Backend>::fit(std::span<const ThroughputSample> samples, con
 }
 
 /// Everything but a result: the samples, their prior, and where to start from.
-template <class Backend>
-void RefinedFitting<Backend>::begin(std::span<const ThroughputSample> samples,
-                                    const RefinedFitOptions& options, bool warm, RefinedFit& fit) {
+inline void RefinedFitting::begin(std::span<const ThroughputSample> samples, const RefinedFitOptions& options,
+                                  bool warm, RefinedFit& fit) {
     problem_.read(samples);
     // The previous fit may be the one that is overwritten.
     if (warm) previous_ = *options.start;
@@ -174,9 +172,8 @@ void RefinedFitting<Backend>::begin(std::span<const ThroughputSample> samples,
 }
 
 /// Nothing is learnt: the previous fit, or the prior, with its errors at samples that all count alike.
-template <class Backend>
-void RefinedFitting<Backend>::fall_back(std::span<const ThroughputSample> samples, bool warm,
-                                        RefinedFit& fit) const {
+inline void RefinedFitting::fall_back(std::span<const ThroughputSample> samples, bool warm,
+                                      RefinedFit& fit) const {
     const int iterations = fit.iterations;
     if (warm) {
         fit = previous_;
@@ -207,36 +204,33 @@ void RefinedFitting<Backend>::fall_back(std::span<const ThroughputSample> sample
 }
 
 /// The previous fit; break points that it did not have at the prior's mean.
-template <class Backend>
-SmallVector RefinedFitting<Backend>::warm_start() const {
+inline FitParameters RefinedFitting::warm_start() const {
     const std::vector<double>& before = previous_.coordinates;
-    SmallVector x = problem_.residuals.mean;
+    FitParameters x = problem_.residuals.mean;
     std::copy_n(before.begin(), std::size_t{refined_parameters}, x.begin());
     const std::vector<double>& breaks = problem_.residuals.terms.breaks;
     for (std::size_t i = 0; i < breaks.size(); ++i)
         for (std::size_t j = 0; j < previous_.model.batches.size(); ++j)
             if (previous_.model.batches[j].batch == breaks[i])
-                x[static_cast<Eigen::Index>(refined_parameters + i)] = before[refined_parameters + j];
+                x[refined_parameters + i] = before[refined_parameters + j];
     return x;
 }
 
 /// What a fit of this model adds to a round (minimise_in_rounds).
-template <class Backend>
-bool RefinedFitting<Backend>::adjust(RefinedFit& fit, double& scatter) {
+inline bool RefinedFitting::adjust(RefinedFit& fit, double& scatter) {
     // Laws with as many parameters as there are shapes pass through all of them, and so seem to leave none a
     // factor of its own; and with more shapes, the samples of one share its factors, which do not average
     // out.
     scatter = std::sqrt(square(scatter) + problem_.own_variance(x_));
     const bool loosened = problem_.loosen(x_);
     for (const RefinedParameter at : {alone_factor, straggling_exponent})
-        fit.prior.deviation[at] = problem_.residuals.deviation[static_cast<Eigen::Index>(at)];
+        fit.prior.deviation[at] = problem_.residuals.deviation[at];
     return loosened;
 }
 
 /// Two ridge equations a shape, linear at the laws' solution: ln of its factors of computing and
 /// synchronising.
-template <class Backend>
-void RefinedFitting<Backend>::add_shape_factors(RefinedFit& fit) {
+inline void RefinedFitting::add_shape_factors(RefinedFit& fit) {
     const auto& residuals = problem_.residuals;
     const double unit = 1 / square(residuals.scatter);
     of_shapes_.assign(problem_.shapes.size(), {});
@@ -290,42 +284,28 @@ void RefinedFitting<Backend>::add_shape_factors(RefinedFit& fit) {
     fit.degrees_of_freedom = scatter.freedom;
 }
 
-template <class Backend>
-void RefinedFitting<Backend>::estimate_covariance(RefinedFit& fit) {
+inline void RefinedFitting::estimate_covariance(RefinedFit& fit) {
     // Samples of one shape share its own factor, so that m of them say less than m samples of m shapes: their
     // weight falls by 1 + (m - 1) rho with rho the correlation that the factor of computing makes.
     const double own = square(fit.prior.compute_deviation);
     const double correlation = own / (own + square(problem_.residuals.scatter));
     for (RefinedRow& row : problem_.residuals.rows)
         if (!row.alone) row.weight /= 1 + (of_shapes_[row.features.shape_index].samples - 1) * correlation;
-    const SmallVector& deviation = problem_.residuals.deviation;
-    there_.find(problem_.residuals, problem_.residuals.to_units(x_));
-    const Eigen::Index count = x_.size();
-    const SmallMatrix covariance = deviation.asDiagonal() *
-                                   there_.hessian().llt().solve(SmallMatrix::Identity(count, count)) *
-                                   deviation.asDiagonal();
+    const FitParameters& deviation = problem_.residuals.deviation;
+    Linearisation& there = buffers_.there;
+    there.find(problem_.residuals, problem_.residuals.to_units(x_).data());
     fit.covariance.clear();
-    if (!covariance.allFinite()) return;  // not whole: the fit is not to be trusted
-    fit.covariance.assign(covariance.data(), covariance.data() + covariance.size());
-    for (std::size_t i = 0; i < refined_parameters; ++i) {
-        const auto at = static_cast<Eigen::Index>(i);
-        fit.identified[i] = covariance(at, at) < 0.5 * square(fit.prior.deviation[i]);
+    if (!there.decompose()) return;  // not whole: the fit is not to be trusted
+    const std::size_t count = problem_.parameters();
+    for (std::size_t i = 0; i < count; ++i) {
+        const Eigen::VectorXd& column = there.covariance_column(static_cast<Eigen::Index>(i));
+        for (std::size_t j = 0; j < count; ++j)
+            fit.covariance.push_back(deviation[i] * column[static_cast<Eigen::Index>(j)] * deviation[j]);
     }
+    for (std::size_t i = 0; i < refined_parameters; ++i)
+        fit.identified[i] = fit.covariance[i * count + i] < 0.5 * square(fit.prior.deviation[i]);
 }
 
-}  // namespace detail
-
-template <class Backend>
-RefinedFitter<Backend>::RefinedFitter(Backend backend) {
-    kept_.set(detail::RefinedFitting<Backend>(std::move(backend)));
-}
-
-template <class Backend>
-void RefinedFitter<Backend>::fit(std::span<const ThroughputSample> samples, const RefinedFitOptions& options,
-                                 RefinedFit& fit) {
-    kept_.get().fit(samples, options, fit);
-}
-
-}  // namespace goodput
+}  // namespace goodput::detail
 
 #endif

@@ -70,7 +70,7 @@ def subjects(scratch):
     path = scratch / "quickstart_compiled.cpp"
     path.write_text("#define GOODPUT_COMPILED\n" + (ROOT / "examples/quickstart.cpp").read_text())
     yield "programs", name, path, TARGETS[name]
-    yield "programs", "compiled/toolkit.cpp", ROOT / "compiled/instantiations.cpp", None
+    yield "programs", "compiled/toolkit.cpp", ROOT / "compiled/toolkit.cpp", None
     for name, headers in THIRD_PARTY.items():
         yield "beneath", name, source_with(name, headers), None
 

@@ -1,16 +1,17 @@
-# Nothing is installed where something that belongs to it is not built: headers alone need no build, a program does.
+# Nothing is installed where something that belongs to it is not built: headers alone need no build, a program does. The
+# program alone is the component "program".
 set(built "")
 if(GOODPUT_BUILD_EXAMPLES)
-  list(APPEND built goodput_program GOODPUT_BUILD_EXAMPLES)
+  list(APPEND built goodput_program GOODPUT_BUILD_EXAMPLES program)
 endif()
 if(GOODPUT_BUILD_COMPILED)
-  list(APPEND built goodput_compiled GOODPUT_BUILD_COMPILED goodput_c GOODPUT_BUILD_COMPILED)
+  list(APPEND built goodput_compiled GOODPUT_BUILD_COMPILED Unspecified goodput_c GOODPUT_BUILD_COMPILED Unspecified)
 endif()
 while(built)
-  list(POP_FRONT built target option)
+  list(POP_FRONT built target option component)
   install(CODE "
     if(NOT EXISTS \"$<TARGET_FILE:${target}>\")
       message(FATAL_ERROR \"Nothing is installed, because $<TARGET_FILE_NAME:${target}> is not built. Build it: cmake --build \"
         \"${PROJECT_BINARY_DIR} --target ${target}. Or leave it out: cmake ${PROJECT_BINARY_DIR} -D ${option}=OFF.\")
-    endif()")
+    endif()" COMPONENT ${component})
 endwhile()

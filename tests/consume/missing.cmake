@@ -43,7 +43,7 @@ configure("${BUILD}/part" wrong "goodput::goodput needs the headers of Boost >= 
 configure("${SOURCE}" wrong "goodput::goodput needs ${all_three}: not found." ${disabled} ${libraries_only})
 configure("${SOURCE}" right "Configuring done" ${disabled} ${libraries_only} -DGOODPUT_CORE_ONLY=ON)
 configure("${SOURCE}" wrong "GOODPUT_BUILD_TESTS needs all of goodput: switch it off where GOODPUT_CORE_ONLY is on."
-  -DGOODPUT_CORE_ONLY=ON -DGOODPUT_BUILD_EXAMPLES=OFF -DGOODPUT_BUILD_BENCHMARKS=OFF -DGOODPUT_BUILD_COMPILED=OFF)
+  -DGOODPUT_CORE_ONLY=ON -DGOODPUT_BUILD_TESTS=ON -DGOODPUT_BUILD_EXAMPLES=OFF -DGOODPUT_BUILD_COMPILED=OFF)
 # The program and tests need one library more.
 configure("${SOURCE}" wrong "need L-BFGS-B (Debian's liblbfgsb-dev): not found." -DLBFGSB_LIBRARY=OFF ${libraries_only}
   -DGOODPUT_BUILD_EXAMPLES=ON)

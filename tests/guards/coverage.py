@@ -58,7 +58,7 @@ def build(options):
     subprocess.run(["cmake", "-S", ROOT, "-B", options.build, "-G", "Ninja", "-D", "CMAKE_CXX_COMPILER=clang++",
                     "-D", "CMAKE_BUILD_TYPE=Coverage", "-D", f"CMAKE_CXX_FLAGS={flags}",
                     "-D", f"GOODPUT_DATA_DIR={options.data}", "-D", "GOODPUT_BUILD_EXAMPLES=OFF",
-                    "-D", "GOODPUT_BUILD_BENCHMARKS=OFF", "-D", "GOODPUT_INSTALL=OFF"],
+                    "-D", "GOODPUT_BUILD_TESTS=ON", "-D", "GOODPUT_INSTALL=OFF"],
                    check=True, stdout=subprocess.DEVNULL)
     targets = programs_in(options)
     subprocess.run(["cmake", "--build", options.build, "-j", str(options.jobs), "--target", *targets],

@@ -14,6 +14,7 @@
 #include "support/allot_oracle.hpp"
 #include "support/allot_random.hpp"
 #include "support/random.hpp"
+#include "support/trials.hpp"
 
 #include <doctest/doctest.h>
 
@@ -90,7 +91,7 @@ TEST_CASE("the reason of a job is the true one") {
     Random random(1);
     Allotter<> solver;
     std::size_t count[6] = {};
-    for (int round = 0; round < 20'000; ++round) {
+    for (int round = 0; round < support::trials(20'000); ++round) {
         const AllotmentProblem problem = random_problem(random, round);
         const AllotResult result = solver(problem, {.gap = 0});
         if (result.status == AllotStatus::infeasible) continue;
@@ -169,7 +170,7 @@ TEST_CASE("the reason of a job is the true one") {
     }
     for (const JobReason seen : {JobReason::got_wanted, JobReason::priced_out, JobReason::no_room,
                                  JobReason::too_large, JobReason::nothing_offered})
-        CHECK(count[static_cast<std::size_t>(seen)] > 1'000);
+        CHECK(count[static_cast<std::size_t>(seen)] > support::trials(1'000));
     CHECK(count[static_cast<std::size_t>(JobReason::within_gap)] == 0);  // gap 0
 }
 
@@ -177,7 +178,7 @@ TEST_CASE("a wanted option is the job's choice at these prices from the worth on
     Random random(2);
     Allotter<> solver;
     int priced_out = 0;
-    for (int round = 0; round < 20'000; ++round) {
+    for (int round = 0; round < support::trials(20'000); ++round) {
         const AllotmentProblem problem = random_problem(random, round);
         const AllotResult result = solver(problem, {.gap = 0});
         if (result.status == AllotStatus::infeasible) continue;
@@ -194,14 +195,14 @@ TEST_CASE("a wanted option is the job's choice at these prices from the worth on
             REQUIRE(!preferred(below, job, why.wanted, result.prices));
         }
     }
-    CHECK(priced_out > 2'000);
+    CHECK(priced_out > support::trials(2'000));
 }
 
 TEST_CASE("a price holds over the range of capacities that is named, and no farther") {
     Random random(3);
     Allotter<> solver, ranging, relaxer;
     int ends[4] = {}, ranges = 0, points = 0, outside = 0;
-    for (int round = 0; round < 6'000; ++round) {
+    for (int round = 0; round < support::trials(6'000); ++round) {
         const AllotmentProblem problem = random_problem(random, round);
         const AllotResult result = solver(problem, {.gap = 1e-2});
         if (result.status == AllotStatus::infeasible) continue;
@@ -270,8 +271,8 @@ TEST_CASE("a price holds over the range of capacities that is named, and no fart
             }
         }
     }
-    CHECK(ranges > 10'000);
-    CHECK(outside > 3'000);
+    CHECK(ranges > support::trials(10'000));
+    CHECK(outside > support::trials(3'000));
     CHECK(points <
           ranges / 100);  // prices lie at a corner, so that they hold for more than the present capacity
     for (const int of_end : ends) CHECK(of_end > 100);
@@ -330,7 +331,7 @@ TEST_CASE("a price lies between what one more unit is worth and what one fewer l
     Random random(7);
     Allotter<> solver, relaxer;
     int kinks = 0, smooth = 0, spared = 0;
-    for (int round = 0; round < 5000; ++round) {
+    for (int round = 0; round < support::trials(5000); ++round) {
         const AllotmentProblem problem = random_problem(random, round);
         AllotResult result = solver(problem, {.gap = 0});
         if (!found_allotment(result.status)) continue;
@@ -378,9 +379,9 @@ TEST_CASE("a price lies between what one more unit is worth and what one fewer l
             ++(said.loss_of_fewer > said.worth_of_more + 1e-6 * scale ? kinks : smooth);
         }
     }
-    CHECK(kinks > 300);
-    CHECK(smooth > 300);
-    CHECK(spared > 600);
+    CHECK(kinks > support::trials(300));
+    CHECK(smooth > support::trials(300));
+    CHECK(spared > support::trials(600));
 }
 
 TEST_CASE("the solver that found the result may explain it") {

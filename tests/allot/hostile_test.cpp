@@ -14,6 +14,7 @@
 #include "goodput/allot/explain.hpp"
 #include "support/allot_random.hpp"
 #include "support/random.hpp"
+#include "support/trials.hpp"
 
 #include <doctest/doctest.h>
 
@@ -155,7 +156,7 @@ AllotmentProblem hostile_problem(Random& random) {
 TEST_CASE("hostile numbers: as good as every choice tried out, and bounded") {
     Random random(41);
     Allotter<> allotter;  // warm from whatever came before
-    for (int round = 0; round < 20000; ++round) {
+    for (int round = 0; round < support::trials(20000); ++round) {
         CAPTURE(round);
         const AllotmentProblem problem = hostile_problem(random);
         const AllotResult& result = allotter(problem, {.gap = 0});
@@ -179,7 +180,7 @@ TEST_CASE("hostile numbers: as good as every choice tried out, and bounded") {
 TEST_CASE("hostile numbers, no time or hardly any work: the certificate holds") {
     Random random(42);
     Allotter<> allotter;
-    for (int round = 0; round < 5000; ++round) {
+    for (int round = 0; round < support::trials(5000); ++round) {
         CAPTURE(round);
         const AllotmentProblem problem = hostile_problem(random);
         AllotOptions options{.gap = 0, .most_states = static_cast<std::size_t>(random.integer(0, 40))};
@@ -479,7 +480,7 @@ TEST_CASE("A job that must run and uses next to nothing leaves the prices of a r
 TEST_CASE("Jobs that must run may drive prices beyond all values: the bounds are bounds nevertheless") {
     Random random(31);
     int beyond = 0;
-    for (int round = 0; round < 20'000; ++round) {
+    for (int round = 0; round < support::trials(20'000); ++round) {
         AllotmentProblem problem;
         problem.capacity = {8, 10.5};
         const int jobs = random.integer(2, 5);
@@ -508,7 +509,7 @@ TEST_CASE("Jobs that must run may drive prices beyond all values: the bounds are
         REQUIRE(result.bound >= best - 1e-9L * size);
         for (const double price : relaxed.prices) beyond += price > 1e12;
     }
-    CHECK(beyond > 100);
+    CHECK(beyond > support::trials(100));
 }
 
 TEST_CASE("Pools that jobs like equally do not send the prices in circles") {

@@ -12,6 +12,7 @@
 #include "support/allot_oracle.hpp"
 #include "support/allot_random.hpp"
 #include "support/random.hpp"
+#include "support/trials.hpp"
 
 #include <doctest/doctest.h>
 
@@ -85,20 +86,13 @@ AllotmentProblem medium_problem(Random& random, int resources, int jobs) {
     return problem;
 }
 
-// With sanitizers a problem takes some twenty times as long: a fifth of them there.
-#ifdef NDEBUG
-constexpr int share = 1;
-#else
-constexpr int share = 5;
-#endif
-
 }  // namespace
 
-TEST_CASE("100,000 small problems at gap 0: the best of all choices") {
+TEST_CASE("small problems at gap 0: the best of all choices") {
     Random random(20260301);
     Allotter<> kept;  // what it knows from other problems must not matter
     std::size_t infeasible = 0, jobs = 0;
-    for (int round = 0; round < 100'000 / share; ++round) {
+    for (int round = 0; round < support::trials(100'000); ++round) {
         const AllotmentProblem problem = support::small_problem(random);
         CAPTURE(round);
         if (round % 2 == 0) {
@@ -109,9 +103,9 @@ TEST_CASE("100,000 small problems at gap 0: the best of all choices") {
         infeasible += kept(problem).status == AllotStatus::infeasible ? 1 : 0;
         jobs += problem.jobs();
     }
-    CHECK(infeasible > 2'000 / share);
-    CHECK(infeasible < 30'000 / share);
-    CHECK(jobs > 300'000 / share);
+    CHECK(infeasible > support::trials(2'000));
+    CHECK(infeasible < support::trials(30'000));
+    CHECK(jobs > support::trials(300'000));
 }
 
 TEST_CASE("with a gap: the answer within it, and no allotment above the bound") {
@@ -129,7 +123,7 @@ TEST_CASE("with a gap: the answer within it, and no allotment above the bound") 
     for (const double gap : {1e-3, 1e-2, 5e-2}) {
         Random random(1);
         CAPTURE(gap);
-        for (int round = 0; round < 80'000; ++round) {
+        for (int round = 0; round < support::trials(80'000); ++round) {
             const AllotmentProblem problem = support::small_problem(random);
             CAPTURE(round);
             require_within(problem, kept(problem, {.gap = gap}), gap);
@@ -151,7 +145,7 @@ TEST_CASE("prices are the relaxation's multipliers, its fractions the primal sol
     Random random(1947);
     Allotter<> allotter, relaxer;
     std::size_t split = 0, priced = 0;
-    for (int round = 0; round < 20'000 / share; ++round) {
+    for (int round = 0; round < support::trials(20'000); ++round) {
         // Whether options that exceed a capacity take part in a relaxation is not what this is about.
         const AllotmentProblem problem = support::without_too_large(
             round % 20 == 0   ? medium_problem(random, random.integer(1, 6), 40)
@@ -192,8 +186,8 @@ TEST_CASE("prices are the relaxation's multipliers, its fractions the primal sol
             if (relaxed.prices[r] > 0) ++priced;
         }
     }
-    CHECK(split > 10'000 / share);
-    CHECK(priced > 10'000 / share);
+    CHECK(split > support::trials(10'000));
+    CHECK(priced > support::trials(10'000));
 }
 
 TEST_CASE("the relaxation finds the mixture that jobs that must run need, whatever they are worth") {

@@ -11,6 +11,7 @@
 #include "support/allot_oracle.hpp"
 #include "support/allot_random.hpp"
 #include "support/random.hpp"
+#include "support/trials.hpp"
 
 #include <doctest/doctest.h>
 
@@ -68,7 +69,7 @@ TEST_CASE("at gap 0 the answer is the best of all choices, and it says so") {
     Random random(20260101);
     Allotter<> kept;  // prices and memory of the last problem must not matter
     int infeasible = 0;
-    for (int round = 0; round < 20000; ++round) {
+    for (int round = 0; round < support::trials(20000); ++round) {
         const AllotmentProblem problem = random_problem(random);
         const double best = support::BruteForce{}(problem);
         const AllotResult& result = kept(problem, {.gap = 0});
@@ -86,8 +87,8 @@ TEST_CASE("at gap 0 the answer is the best of all choices, and it says so") {
         REQUIRE(result.bound <= best + tolerance);
         for (const double price : result.prices) REQUIRE(price >= 0);
     }
-    CHECK(infeasible > 100);
-    CHECK(infeasible < 10000);
+    CHECK(infeasible > support::trials(100));
+    CHECK(infeasible < support::trials(10000));
 }
 
 TEST_CASE("with a gap, the answer is within it and the bound is above the best") {
@@ -111,7 +112,7 @@ TEST_CASE(
     "choice") {
     Random random(11);
     Allotter<> allotter;
-    for (int round = 0; round < 5000; ++round) {
+    for (int round = 0; round < support::trials(5000); ++round) {
         const AllotmentProblem problem = random_problem(random);
         const double best = support::BruteForce{}(problem);
         const RelaxedAllotment relaxed = allotter.relax(problem);

@@ -1,6 +1,6 @@
 # cmake -DSOURCE=<project> -DBUILD=<folder to write to> -P consume.cmake -- <arguments for configuring>
 #
-# Configures a project that uses the library, from nothing, builds it and runs its program, if it has one.
+# Configures a project that uses the library, from nothing, builds it and runs its program or its tests, if it has any.
 cmake_minimum_required(VERSION 3.23)
 
 set(arguments "")
@@ -26,4 +26,6 @@ step("${CMAKE_COMMAND}" -S "${SOURCE}" -B "${BUILD}" ${arguments})
 step("${CMAKE_COMMAND}" --build "${BUILD}")
 if(arguments MATCHES "-DCONSUMER_SOURCE=")
   step("${BUILD}/consumer")
+elseif(EXISTS "${BUILD}/CTestTestfile.cmake")
+  step("${CMAKE_CTEST_COMMAND}" --test-dir "${BUILD}" --output-on-failure --no-tests=error)
 endif()

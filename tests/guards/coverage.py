@@ -131,6 +131,7 @@ def explained():
 
 
 def main():
+    os.environ["GOODPUT_TEST_TRIALS"] = "1"  # all random cases of the tests' long loops
     options = arguments()
     options.build = options.build.resolve()
     if not (options.no_build or options.no_run):

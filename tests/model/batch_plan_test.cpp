@@ -11,6 +11,7 @@
 #include "peers/published_batch_grid.hpp"
 #include "support/random.hpp"
 #include "support/random_batch_cases.hpp"
+#include "support/trials.hpp"
 
 #include <doctest/doctest.h>
 
@@ -99,8 +100,8 @@ void check_many(std::uint64_t seed, int cases, const Sizes& largest) {
 }  // namespace
 
 TEST_CASE("the fast search finds the optimum over all batch plans: small batches, where rounding matters") {
-    check_many<PolluxThroughput>(1, 60000, {60, 20, 8});
-    check_many<RefinedThroughput>(11, 60000, {60, 20, 8});
+    check_many<PolluxThroughput>(1, support::trials(60000), {60, 20, 8});
+    check_many<RefinedThroughput>(11, support::trials(60000), {60, 20, 8});
 }
 
 // A model of a user's own: computing breaks where a further kernel is needed, with the stragglers of one node
@@ -173,14 +174,14 @@ TEST_CASE("steep pieces at large batches lose no digits") {
 }
 
 TEST_CASE("the fast search finds the optimum over all batch plans: little memory, much accumulation") {
-    check_many<PolluxThroughput>(2, 20000, {600, 12, 6});
-    check_many<RefinedThroughput>(12, 20000, {600, 12, 6});
+    check_many<PolluxThroughput>(2, support::trials(20000), {600, 12, 6});
+    check_many<RefinedThroughput>(12, support::trials(20000), {600, 12, 6});
 }
 
 TEST_CASE("the fast search finds the optimum over all batch plans: medium and large batches") {
-    check_many<PolluxThroughput>(3, 10000, {1000, 300, 16});
+    check_many<PolluxThroughput>(3, support::trials(10000), {1000, 300, 16});
     check_many<PolluxThroughput>(4, 300, {33000, 4096, 16});
-    check_many<RefinedThroughput>(13, 10000, {1000, 300, 64});
+    check_many<RefinedThroughput>(13, support::trials(10000), {1000, 300, 64});
     check_many<RefinedThroughput>(14, 300, {33000, 4096, 64});
 }
 
@@ -250,7 +251,7 @@ TEST_CASE("the search over integers is never worse than the published grid of fi
         Random random(7);
         PublishedBatchGrid grid(precision);
         int compared = 0, better = 0;
-        for (int i = 0; i < 20000; ++i) {
+        for (int i = 0; i < support::trials(20000); ++i) {
             CAPTURE(i);
             const auto c = random_case<PolluxThroughput>(random, {20000, 2000, 64});
             const BestPlan best = best_batch_plan(c.model, c.efficiency, c.shape, c.limits);
@@ -267,8 +268,8 @@ TEST_CASE("the search over integers is never worse than the published grid of fi
             if (best.goodput > 0 && respects(c.limits, c.shape.gpus, chosen.plan))
                 CHECK(best.goodput >= chosen.goodput * (1 - 1e-12));
         }
-        CHECK(compared > 5000);
-        CHECK(better > 500);
+        CHECK(compared > support::trials(5000));
+        CHECK(better > support::trials(500));
     }
 }
 
@@ -332,7 +333,7 @@ TEST_CASE(
     "down only where rounding up would pass it") {
     Random random(8);
     int refused = 0, further = 0, down = 0;
-    for (int i = 0; i < 20000; ++i) {
+    for (int i = 0; i < support::trials(20000); ++i) {
         CAPTURE(i);
         auto c = random_case<PolluxThroughput>(random, {2000, 100, 16});
         c.limits.single_gpu_accumulates = false;
@@ -364,9 +365,9 @@ TEST_CASE(
         CHECK(expected.total(gpus) > std::min(total, most) - gpus);
         CHECK(expected.total(gpus) < total + gpus * (steps + 1));
     }
-    CHECK(refused > 1000);
-    CHECK(further > 100);
-    CHECK(down > 100);
+    CHECK(refused > support::trials(1000));
+    CHECK(further > support::trials(100));
+    CHECK(down > support::trials(100));
     const BatchLimits accumulates{16, 64, 4, 64, true};
     const PolluxThroughput model{.alpha_c = 0.1};
     CHECK(fixed_batch_plan(model, FullEfficiency{}, {1, 1}, accumulates, 32).plan == BatchPlan{16, 1});

@@ -18,6 +18,7 @@
 #include "goodput/model/job_model.hpp"
 #include "goodput/model/valid_model.hpp"
 #include "support/random.hpp"
+#include "support/trials.hpp"
 
 #include <doctest/doctest.h>
 
@@ -245,7 +246,7 @@ TEST_CASE("The largest models that are accepted predict a number everywhere, and
                                                  most_model_seconds);
     };
     int accepted = 0;
-    for (int round = 0; round < 4000; ++round) {
+    for (int round = 0; round < support::trials(4000); ++round) {
         TypeModel model;
         if (round % 2 == 0) {
             model = of(PolluxThroughput{seconds(), seconds(), seconds(), seconds(), seconds(), seconds(),
@@ -288,5 +289,5 @@ TEST_CASE("The largest models that are accepted predict a number everywhere, and
         CHECK(sound(options));
         for (const Option& option : options) CHECK(option.goodput > 0);
     }
-    CHECK(accepted > 2000);
+    CHECK(accepted > support::trials(2000));
 }

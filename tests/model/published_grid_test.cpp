@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "support/random.hpp"
+#include "support/trials.hpp"
 
 #include <doctest/doctest.h>
 
@@ -117,7 +118,7 @@ TEST_CASE("the grid is what is published, whatever it was asked before") {
     support::Random random(3);
     PublishedBatchGrid full, single(GridPrecision::single);
     int legal = 0, accumulated = 0, downwards = 0, differ = 0;
-    for (int i = 0; i < 20000; ++i) {
+    for (int i = 0; i < support::trials(20000); ++i) {
         CAPTURE(i);
         const Case c = random_case(random);
         const auto agree = [&](PublishedBatchGrid& grid, const BestPlan& expected) {
@@ -133,10 +134,10 @@ TEST_CASE("the grid is what is published, whatever it was asked before") {
         accumulated += best.plan.accumulation_steps > 0 ? 1 : 0;
         downwards += best.goodput > 0 && c.limits.min_atomic_batch * c.shape.gpus > c.limits.max_batch;
     }
-    CHECK(differ < 20);
-    CHECK(legal > 15000);
-    CHECK(accumulated > 3000);
-    CHECK(downwards > 1000);
+    CHECK(differ < support::trials(20));
+    CHECK(legal > support::trials(15000));
+    CHECK(accumulated > support::trials(3000));
+    CHECK(downwards > support::trials(1000));
 }
 
 TEST_CASE("both ends are exact, and all atomic batches within their limits") {

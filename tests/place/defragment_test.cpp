@@ -13,6 +13,7 @@
 
 #include "goodput/place/defragment.hpp"
 #include "support/place_random.hpp"
+#include "support/trials.hpp"
 
 #include <doctest/doctest.h>
 
@@ -239,7 +240,8 @@ Case small_case(Random& random, const std::vector<int>& sizes, int node_size) {
     return c;
 }
 
-void against_brute_force(std::uint64_t seed, const std::vector<int>& sizes, int node_size, int trials) {
+void against_brute_force(std::uint64_t seed, const std::vector<int>& sizes, int node_size) {
+    const int trials = support::trials(3000);
     Random random{std::mt19937_64(seed)};
     Defragmenter defragmenter, stopper({.step_aside = false});
     int with_moves = 0, with_cycles = 0, stopped = 0, dearer = 0, unmet = 0;
@@ -286,14 +288,14 @@ void against_brute_force(std::uint64_t seed, const std::vector<int>& sizes, int 
 }
 
 TEST_CASE("powers of two: the plan costs what brute force finds, and can be carried out step by step") {
-    against_brute_force(1, {1, 2, 4}, 8, 3000);
-    against_brute_force(2, {1, 2}, 4, 3000);
+    against_brute_force(1, {1, 2, 4}, 8);
+    against_brute_force(2, {1, 2}, 4);
 }
 
 TEST_CASE("any sizes: the same") {
-    against_brute_force(3, {1, 2, 3, 5}, 8, 3000);
-    against_brute_force(4, {2, 3}, 5, 3000);
-    against_brute_force(5, {2, 3, 4}, 6, 3000);
+    against_brute_force(3, {1, 2, 3, 5}, 8);
+    against_brute_force(4, {2, 3}, 5);
+    against_brute_force(5, {2, 3, 4}, 6);
 }
 
 TEST_CASE("a job to come on 4 GPUs: the cheapest jobs leave, none that is pinned") {

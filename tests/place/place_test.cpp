@@ -14,6 +14,7 @@
 #include "support/place_brute_force.hpp"
 #include "support/place_random.hpp"
 #include "support/place_rounds.hpp"
+#include "support/trials.hpp"
 
 #include <doctest/doctest.h>
 
@@ -41,7 +42,7 @@ TEST_CASE("powers of two: nothing better than the placement exists, and it says 
     Random random{std::mt19937_64(1)};
     LeastMovesPlacer placer;
     int with_moves = 0, with_unplaced = 0;
-    for (int trial = 0; trial < 20000; ++trial) {
+    for (int trial = 0; trial < support::trials(20000); ++trial) {
         CAPTURE(trial);
         Cluster cluster = small_cluster(random);
         const int jobs = 2 + random.below(5), changed = random.below(40);
@@ -55,15 +56,15 @@ TEST_CASE("powers of two: nothing better than the placement exists, and it says 
         with_unplaced += result.unplaced.empty() ? 0 : 1;
     }
     // The cases are not all easy ones.
-    CHECK(with_moves > 300);
-    CHECK(with_unplaced > 300);
+    CHECK(with_moves > support::trials(300));
+    CHECK(with_unplaced > support::trials(300));
 }
 
 TEST_CASE("any sizes: the same, by search") {
     Random random{std::mt19937_64(2)};
     LeastMovesPlacer placer;
     int with_moves = 0;
-    for (int trial = 0; trial < 20000; ++trial) {
+    for (int trial = 0; trial < support::trials(20000); ++trial) {
         CAPTURE(trial);
         Cluster cluster{{"a100"}, {}};
         const int node_size = 3 + random.below(6);
@@ -76,14 +77,14 @@ TEST_CASE("any sizes: the same, by search") {
         check_against_brute_force(result, brute);
         with_moves += result.moved.empty() ? 0 : 1;
     }
-    CHECK(with_moves > 100);
+    CHECK(with_moves > support::trials(100));
 }
 
 TEST_CASE("odd nodes, drained ones, spot and pinned jobs: the same") {
     Random random{std::mt19937_64(22)};
     LeastMovesPlacer placer;
     int with_moves = 0, with_unplaced = 0;
-    for (int trial = 0; trial < 20000; ++trial) {
+    for (int trial = 0; trial < support::trials(20000); ++trial) {
         CAPTURE(trial);
         const Round round = odd_round(random, 5, 6);
         const PlacementResult result = placer.place(round.cluster, round.requests);
@@ -92,8 +93,8 @@ TEST_CASE("odd nodes, drained ones, spot and pinned jobs: the same") {
         with_moves += result.moved.empty() ? 0 : 1;
         with_unplaced += result.unplaced.empty() ? 0 : 1;
     }
-    CHECK(with_moves > 150);
-    CHECK(with_unplaced > 300);
+    CHECK(with_moves > support::trials(150));
+    CHECK(with_unplaced > support::trials(300));
 }
 
 TEST_CASE("hardly any step to search with: still valid, and the bound stays below the best") {
@@ -158,7 +159,7 @@ TEST_CASE("powers of two: whatever fits by capacity is placed; moves are as chea
     LeastMovesPlacer placer;
     int proven = 0, moves = 0;
     double cost = 0, bound = 0;
-    constexpr int trials = 3000;
+    const int trials = support::trials(3000);
     for (int trial = 0; trial < trials; ++trial) {
         CAPTURE(trial);
         const Round round = feasible_round(random, random.below(60));

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "support/random.hpp"
+#include "support/trials.hpp"
 
 #include <doctest/doctest.h>
 
@@ -103,7 +104,8 @@ private:
 /// Runs `body(Case&)` on as many cases as the environment says, divided by `expense`, and at least one.
 template <class Body>
 void for_all(std::uint64_t expense, Body body) {
-    const std::uint64_t cases = number_from_environment("GOODPUT_PROPERTY_CASES", 5000),
+    const std::uint64_t cases = number_from_environment("GOODPUT_PROPERTY_CASES",
+                                                        static_cast<std::uint64_t>(support::trials(5000))),
                         first = number_from_environment("GOODPUT_PROPERTY_SEED", 1);
     Tally(first, std::max<std::uint64_t>(cases / expense, 1)).run(body);
 }

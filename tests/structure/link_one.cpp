@@ -12,4 +12,25 @@
 
 std::string_view version_of_the_other();
 
-int main() { return version_of_the_other() == goodput::version ? 0 : 1; }
+namespace {
+
+/// Uses what one of several sources has the bodies of, if any.
+struct Mine {
+    [[nodiscard]] static double value(const goodput::Round&, const goodput::Job&,
+                                      const goodput::Option& option) {
+        return option.goodput;
+    }
+};
+
+bool plans() {
+    const goodput::Snapshot nobody{.cluster = {{"A"}, {{"node", 0, 4}}}};
+    goodput::JobMemory memory;
+    goodput::PairedScheduler<Mine> paired;
+    goodput::PromisedScheduler promised{goodput::Scheduler(Mine())};
+    return goodput::plan(nobody, Mine()).decisions.empty() && paired.plan(nobody, {}).decisions.empty() &&
+           promised.plan(nobody, {}).decisions.empty() && !memory.save().empty();
+}
+
+}  // namespace
+
+int main() { return version_of_the_other() == goodput::version && plans() ? 0 : 1; }

@@ -17,6 +17,8 @@
 #include "goodput/policy/sia.hpp"
 #include "goodput/schedule/cluster_limits.hpp"
 #include "goodput/schedule/explain_plan.hpp"
+#include "goodput/schedule/joints.hpp"
+#include "goodput/schedule/prediction.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/snapshot.hpp"
 #include "goodput/schedule/team_quotas.hpp"
@@ -328,7 +330,10 @@ TEST_CASE("a policy that looks ahead still runs jobs with the useful part of wha
             Factors<> nothing;
             GoodputPredictor predict;
             ListedShapes maker;
-            REQUIRE(detail::predict_one(calm, j, predict, nothing, maker, false, alone));
+            const Joints joints{.predictor = predictor_joint(predict),
+                                .maker = maker_joint(maker),
+                                .factor = factor_joint(nothing)};
+            REQUIRE(predict_one(joints, calm, j, false, alone));
             REQUIRE(got.goodput == doctest::Approx(alone.goodput * got.checkpointing.availability));
             ++given;
         }

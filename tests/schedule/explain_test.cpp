@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "goodput/allot/detail/units.hpp"
 #include "goodput/policy/pollux.hpp"
 #include "goodput/policy/queue.hpp"
 #include "goodput/schedule/explain_plan.hpp"

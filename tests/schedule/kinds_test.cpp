@@ -11,6 +11,7 @@
 #include "goodput/fit/job_fit.hpp"
 #include "goodput/schedule/job_history.hpp"
 #include "goodput/schedule/job_kinds.hpp"
+#include "goodput/schedule/kind_of.hpp"
 #include "goodput/sim/modelling.hpp"
 #include "peers/separate_models.hpp"
 #include "support/random.hpp"

@@ -7,6 +7,7 @@
 #include "goodput/place/topology_placer.hpp"
 #include "goodput/policy/goodput_policy.hpp"
 #include "goodput/policy/queue.hpp"
+#include "goodput/schedule/detail/placing.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "support/random.hpp"
 #include "support/random_round.hpp"

@@ -11,6 +11,7 @@
 #include "goodput/allot/allot.hpp"
 #include "goodput/policy/goodput_policy.hpp"
 #include "goodput/policy/queue.hpp"
+#include "goodput/schedule/detail/steady_choice.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "support/random.hpp"
 #include "support/random_round.hpp"

@@ -99,7 +99,7 @@ struct DecisionExplanation {
     std::vector<std::string> notes{};
 
     /// One line in plain words.
-    [[nodiscard]] inline std::string report(const Snapshot& snapshot) const;
+    [[nodiscard]] std::string report(const Snapshot& snapshot) const;
     /// The same, for whoever has the cluster alone.
     [[nodiscard]] std::string report(const Cluster& cluster) const;
 

@@ -11,10 +11,6 @@
 
 namespace goodput {
 
-inline std::string DecisionExplanation::report(const Snapshot& snapshot) const {
-    return report(snapshot.cluster);
-}
-
 /// Explains the last plan of a Scheduler, made from this snapshot, job by job. A snapshot with another number
 /// of jobs, and a Scheduler that has made no plan, get std::invalid_argument.
 template <class AnyScheduler>

@@ -217,27 +217,45 @@ private:
         submitted_ = std::move(submitted);
     }
 
-    /// Of two jobs that hold the same GPUs, the one that holds them as promises see it: one that cannot be
-    /// moved, or else one with a deadline, or else the first. The other one holds nothing.
+    /// Has one of two jobs that hold the same GPUs hold them for both, as promises see it: the one with a
+    /// deadline, or else the first. It cannot be moved where the other one cannot.
     static void hold_once(Snapshot& snapshot, const std::array<std::size_t, 2>& jobs,
                           std::span<const Deadline> deadlines) {
-        const auto rank = [&](std::size_t job) {
-            return std::pair(is_held_in_place(snapshot.jobs[job]),
-                             std::ranges::count(deadlines, job, &Deadline::job));
+        const auto is_due = [&](std::size_t job) {
+            return std::ranges::count(deadlines, job, &Deadline::job) > 0;
         };
-        const auto [first, second] = jobs;
-        snapshot.jobs[rank(second) > rank(first) ? first : second].placement.clear();
+        auto [holder, other] = jobs;
+        if (is_due(other) && !is_due(holder)) std::swap(holder, other);
+        Job& holds = snapshot.jobs[holder];
+        holds.preemptible &= snapshot.jobs[other].preemptible;
+        holds.restarting |= snapshot.jobs[other].restarting;
+        snapshot.jobs[other].placement.clear();
     }
-    /// What is left of its speed for a job that holds GPUs together with another one, and will as long as one
-    /// of the two cannot be moved.
-    [[nodiscard]] double lasting_part(const std::vector<Job>& jobs, std::size_t j) const {
-        for (const SharingJobs& sharing : parts_.sharing)
-            for (std::size_t i = 0; i < 2; ++i)
-                if (sharing.jobs[i] == j && std::ranges::any_of(sharing.jobs, [&](std::size_t job) {
-                        return !jobs[job].preemptible;
-                    }))
-                    return sharing.parts[i];
-        return 1;
+    /// Whether two jobs that share GPUs cannot part before one of them ends.
+    static bool are_tied(const std::vector<Job>& jobs, const std::array<std::size_t, 2>& both) {
+        return !jobs[both[0]].preemptible || !jobs[both[1]].preemptible;
+    }
+    /// With whom a job shares its GPUs now; null: with nobody.
+    [[nodiscard]] const SharingJobs* sharing_of(std::size_t j) const {
+        const auto at = std::ranges::find_if(parts_.sharing, [&](const SharingJobs& sharing) {
+            return std::ranges::count(sharing.jobs, j) > 0;
+        });
+        return at == parts_.sharing.end() ? nullptr : &*at;
+    }
+    /// The job with which a job shares its GPUs now; none: nobody.
+    [[nodiscard]] std::optional<std::size_t> partner_now(std::size_t j) const {
+        const SharingJobs* sharing = sharing_of(j);
+        return sharing ? std::optional(sharing->jobs[sharing->jobs[0] == j]) : std::nullopt;
+    }
+    /// What a job has of its speed until it or the job with which it is tied ends; 1: all.
+    [[nodiscard]] double tied_part(const std::vector<Job>& jobs, std::size_t j) const {
+        const SharingJobs* sharing = sharing_of(j);
+        return sharing && are_tied(jobs, sharing->jobs) ? sharing->parts[sharing->jobs[1] == j] : 1;
+    }
+    static void slow_down(DeadlineJob& job, double part) {
+        for (std::vector<double>& speeds : job.speed)
+            for (double& speed : speeds) speed *= part;
+        for (SpeedWith& size : job.other_sizes) size.speed *= part;
     }
 
     /// Promises for this round. `checked` is the snapshot without what makes no sense.
@@ -266,7 +284,10 @@ private:
             std::optional<DeadlineJob> promised =
                 ask(checked, j, deadline_of[j] < deadlines.size() ? &deadlines_[deadline_of[j]] : nullptr,
                     deadline_of[j] < deadlines.size() ? &answers_[deadline_of[j]].why : nullptr);
-            reserve(job, promised ? &*promised : nullptr, comes_back(j), restart_left(job));
+            const auto partner = partner_now(j);
+            reserve(job, promised ? &*promised : nullptr, comes_back(j),
+                    std::max(restart_left(job), partner ? restart_left(jobs[*partner]) : 0),
+                    partner && !jobs[*partner].preemptible);
             may_get_more_gpus |= !promised && check_.is_set_aside(j) && !job.placement.empty();
             if (!promised && deadline_of[j] < deadlines.size()) {
                 PromisedRound::PromisedJob& unknown = round_->jobs[job.name];
@@ -328,16 +349,14 @@ private:
                              : "how much work it has left is neither declared nor known from other jobs";
         }
         if (!promised) return promised;
-        if (const double part = lasting_part(checked.jobs, j); part < 1) {
-            for (std::vector<double>& speeds : promised->speed)
-                for (double& speed : speeds) speed *= part;
-            for (SpeedWith& size : promised->other_sizes) size.speed *= part;
-        }
+        slow_down(*promised, tied_part(checked.jobs, j));
         promised->restart_left_seconds = promised->holds ? restart_left(job) : 0;
+        const auto partner = partner_now(j);
+        const double held = std::max(restart_left(job), partner ? restart_left(checked.jobs[*partner]) : 0);
         promised->held_until_seconds = stay_seconds(job.placement, checked.time_seconds);
         if (is_held_in_place(job)) {
             const double from = aside             ? options_.round_seconds
-                                : job.preemptible ? whole_rounds(promised->restart_left_seconds)
+                                : job.preemptible ? whole_rounds(held)
                                                   : std::numeric_limits<double>::infinity();
             promised->from_seconds = std::min(from, promised->held_until_seconds);
         }
@@ -376,11 +395,14 @@ private:
         return taken;
     }
     /// Notes until when a job keeps what it holds: until it can be moved, or until it ends if it is promised
-    /// an end there.
-    void reserve(const Job& job, const DeadlineJob* promised, bool comes_back, double restart_seconds_left) {
+    /// an end there. `partner_stays`: somebody has the same GPUs and cannot be moved.
+    void reserve(const Job& job, const DeadlineJob* promised, bool comes_back, double restart_seconds_left,
+                 bool partner_stays) {
         if (!is_held_in_place(job)) return;
         double until = std::numeric_limits<double>::infinity();
-        if (promised) {
+        if (partner_stays) {
+            // for good
+        } else if (promised) {
             until = promised->from_seconds;
             if (std::isinf(until))
                 if (const double end = done_after(*promised, {}); std::isfinite(end))
@@ -410,12 +432,26 @@ private:
             if (strictly && !shares && promised.job.holds == promised.answer.now) job.preemptible = false;
         }
         if (!strictly) return;
+        for (std::size_t j = 0; j < snapshot_.jobs.size(); ++j)
+            if (is_kept(snapshot_.jobs[j])) alone_.push_back(j);
         for (const Job& job : snapshot_.jobs)
             if (const auto* promised = round_->find(job.name);
                 (!job.preemptible || job.restart_cost_seconds > options_.round_seconds) &&
                 !is_held_in_place(job) &&
                 !(promised && promised->answer.promise == Promise::kept && promised->answer.now))
                 round_->held_back.insert(job.name);
+    }
+
+    /// Seconds of a restart that a job has before it when this is carried out.
+    [[nodiscard]] double restart_after(const Job& job, const Decision& decision) const {
+        return decision.starts              ? job.restart_cost_seconds
+               : decision.placement.empty() ? 0
+                                            : restart_left(job);
+    }
+    /// The job's promise is kept so far.
+    [[nodiscard]] bool is_kept(const Job& job) const {
+        const auto* promised = round_->find(job.name);
+        return promised && promised->answer.promise == Promise::kept;
     }
 
     /// Whether all promises can be kept from the next round on if this plan is carried out now, by what
@@ -426,27 +462,35 @@ private:
         Snapshot then{.time_seconds = later, .cluster = checked.cluster, .jobs = checked.jobs};
         for (std::size_t j = 0; j < then.jobs.size(); ++j)
             then.jobs[j].placement = plan.decisions[j].placement;
-        for (std::size_t j = 0; j < then.jobs.size(); ++j)
-            if (const auto& partner = plan.decisions[j].shares_with; partner && *partner > j)
-                hold_once(then, {j, *partner}, deadlines_);
+        std::vector<char> newly_tied(then.jobs.size()), partner_stays(then.jobs.size());
+        for (std::size_t j = 0; j < then.jobs.size(); ++j) {
+            const auto& partner = plan.decisions[j].shares_with;
+            if (!partner) continue;
+            newly_tied[j] = partner_now(j) != *partner && are_tied(checked.jobs, {j, *partner});
+            partner_stays[j] = !checked.jobs[*partner].preemptible;
+            // Both would have to be promised an end with what they have together.
+            if (newly_tied[j] && is_kept(then.jobs[j]) && is_kept(then.jobs[*partner])) return false;
+            if (*partner > j) hold_once(then, {j, *partner}, deadlines_);
+        }
         reservations_.clear();
         std::vector<DeadlineJob> jobs;
         std::vector<std::size_t> deadline_of;
         for (std::size_t j = 0; j < then.jobs.size(); ++j) {
             Job& job = then.jobs[j];
             const Decision& decision = plan.decisions[j];
-            const double restart = decision.starts              ? job.restart_cost_seconds
-                                   : decision.placement.empty() ? 0
-                                                                : restart_left(job);
+            const double restart = restart_after(job, decision);
             const double stays = stay_seconds(decision.placement, snapshot_.time_seconds);
             if (stays <= round) job.placement.clear();
-            job.restarting = restart > round && !job.placement.empty();
+            const auto& partner = decision.shares_with;
+            const double held =
+                std::max(restart, partner ? restart_after(then.jobs[*partner], plan.decisions[*partner]) : 0);
+            job.restarting = held > round && !job.placement.empty();
             const auto* promised = round_->find(job.name);
-            const bool is_kept = promised && promised->answer.promise == Promise::kept;
-            if (comes_back(j) || (is_kept && check_.is_set_aside(j))) job.preemptible = true;
+            if (comes_back(j) || (is_kept(job) && check_.is_set_aside(j))) job.preemptible = true;
             std::optional<DeadlineJob> left;
-            if (is_kept) {
+            if (is_kept(job)) {
                 left = promised->job;
+                if (newly_tied[j]) slow_down(*left, decision.part_of_speed);
                 left->deadline_seconds -= round;
                 left->holds = held_gpus(then, round_->pools, job.placement);
                 const std::optional<HeldGpus> holds = held_gpus(then, round_->pools, decision.placement);
@@ -455,7 +499,7 @@ private:
                 left->from_seconds = 0;
                 if (is_held_in_place(job))
                     left->from_seconds = std::min(left->held_until_seconds,
-                                                  job.preemptible ? whole_rounds(left->restart_left_seconds)
+                                                  job.preemptible ? whole_rounds(held - round)
                                                                   : std::numeric_limits<double>::infinity());
                 double speed = holds ? left->speed_on(*holds) : 0;
                 // What it holds may be of a size that it was not offered before, or that it cannot use, and
@@ -467,7 +511,8 @@ private:
                                                 .empty())
                         left->other_sizes.push_back({*holds, speed});
                 }
-                if (decision.shares_with) speed *= decision.part_of_speed;
+                // Tied jobs are that slow already.
+                if (partner && !are_tied(checked.jobs, {j, *partner})) speed *= decision.part_of_speed;
                 const double seconds = std::min({round, stays, promised->job.deadline_seconds});
                 const double work = speed * std::max(0.0, seconds - restart);
                 const bool ends = work >= left->work_left * (1 - detail::deadline_tolerance);
@@ -481,7 +526,7 @@ private:
                 left->work_left = ends ? 0 : left->work_left - work;
                 deadline_of.push_back(promised->deadline);
             }
-            reserve(job, left ? &*left : nullptr, false, restart - round);
+            reserve(job, left ? &*left : nullptr, false, held - round, partner_stays[j]);
             if (left) jobs.push_back(std::move(*left));
         }
         if (jobs.empty()) return true;

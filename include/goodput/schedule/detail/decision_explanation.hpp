@@ -54,6 +54,10 @@ GOODPUT_BODY std::string room_needed(const Alternative& alternative, const std::
 
 }  // namespace detail
 
+GOODPUT_BODY std::string DecisionExplanation::report(const Snapshot& snapshot) const {
+    return report(snapshot.cluster);
+}
+
 GOODPUT_BODY std::string DecisionExplanation::report(const Cluster& cluster) const {
     std::string text = reason_report(cluster);
     for (const std::string& note : notes) text += "; " + note;

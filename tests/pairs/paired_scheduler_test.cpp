@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "goodput/hosts/with_hosts.hpp"
+#include "goodput/pairs/detail/pair_choice.hpp"
 #include "goodput/pairs/paired_scheduler.hpp"
 #include "goodput/policy/goodput_policy.hpp"
 #include "goodput/policy/las.hpp"

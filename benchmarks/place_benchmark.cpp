@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "goodput/place/defragment.hpp"
+#include "goodput/moves/defragment.hpp"
 #include "goodput/place/least_moves.hpp"
 #include "goodput/place/topology_placer.hpp"
 

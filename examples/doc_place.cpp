@@ -1,6 +1,6 @@
 // Which nodes: the fewest moves, and moves that make room.
 
-#include <goodput/place/defragment.hpp>
+#include <goodput/moves/defragment.hpp>
 #include <goodput/place/least_moves.hpp>
 #include <goodput/place/topology_placer.hpp>
 #include <iostream>

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <goodput/allot/allot.hpp>
-#include <goodput/place/defragment.hpp>
+#include <goodput/moves/defragment.hpp>
 #include <iostream>
 #include <map>
 #include <string>
@@ -17,8 +17,7 @@ using namespace goodput;
 
 namespace {
 
-// ---------------------------------------------------------------------------------------- moves that make
-// room
+// ---------------------------------------------------------------------------------------- moves that make room
 
 void show_nodes(const char* when, const Cluster& cluster, const std::vector<PlacementRequest>& jobs) {
     for (std::size_t node = 0; node < cluster.nodes.size(); ++node) {

@@ -2,8 +2,8 @@
 #define GOODPUT_GOODPUT_HPP
 
 // The toolkit: models and their fits, the allotment, placement, policies, and the round that joins them. What
-// stands on it has a header of its own: availability.hpp, hosts.hpp, share.hpp, tasks.hpp, parallel.hpp,
-// agent.hpp, sim.hpp.
+// stands on it has a header of its own: moves.hpp, availability.hpp, hosts.hpp, share.hpp, pairs.hpp,
+// deadlines.hpp, tasks.hpp, parallel.hpp, agent.hpp, sim.hpp.
 //
 // With goodput::compiled (core/bodies.hpp) it means the same, and takes a fraction of the time. Who fits a
 // model of his own then includes fit/model_fit.hpp himself, which brings Eigen and Ceres.
@@ -57,8 +57,6 @@
 #include "goodput/model/refined.hpp"
 #include "goodput/model/valid_model.hpp"
 #include "goodput/place/concepts.hpp"
-#include "goodput/place/defragment.hpp"
-#include "goodput/place/defragment_plan.hpp"
 #include "goodput/place/fragmentation.hpp"
 #include "goodput/place/least_moves.hpp"
 #include "goodput/place/request.hpp"

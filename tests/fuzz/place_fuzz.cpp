@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/place/defragment.hpp"
+#include "goodput/moves/defragment.hpp"
 #include "goodput/place/fragmentation.hpp"
 #include "goodput/place/least_moves.hpp"
 #include "goodput/place/topology_placer.hpp"

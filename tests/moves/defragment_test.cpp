@@ -11,7 +11,7 @@
 #include <set>
 #include <utility>
 
-#include "goodput/place/defragment.hpp"
+#include "goodput/moves/defragment.hpp"
 #include "support/place_random.hpp"
 #include "support/trials.hpp"
 

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_PLACE_DEFRAGMENT_HPP
-#define GOODPUT_PLACE_DEFRAGMENT_HPP
+#ifndef GOODPUT_MOVES_DEFRAGMENT_HPP
+#define GOODPUT_MOVES_DEFRAGMENT_HPP
 
 // Which running jobs should move, in which order, so that a wish fits: free k whole nodes, or make room for a
 // shape?
@@ -25,7 +25,7 @@
 
 #include "goodput/core/bodies.hpp"
 #include "goodput/core/cluster.hpp"
-#include "goodput/place/defragment_plan.hpp"
+#include "goodput/moves/defragment_plan.hpp"
 #include "goodput/place/least_moves.hpp"
 #include "goodput/place/request.hpp"
 
@@ -62,7 +62,7 @@ private:
 }  // namespace goodput
 
 #if !defined(GOODPUT_COMPILED) || defined(GOODPUT_IMPLEMENTATION)
-#include "goodput/place/detail/defragment.hpp"
+#include "goodput/moves/detail/defragment.hpp"
 #endif
 
 #endif

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_PLACE_DETAIL_DEFRAGMENT_HPP
-#define GOODPUT_PLACE_DETAIL_DEFRAGMENT_HPP
+#ifndef GOODPUT_MOVES_DETAIL_DEFRAGMENT_HPP
+#define GOODPUT_MOVES_DETAIL_DEFRAGMENT_HPP
 
 // The bodies behind defragment.hpp.
 
@@ -13,10 +13,10 @@
 #include "goodput/core/bodies.hpp"
 #include "goodput/core/cluster.hpp"
 #include "goodput/core/error.hpp"
-#include "goodput/place/defragment.hpp"
-#include "goodput/place/defragment_plan.hpp"
+#include "goodput/moves/defragment.hpp"
+#include "goodput/moves/defragment_plan.hpp"
+#include "goodput/moves/detail/move_order.hpp"
 #include "goodput/place/detail/holders.hpp"
-#include "goodput/place/detail/move_order.hpp"
 #include "goodput/place/detail/packing.hpp"
 #include "goodput/place/fragmentation.hpp"
 #include "goodput/place/least_moves.hpp"

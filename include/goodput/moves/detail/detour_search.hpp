@@ -1,5 +1,5 @@
-#ifndef GOODPUT_PLACE_DETAIL_DETOUR_SEARCH_HPP
-#define GOODPUT_PLACE_DETAIL_DETOUR_SEARCH_HPP
+#ifndef GOODPUT_MOVES_DETAIL_DETOUR_SEARCH_HPP
+#define GOODPUT_MOVES_DETAIL_DETOUR_SEARCH_HPP
 
 // The cheapest way out of a cycle of moves through free GPUs (move_order.hpp, step 3).
 //

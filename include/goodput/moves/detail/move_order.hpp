@@ -1,5 +1,5 @@
-#ifndef GOODPUT_PLACE_DETAIL_MOVE_ORDER_HPP
-#define GOODPUT_PLACE_DETAIL_MOVE_ORDER_HPP
+#ifndef GOODPUT_MOVES_DETAIL_MOVE_ORDER_HPP
+#define GOODPUT_MOVES_DETAIL_MOVE_ORDER_HPP
 
 // In which order can jobs move, if each needs its target free before it goes? (../defragment.hpp, step 2.)
 //
@@ -20,8 +20,8 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/place/defragment_plan.hpp"
-#include "goodput/place/detail/detour_search.hpp"
+#include "goodput/moves/defragment_plan.hpp"
+#include "goodput/moves/detail/detour_search.hpp"
 
 namespace goodput::detail {
 

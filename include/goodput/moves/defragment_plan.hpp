@@ -1,5 +1,5 @@
-#ifndef GOODPUT_PLACE_DEFRAGMENT_PLAN_HPP
-#define GOODPUT_PLACE_DEFRAGMENT_PLAN_HPP
+#ifndef GOODPUT_MOVES_DEFRAGMENT_PLAN_HPP
+#define GOODPUT_MOVES_DEFRAGMENT_PLAN_HPP
 
 // What a defragmentation answers: which jobs move where, in which order, what that costs and frees.
 

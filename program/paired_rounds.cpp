@@ -8,7 +8,7 @@
 
 #include "goodput/availability/lost_time.hpp"
 #include "goodput/pairs/paired_scheduler.hpp"
-#include "goodput/policy/balanced_slowdown.hpp"
+#include "goodput/policies/balanced_slowdown.hpp"
 #include "goodput/schedule/goodput_factor.hpp"
 
 namespace cli {

@@ -17,14 +17,14 @@
 #include <vector>
 
 #include "goodput/core/error.hpp"
+#include "goodput/policies/optimus.hpp"
+#include "goodput/policies/pollux.hpp"
+#include "goodput/policies/tiresias.hpp"
 #include "goodput/policy/goodput_policy.hpp"
 #include "goodput/policy/las.hpp"
 #include "goodput/policy/numbers.hpp"
-#include "goodput/policy/optimus.hpp"
-#include "goodput/policy/pollux.hpp"
 #include "goodput/policy/queue.hpp"
 #include "goodput/policy/sia.hpp"
-#include "goodput/policy/tiresias.hpp"
 
 namespace cli {
 

@@ -8,7 +8,7 @@
 
 #include "gavel_trace.hpp"
 #include "goodput/allot/posted_prices.hpp"
-#include "goodput/policy/balanced_slowdown.hpp"
+#include "goodput/policies/balanced_slowdown.hpp"
 #include "goodput/policy/goodput_policy.hpp"
 #include "goodput/policy/hadar.hpp"
 #include "goodput/schedule/job_copies.hpp"

@@ -2,8 +2,8 @@
 #define GOODPUT_GOODPUT_HPP
 
 // The toolkit: models and their fits, the allotment, placement, policies, and the round that joins them. What
-// stands on it has a header of its own: moves.hpp, availability.hpp, hosts.hpp, share.hpp, pairs.hpp,
-// deadlines.hpp, tasks.hpp, parallel.hpp, agent.hpp, sim.hpp.
+// stands on it has a header of its own: moves.hpp, policies.hpp, availability.hpp, hosts.hpp, share.hpp,
+// pairs.hpp, deadlines.hpp, tasks.hpp, parallel.hpp, agent.hpp, sim.hpp.
 //
 // With goodput::compiled (core/bodies.hpp) it means the same, and takes a fraction of the time. Who fits a
 // model of his own then includes fit/model_fit.hpp himself, which brings Eigen and Ceres.
@@ -64,17 +64,13 @@
 #include "goodput/place/topology.hpp"
 #include "goodput/place/topology_placer.hpp"
 #include "goodput/policy/ageing.hpp"
-#include "goodput/policy/balanced_slowdown.hpp"
 #include "goodput/policy/concepts.hpp"
 #include "goodput/policy/goodput_policy.hpp"
 #include "goodput/policy/hadar.hpp"
 #include "goodput/policy/las.hpp"
 #include "goodput/policy/numbers.hpp"
-#include "goodput/policy/optimus.hpp"
-#include "goodput/policy/pollux.hpp"
 #include "goodput/policy/queue.hpp"
 #include "goodput/policy/sia.hpp"
-#include "goodput/policy/tiresias.hpp"
 #include "goodput/policy/work_left.hpp"
 #include "goodput/schedule/chosen_scheduler.hpp"
 #include "goodput/schedule/cluster_limits.hpp"

@@ -26,7 +26,7 @@
 #include "goodput/availability/lost_time.hpp"
 #include "goodput/availability/renting.hpp"
 #include "goodput/place/least_moves.hpp"
-#include "goodput/policy/pollux.hpp"
+#include "goodput/policies/pollux.hpp"
 #include "goodput/schedule/chosen_scheduler.hpp"
 #include "goodput/schedule/scheduler.hpp"
 

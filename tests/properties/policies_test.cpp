@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "goodput/policy/balanced_slowdown.hpp"
+#include "goodput/policies/balanced_slowdown.hpp"
 #include "goodput/policy/hadar.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/share/time_sharing.hpp"

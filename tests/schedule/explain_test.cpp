@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "goodput/allot/detail/units.hpp"
-#include "goodput/policy/pollux.hpp"
+#include "goodput/policies/pollux.hpp"
 #include "goodput/policy/queue.hpp"
 #include "goodput/schedule/explain_plan.hpp"
 #include "goodput/schedule/scheduler.hpp"

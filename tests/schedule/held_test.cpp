@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "goodput/policies/optimus.hpp"
+#include "goodput/policies/pollux.hpp"
+#include "goodput/policies/tiresias.hpp"
 #include "goodput/policy/goodput_policy.hpp"
-#include "goodput/policy/optimus.hpp"
-#include "goodput/policy/pollux.hpp"
 #include "goodput/policy/queue.hpp"
-#include "goodput/policy/tiresias.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "support/random.hpp"
 #include "support/random_round.hpp"

@@ -13,7 +13,7 @@
 
 #include "elasticflow_promises.hpp"
 #include "elasticflow_trace.hpp"
-#include "goodput/policy/balanced_slowdown.hpp"
+#include "goodput/policies/balanced_slowdown.hpp"
 #include "goodput/sim/replay.hpp"
 #include "peers/elasticflow_edf_rounds.hpp"
 #include "peers/elasticflow_rounds.hpp"

@@ -14,7 +14,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "goodput/policy/balanced_slowdown.hpp"
+#include "goodput/policies/balanced_slowdown.hpp"
 #include "goodput/policy/goodput_policy.hpp"
 #include "goodput/policy/queue.hpp"
 #include "goodput/sim/gavel_world.hpp"

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "goodput/allot/allot.hpp"
-#include "goodput/policy/optimus.hpp"
-#include "goodput/policy/pollux.hpp"
+#include "goodput/policies/optimus.hpp"
+#include "goodput/policies/pollux.hpp"
 #include "support/pool_uses.hpp"
 #include "support/random.hpp"
 

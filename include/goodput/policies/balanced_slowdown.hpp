@@ -1,5 +1,5 @@
-#ifndef GOODPUT_POLICY_BALANCED_SLOWDOWN_HPP
-#define GOODPUT_POLICY_BALANCED_SLOWDOWN_HPP
+#ifndef GOODPUT_POLICIES_BALANCED_SLOWDOWN_HPP
+#define GOODPUT_POLICIES_BALANCED_SLOWDOWN_HPP
 
 // Completion times, fairness and makespan at once, for jobs of fixed sizes whose work is known: what is a
 // round of GPUs worth to whom? Decided anew in every round.

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_POLICY_OPTIMUS_HPP
-#define GOODPUT_POLICY_OPTIMUS_HPP
+#ifndef GOODPUT_POLICIES_OPTIMUS_HPP
+#define GOODPUT_POLICIES_OPTIMUS_HPP
 
 // Optimus' policy (Peng et al., EuroSys'18, section 4.1): every active job first gets its smallest allotment,
 // in the order of submission; what is left goes where it shortens the jobs' remaining times most,

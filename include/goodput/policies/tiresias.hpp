@@ -1,5 +1,5 @@
-#ifndef GOODPUT_POLICY_TIRESIAS_HPP
-#define GOODPUT_POLICY_TIRESIAS_HPP
+#ifndef GOODPUT_POLICIES_TIRESIAS_HPP
+#define GOODPUT_POLICIES_TIRESIAS_HPP
 
 // Tiresias' policy (Gu et al., NSDI'19, section 3: discretised two-dimensional least attained service). A
 // job's service is two-dimensional, GPUs times seconds; of how long it will last nothing is known. With
@@ -9,7 +9,7 @@
 //
 // Queue 0 is served first, then queue 1, ...; within a queue, first in, first out. Every job gets all the
 // GPUs that it asked for or none, and loses them to whoever stands before it. Few queues instead of a
-// continuous order (las.hpp) let jobs of like service run one after the other instead of all a little.
+// continuous order (policy/las.hpp) let jobs of like service run one after the other instead of all a little.
 //
 // What differs from the published system:
 // - First in within every queue is who was submitted first (published: in the lower queues, who was demoted

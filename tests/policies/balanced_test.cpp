@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "goodput/allot/allot.hpp"
-#include "goodput/policy/balanced_slowdown.hpp"
+#include "goodput/policies/balanced_slowdown.hpp"
 #include "goodput/policy/queue.hpp"
 #include "support/pool_uses.hpp"
 #include "support/random.hpp"

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_POLICY_POLLUX_HPP
-#define GOODPUT_POLICY_POLLUX_HPP
+#ifndef GOODPUT_POLICIES_POLLUX_HPP
+#define GOODPUT_POLICIES_POLLUX_HPP
 
 // Pollux's policy (Qiao et al., OSDI'21, section 4.2; the released artifact where the two differ): the
 // largest power mean of all J active jobs' speedups,

@@ -1,0 +1,11 @@
+#ifndef GOODPUT_POLICIES_HPP
+#define GOODPUT_POLICIES_HPP
+
+// Policies of published systems, and one for jobs of fixed sizes, beside the usual ones in policy/.
+
+#include "goodput/policies/balanced_slowdown.hpp"
+#include "goodput/policies/optimus.hpp"
+#include "goodput/policies/pollux.hpp"
+#include "goodput/policies/tiresias.hpp"
+
+#endif

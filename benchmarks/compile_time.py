@@ -21,7 +21,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = ["core", "model", "fit", "allot", "place", "policy", "schedule", "moves", "policies", "availability", "hosts", "share", "pairs",
+FOLDERS = ["core", "model", "fit", "allot", "place", "policy", "schedule", "moves", "policies", "hadar", "availability", "hosts", "share", "pairs",
            "deadlines", "tasks", "parallel", "agent", "sim"]
 LIGHT = {"core", "model", "allot", "policy", "policies"}
 LIGHT_SECONDS, CORE_CONSUMER_SECONDS = 0.6, 1.5

@@ -1,10 +1,10 @@
 // Hadar: a job of three workers for which no GPU type has room runs on two types at once. Copies: a job alone
 // on the cluster uses all of it.
 
-#include <goodput/allot/posted_prices.hpp>
-#include <goodput/policy/hadar.hpp>
-#include <goodput/schedule/job_copies.hpp>
-#include <goodput/schedule/mixed_types.hpp>
+#include <goodput/hadar/hadar.hpp>
+#include <goodput/hadar/job_copies.hpp>
+#include <goodput/hadar/mixed_types.hpp>
+#include <goodput/hadar/posted_prices.hpp>
 #include <goodput/schedule/scheduler.hpp>
 #include <iostream>
 

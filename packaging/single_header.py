@@ -13,7 +13,7 @@ import re
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 INCLUDE = os.path.join(ROOT, "include")
 DEFAULT = ("goodput/version.hpp", "goodput/allot/allot.hpp", "goodput/allot/explain.hpp", "goodput/allot/conflict.hpp",
-           "goodput/allot/posted_prices.hpp")
+           "goodput/hadar/posted_prices.hpp")
 LIBRARIES = ("Eigen/", "boost/", "ceres/")
 
 

@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "gavel_trace.hpp"
-#include "goodput/allot/posted_prices.hpp"
+#include "goodput/hadar/hadar.hpp"
+#include "goodput/hadar/job_copies.hpp"
+#include "goodput/hadar/mixed_types.hpp"
+#include "goodput/hadar/posted_prices.hpp"
 #include "goodput/policies/balanced_slowdown.hpp"
 #include "goodput/policy/goodput_policy.hpp"
-#include "goodput/policy/hadar.hpp"
-#include "goodput/schedule/job_copies.hpp"
-#include "goodput/schedule/mixed_types.hpp"
 #include "goodput/share/time_sharing.hpp"
 #include "goodput/sim/gavel_world.hpp"
 #include "paired_rounds.hpp"

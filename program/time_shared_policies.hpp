@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "any_planner.hpp"
-#include "goodput/allot/posted_prices.hpp"
 #include "goodput/availability/lost_time.hpp"
-#include "goodput/policy/hadar.hpp"
+#include "goodput/hadar/hadar.hpp"
+#include "goodput/hadar/posted_prices.hpp"
 #include "goodput/schedule/chosen_scheduler.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/share/time_sharing.hpp"

@@ -2,8 +2,8 @@
 #define GOODPUT_GOODPUT_HPP
 
 // The toolkit: models and their fits, the allotment, placement, policies, and the round that joins them. What
-// stands on it has a header of its own: moves.hpp, policies.hpp, availability.hpp, hosts.hpp, share.hpp,
-// pairs.hpp, deadlines.hpp, tasks.hpp, parallel.hpp, agent.hpp, sim.hpp.
+// stands on it has a header of its own: moves.hpp, policies.hpp, hadar.hpp, availability.hpp, hosts.hpp,
+// share.hpp, pairs.hpp, deadlines.hpp, tasks.hpp, parallel.hpp, agent.hpp, sim.hpp.
 //
 // With goodput::compiled (core/bodies.hpp) it means the same, and takes a fraction of the time. Who fits a
 // model of his own then includes fit/model_fit.hpp himself, which brings Eigen and Ceres.
@@ -13,7 +13,6 @@
 #include "goodput/allot/explain.hpp"
 #include "goodput/allot/explain_job.hpp"
 #include "goodput/allot/explain_resource.hpp"
-#include "goodput/allot/posted_prices.hpp"
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"
 #include "goodput/allot/rules.hpp"
@@ -66,7 +65,6 @@
 #include "goodput/policy/ageing.hpp"
 #include "goodput/policy/concepts.hpp"
 #include "goodput/policy/goodput_policy.hpp"
-#include "goodput/policy/hadar.hpp"
 #include "goodput/policy/las.hpp"
 #include "goodput/policy/numbers.hpp"
 #include "goodput/policy/queue.hpp"
@@ -78,7 +76,6 @@
 #include "goodput/schedule/decision_explanation.hpp"
 #include "goodput/schedule/explain_plan.hpp"
 #include "goodput/schedule/goodput_factor.hpp"
-#include "goodput/schedule/job_copies.hpp"
 #include "goodput/schedule/job_history.hpp"
 #include "goodput/schedule/job_kinds.hpp"
 #include "goodput/schedule/job_memory.hpp"
@@ -87,7 +84,6 @@
 #include "goodput/schedule/kind_of.hpp"
 #include "goodput/schedule/limits.hpp"
 #include "goodput/schedule/makers.hpp"
-#include "goodput/schedule/mixed_types.hpp"
 #include "goodput/schedule/node_station.hpp"
 #include "goodput/schedule/plan.hpp"
 #include "goodput/schedule/prediction.hpp"

@@ -16,7 +16,7 @@
 #include "goodput/allot/allot.hpp"
 #include "goodput/allot/conflict.hpp"
 #include "goodput/allot/explain.hpp"
-#include "goodput/allot/posted_prices.hpp"
+#include "goodput/hadar/posted_prices.hpp"
 #include "support/allot_oracle.hpp"
 #include "support/allot_random.hpp"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "goodput/hadar/hadar.hpp"
 #include "goodput/policies/balanced_slowdown.hpp"
-#include "goodput/policy/hadar.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/share/time_sharing.hpp"
 #include "goodput/tasks/pilots.hpp"

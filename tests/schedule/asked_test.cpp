@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "goodput/hadar/job_copies.hpp"
+#include "goodput/hadar/mixed_types.hpp"
 #include "goodput/hosts/host_shares.hpp"
 #include "goodput/parallel/parallel_plans.hpp"
-#include "goodput/schedule/job_copies.hpp"
-#include "goodput/schedule/mixed_types.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "support/random.hpp"
 

@@ -17,6 +17,7 @@ set(toolkit ${schedule_may_use})
 # The systems stand on the toolkit's public headers, and on another system's only where it is named here.
 set(moves_may_use ${toolkit} moves)
 set(policies_may_use ${policy_may_use} policies)
+set(hadar_may_use ${toolkit} hadar)
 set(availability_may_use ${toolkit} availability)
 set(hosts_may_use ${toolkit} hosts)
 set(share_may_use ${toolkit} share)
@@ -25,9 +26,10 @@ set(deadlines_may_use ${toolkit} deadlines)
 set(tasks_may_use ${toolkit} tasks)
 set(parallel_may_use ${toolkit} parallel availability)
 set(agent_may_use ${toolkit} agent)
-set(sim_may_use ${toolkit} moves policies availability hosts share pairs deadlines tasks parallel agent sim)
+set(sim_may_use ${toolkit} moves policies hadar availability hosts share pairs deadlines tasks parallel agent sim)
 # What a system that was once a part of the toolkit may look into of a room's detail; no other does.
 set(moves_may_look_into goodput/place/detail/holders.hpp goodput/place/detail/packing.hpp)
+set(hadar_may_look_into goodput/allot/detail/units.hpp goodput/schedule/detail/part_options.hpp)
 # Who may use which library. Small headers only: <Eigen/Dense> would bring in all of it, and <ceres/ceres.h> its macros.
 set(eigen "Eigen/(Core|Cholesky|Eigenvalues|LU|QR|SparseCholesky|SparseCore|SVD)")
 set(fit_third_party "^(${eigen}|ceres/(jet|tiny_solver|tiny_solver_autodiff_function)[.]h)$")
@@ -137,7 +139,7 @@ function(reach first)
 endfunction()
 
 # Each room has one door: goodput.hpp is that of the toolkit, and goodput/SYSTEM.hpp that of a system.
-foreach(door IN ITEMS goodput moves policies availability hosts share pairs deadlines tasks parallel agent sim)
+foreach(door IN ITEMS goodput moves policies hadar availability hosts share pairs deadlines tasks parallel agent sim)
   if(NOT "goodput/${door}.hpp" IN_LIST headers)
     continue()
   endif()

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_POLICY_HADAR_HPP
-#define GOODPUT_POLICY_HADAR_HPP
+#ifndef GOODPUT_HADAR_HADAR_HPP
+#define GOODPUT_HADAR_HADAR_HPP
 
 // Hadar's policy (IPDPS'24): an option is worth the utility of the completion time that it leads to,
 //
@@ -15,8 +15,8 @@
 // quickly wait longest. So ours, and the default, counts from now on: 1 / (completion - age), the jobs that
 // are finished a second.
 //
-// The published algorithm is this policy with the solver PostedPrices (allot/posted_prices.hpp) and
-// configurations of several GPU types (schedule/mixed_types.hpp). With the default solver the same sum is
+// The published algorithm is this policy with the solver PostedPrices (hadar/posted_prices.hpp) and
+// configurations of several GPU types (hadar/mixed_types.hpp). With the default solver the same sum is
 // exact.
 
 #include <algorithm>

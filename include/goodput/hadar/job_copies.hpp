@@ -1,5 +1,5 @@
-#ifndef GOODPUT_SCHEDULE_JOB_COPIES_HPP
-#define GOODPUT_SCHEDULE_JOB_COPIES_HPP
+#ifndef GOODPUT_HADAR_JOB_COPIES_HPP
+#define GOODPUT_HADAR_JOB_COPIES_HPP
 
 // Copies of one job side by side on nodes of several types (HadarE, arXiv 2503.10918), each with its share of
 // the steps, their parameters averaged now and then. So their rates add:
@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "goodput/hadar/detail/parts_tried.hpp"
 #include "goodput/schedule/detail/part_options.hpp"
 #include "goodput/schedule/makers.hpp"
 

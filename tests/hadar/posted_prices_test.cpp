@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "goodput/allot/allot.hpp"
-#include "goodput/allot/posted_prices.hpp"
+#include "goodput/hadar/posted_prices.hpp"
 #include "support/allot_oracle.hpp"
 #include "support/allot_random.hpp"
 #include "support/random.hpp"

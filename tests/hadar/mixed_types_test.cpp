@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "goodput/allot/posted_prices.hpp"
+#include "goodput/hadar/hadar.hpp"
+#include "goodput/hadar/job_copies.hpp"
+#include "goodput/hadar/mixed_types.hpp"
+#include "goodput/hadar/posted_prices.hpp"
 #include "goodput/hosts/host_shares.hpp"
-#include "goodput/policy/hadar.hpp"
-#include "goodput/schedule/job_copies.hpp"
-#include "goodput/schedule/mixed_types.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "support/random.hpp"
 #include "support/random_round.hpp"

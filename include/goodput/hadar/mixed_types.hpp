@@ -1,5 +1,5 @@
-#ifndef GOODPUT_SCHEDULE_MIXED_TYPES_HPP
-#define GOODPUT_SCHEDULE_MIXED_TYPES_HPP
+#ifndef GOODPUT_HADAR_MIXED_TYPES_HPP
+#define GOODPUT_HADAR_MIXED_TYPES_HPP
 
 // One job on GPUs of several types at once (Hadar, IPDPS'24): workers in step go at the pace of the slowest,
 //
@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "goodput/hadar/detail/parts_tried.hpp"
 #include "goodput/schedule/detail/part_options.hpp"
 #include "goodput/schedule/makers.hpp"
 

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_ALLOT_POSTED_PRICES_HPP
-#define GOODPUT_ALLOT_POSTED_PRICES_HPP
+#ifndef GOODPUT_HADAR_POSTED_PRICES_HPP
+#define GOODPUT_HADAR_POSTED_PRICES_HPP
 
 // An allotment found online: jobs come one after another, and each takes at once the option that is worth
 // most to it above the prices of the moment, or goes away for good. Prices rise exponentially with use, so

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "goodput/policy/hadar.hpp"
+#include "goodput/hadar/hadar.hpp"
 #include "support/random.hpp"
 #include "support/typed_queue.hpp"
 

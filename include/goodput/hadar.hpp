@@ -1,0 +1,12 @@
+#ifndef GOODPUT_HADAR_HPP
+#define GOODPUT_HADAR_HPP
+
+// Hadar and HadarE: utilities of completion times, prices that rise with use, and jobs on GPUs of several types
+// or in several copies.
+
+#include "goodput/hadar/hadar.hpp"
+#include "goodput/hadar/job_copies.hpp"
+#include "goodput/hadar/mixed_types.hpp"
+#include "goodput/hadar/posted_prices.hpp"
+
+#endif

@@ -1,9 +1,9 @@
 // What is possible: the best batch of a job on a shape, what a larger batch is worth, whether it fits.
 
 #include <goodput/agent/learning_rate.hpp>
+#include <goodput/memory/memory.hpp>
 #include <goodput/model/batch_plan.hpp>
 #include <goodput/model/efficiency.hpp>
-#include <goodput/model/memory.hpp>
 #include <goodput/model/pollux.hpp>
 #include <iostream>
 

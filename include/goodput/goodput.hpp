@@ -2,8 +2,8 @@
 #define GOODPUT_GOODPUT_HPP
 
 // The toolkit: models and their fits, the allotment, placement, policies, and the round that joins them. What
-// stands on it has a header of its own: moves.hpp, policies.hpp, hadar.hpp, availability.hpp, hosts.hpp,
-// share.hpp, pairs.hpp, deadlines.hpp, tasks.hpp, parallel.hpp, agent.hpp, sim.hpp.
+// stands on it has a header of its own: moves.hpp, policies.hpp, hadar.hpp, memory.hpp, availability.hpp,
+// hosts.hpp, share.hpp, pairs.hpp, deadlines.hpp, tasks.hpp, parallel.hpp, agent.hpp, sim.hpp.
 //
 // With goodput::compiled (core/bodies.hpp) it means the same, and takes a fraction of the time. Who fits a
 // model of his own then includes fit/model_fit.hpp himself, which brings Eigen and Ceres.
@@ -38,7 +38,6 @@
 #include "goodput/fit/gradient_by_batch.hpp"
 #include "goodput/fit/job_fit.hpp"
 #include "goodput/fit/line.hpp"
-#include "goodput/fit/memory_fit.hpp"
 #include "goodput/fit/minimise.hpp"
 #include "goodput/fit/noise_scale.hpp"
 #include "goodput/fit/refined_fit.hpp"
@@ -50,7 +49,6 @@
 #include "goodput/model/efficiency.hpp"
 #include "goodput/model/goodput_predictor.hpp"
 #include "goodput/model/job_model.hpp"
-#include "goodput/model/memory.hpp"
 #include "goodput/model/pipeline.hpp"
 #include "goodput/model/pollux.hpp"
 #include "goodput/model/refined.hpp"

@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
-#include "goodput/fit/memory_fit.hpp"
 #include "goodput/hosts/host_fit.hpp"
 #include "goodput/hosts/host_profile.hpp"
+#include "goodput/memory/memory_fit.hpp"
 #include "peers/published_fit.hpp"
 #include "peers/throughput_fit.hpp"
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "goodput/memory/memory.hpp"
 #include "goodput/model/batch_plan.hpp"
-#include "goodput/model/memory.hpp"
 #include "support/random_batch_cases.hpp"
 
 #include "properties.hpp"

@@ -1,4 +1,4 @@
-#include "goodput/fit/memory_fit.hpp"
+#include "goodput/memory/memory_fit.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 
 #include "goodput/core/batch.hpp"
 #include "goodput/core/job.hpp"
-#include "goodput/model/memory.hpp"
+#include "goodput/memory/memory.hpp"
 #include "support/random.hpp"
 
 #include <doctest/doctest.h>

@@ -1,7 +1,7 @@
-#ifndef GOODPUT_FIT_MEMORY_FIT_HPP
-#define GOODPUT_FIT_MEMORY_FIT_HPP
+#ifndef GOODPUT_MEMORY_MEMORY_FIT_HPP
+#define GOODPUT_MEMORY_MEMORY_FIT_HPP
 
-// The line bytes(b) = fixed + per_example b (model/memory.hpp) from measurements of a job's memory on one GPU
+// The line bytes(b) = fixed + per_example b (memory/memory.hpp) from measurements of a job's memory on one GPU
 // type.
 //
 // Several batch sizes. An estimate that is too high wastes a little; one that is too low kills the job. So
@@ -35,7 +35,7 @@
 
 #include "goodput/core/error.hpp"
 #include "goodput/fit/line.hpp"
-#include "goodput/model/memory.hpp"
+#include "goodput/memory/memory.hpp"
 
 namespace goodput {
 

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_MODEL_MEMORY_HPP
-#define GOODPUT_MODEL_MEMORY_HPP
+#ifndef GOODPUT_MEMORY_MEMORY_HPP
+#define GOODPUT_MEMORY_MEMORY_HPP
 
 // Does a batch fit in a GPU's memory? Parameters, gradients and optimiser state take a fixed part,
 // activations a part for each example that is in the GPU at once:
@@ -25,7 +25,7 @@
 
 namespace goodput {
 
-/// Memory that a replica takes on each of its GPUs. From measurements: fit/memory_fit.hpp.
+/// Memory that a replica takes on each of its GPUs. From measurements: memory/memory_fit.hpp.
 struct MemoryModel {
     double fixed_bytes = 0;        ///< whatever the batch: parameters, gradients, optimiser state
     double bytes_per_example = 0;  ///< activations of one example

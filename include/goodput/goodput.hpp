@@ -2,8 +2,8 @@
 #define GOODPUT_GOODPUT_HPP
 
 // The toolkit: models and their fits, the allotment, placement, policies, and the round that joins them. What
-// stands on it has a header of its own: moves.hpp, policies.hpp, hadar.hpp, memory.hpp, availability.hpp,
-// hosts.hpp, share.hpp, pairs.hpp, deadlines.hpp, tasks.hpp, parallel.hpp, agent.hpp, sim.hpp.
+// stands on it has a header of its own: moves.hpp, policies.hpp, hadar.hpp, memory.hpp, statistics.hpp,
+// availability.hpp, hosts.hpp, share.hpp, pairs.hpp, deadlines.hpp, tasks.hpp, parallel.hpp, agent.hpp, sim.hpp.
 //
 // With goodput::compiled (core/bodies.hpp) it means the same, and takes a fraction of the time. Who fits a
 // model of his own then includes fit/model_fit.hpp himself, which brings Eigen and Ceres.
@@ -35,7 +35,6 @@
 #include "goodput/core/tasks.hpp"
 #include "goodput/core/verdict.hpp"
 #include "goodput/fit/fit_status.hpp"
-#include "goodput/fit/gradient_by_batch.hpp"
 #include "goodput/fit/job_fit.hpp"
 #include "goodput/fit/line.hpp"
 #include "goodput/fit/minimise.hpp"
@@ -45,7 +44,6 @@
 #include "goodput/fit/refined_prior.hpp"
 #include "goodput/model/batch_plan.hpp"
 #include "goodput/model/concepts.hpp"
-#include "goodput/model/distributions.hpp"
 #include "goodput/model/efficiency.hpp"
 #include "goodput/model/goodput_predictor.hpp"
 #include "goodput/model/job_model.hpp"
@@ -94,7 +92,6 @@
 #include "goodput/version.hpp"
 
 #if !defined(GOODPUT_COMPILED) || defined(GOODPUT_IMPLEMENTATION)
-#include "goodput/fit/fitted_slopes.hpp"
 #include "goodput/fit/least_squares.hpp"
 #include "goodput/fit/model_fit.hpp"
 #include "goodput/fit/pollux_terms.hpp"

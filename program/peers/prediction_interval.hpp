@@ -28,8 +28,8 @@
 #include "goodput/core/interval.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/core/shape.hpp"
-#include "goodput/model/distributions.hpp"
 #include "goodput/model/valid_model.hpp"
+#include "goodput/statistics/distributions.hpp"
 #include "peers/throughput_fit.hpp"
 
 namespace goodput::peers {

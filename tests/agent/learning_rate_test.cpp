@@ -56,25 +56,6 @@ TEST_CASE("The gain lies between 1 and S, rises with S, and is S times the effic
     CHECK(NoiseScaleEfficiency{8, {0, 3}}.noise_scale() == std::numeric_limits<double>::infinity());
 }
 
-TEST_CASE("Efficiency that depends on the batch is 1 at the initial batch and falls; its limits are known") {
-    support::Random random(2);
-    for (int round = 0; round < 1000; ++round) {
-        const BatchDependentEfficiency model{64, random.between(0, 3), random.between(0, 3)};
-        CHECK(model.efficiency(64) == doctest::Approx(1));
-        double last = 1;
-        for (double total = 64; total < 1e6; total *= 1.7) {
-            CHECK(model.efficiency(total) <= last + 1e-12);
-            last = model.efficiency(total);
-            // With its own statistics at a batch size it is the usual formula.
-            const double ratio = model.squared_norm_over_variance(total);
-            CHECK(last == doctest::Approx(NoiseScaleEfficiency{64, {ratio, 1}}.efficiency(total)));
-        }
-    }
-    CHECK(BatchDependentEfficiency{64, 0, 0}.efficiency(6400) == 1);
-    // Fluctuation alone never costs more than its own share.
-    CHECK(BatchDependentEfficiency{64, 0, 1}.efficiency(64e9) == doctest::Approx(0.5));
-}
-
 TEST_CASE("Every rule leaves the base learning rate alone at the initial batch size") {
     support::Random random(3);
     for (int round = 0; round < 500; ++round)

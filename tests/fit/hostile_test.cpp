@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "goodput/agent/gradient_meter.hpp"
-#include "goodput/fit/gradient_by_batch.hpp"
 #include "goodput/fit/job_fit.hpp"
 #include "goodput/fit/noise_scale.hpp"
 #include "goodput/memory/memory_fit.hpp"
@@ -20,6 +19,7 @@
 #include "goodput/model/efficiency.hpp"
 #include "goodput/model/valid_model.hpp"
 #include "goodput/parallel/profile_runs.hpp"
+#include "goodput/statistics/gradient_by_batch.hpp"
 #include "goodput/tasks/forecast.hpp"
 #include "peers/prediction_interval.hpp"
 #include "peers/published_fit.hpp"

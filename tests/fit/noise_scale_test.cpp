@@ -9,8 +9,6 @@
 #include <vector>
 
 #include "goodput/agent/gradient_meter.hpp"
-#include "goodput/fit/gradient_by_batch.hpp"
-#include "goodput/model/concepts.hpp"
 #include "goodput/model/efficiency.hpp"
 #include "support/noisy_quadratic.hpp"
 #include "support/random.hpp"
@@ -21,8 +19,6 @@ using namespace goodput;
 using support::metered;
 using support::Noise;
 using support::NoisyQuadratic;
-
-static_assert(EfficiencyModel<BatchDependentEfficiency>);
 
 namespace {
 
@@ -537,59 +533,6 @@ TEST_CASE("What cannot be a step is refused") {
     for (const Adam& wrong :
          {Adam{two, 3}, Adam{three, 9}, Adam{two, -1}, Adam{two, 9, 1}, Adam{two, 9, 0.9, 0}})
         CHECK_THROWS_AS(meter.add(a, wrong), std::invalid_argument);
-}
-
-TEST_CASE("Statistics from two batch sizes give back the signal and the fluctuation that made them") {
-    support::Random random(91);
-    for (int round = 0; round < 200; ++round) {
-        const double initial = random.integer(1, 200), signal = random.between(0, 2),
-                     fluctuation = random.between(0, 2);
-        const BatchDependentEfficiency truth{initial, signal, fluctuation};
-        std::vector<GradientAtBatch> measured;
-        for (const double scale : {1.0, 4.0, 30.0}) {
-            const double variance = random.between(0.1, 1e6);
-            const double ratio = truth.squared_norm_over_variance(scale * initial);
-            measured.push_back({scale * initial, {ratio * variance, variance}});
-        }
-        for (const std::size_t sizes : {2u, 3u}) {
-            const auto found = efficiency_from_batches(std::span(measured).first(sizes), initial);
-            CHECK(found.signal == doctest::Approx(signal));
-            CHECK(found.fluctuation == doctest::Approx(fluctuation));
-            CHECK(found.efficiency(initial) == doctest::Approx(1));
-            CHECK(found.efficiency(9 * initial) == doctest::Approx(truth.efficiency(9 * initial)));
-        }
-        // From one size only: the plain formula.
-        const NoiseScaleEfficiency plain{initial, measured[1].gradient};
-        const auto one = efficiency_from_batches(std::span(measured).subspan(1, 1), initial);
-        CHECK(one.efficiency(50 * initial) == doctest::Approx(plain.efficiency(50 * initial)));
-    }
-}
-
-TEST_CASE("Neither part of the squared norm is negative, and the fit is the best with that") {
-    support::Random random(92);
-    for (int round = 0; round < 300; ++round) {
-        std::vector<GradientAtBatch> measured;
-        const int count = random.integer(1, 5);
-        for (int i = 0; i < count; ++i)
-            measured.push_back({std::exp2(random.integer(0, 6)), {random.between(0, 1), 1}});
-        const auto found = efficiency_from_batches(measured, 1);
-        CHECK(found.signal >= 0);
-        CHECK(found.fluctuation >= 0);
-        const auto squares = [&](double signal, double fluctuation) {
-            double sum = 0;
-            for (const GradientAtBatch& at : measured)
-                sum += std::pow(signal + fluctuation / at.total_batch - at.gradient.squared_norm, 2);
-            return sum;
-        };
-        const double least = squares(found.signal, found.fluctuation);
-        for (int i = 0; i < 100; ++i)
-            CHECK(squares(random.between(0, 1), random.between(0, 2)) >= least * (1 - 1e-9) - 1e-12);
-    }
-    const std::vector<GradientAtBatch> good{{8, {1, 1}}}, no_variance{{8, {1, 0}}}, no_batch{{0, {1, 1}}};
-    CHECK_THROWS_AS((void)efficiency_from_batches({}, 8), std::invalid_argument);
-    CHECK_THROWS_AS((void)efficiency_from_batches(good, 0), std::invalid_argument);
-    CHECK_THROWS_AS((void)efficiency_from_batches(no_variance, 8), std::invalid_argument);
-    CHECK_THROWS_AS((void)efficiency_from_batches(no_batch, 8), std::invalid_argument);
 }
 
 TEST_CASE("A step that stands for several weighs as much as if each of them had said the same") {

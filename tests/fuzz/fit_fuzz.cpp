@@ -11,7 +11,6 @@
 #include <span>
 #include <vector>
 
-#include "goodput/fit/gradient_by_batch.hpp"
 #include "goodput/fit/job_fit.hpp"
 #include "goodput/fit/noise_scale.hpp"
 #include "goodput/hosts/host_fit.hpp"
@@ -22,6 +21,7 @@
 #include "goodput/model/efficiency.hpp"
 #include "goodput/model/valid_model.hpp"
 #include "goodput/parallel/profile_runs.hpp"
+#include "goodput/statistics/gradient_by_batch.hpp"
 #include "goodput/tasks/forecast.hpp"
 #include "peers/prediction_interval.hpp"
 #include "peers/published_fit.hpp"

@@ -19,18 +19,22 @@ set(moves_may_use ${toolkit} moves)
 set(policies_may_use ${policy_may_use} policies)
 set(hadar_may_use ${toolkit} hadar)
 set(memory_may_use core fit memory)
-set(availability_may_use ${toolkit} availability)
-set(hosts_may_use ${toolkit} hosts)
+set(statistics_may_use core model fit statistics)
+set(availability_may_use ${toolkit} statistics availability)
+set(hosts_may_use ${toolkit} statistics hosts)
 set(share_may_use ${toolkit} share)
 set(pairs_may_use ${toolkit} share pairs)
 set(deadlines_may_use ${toolkit} deadlines)
-set(tasks_may_use ${toolkit} tasks)
-set(parallel_may_use ${toolkit} parallel availability)
+set(tasks_may_use ${toolkit} statistics tasks)
+set(parallel_may_use ${toolkit} statistics parallel availability)
 set(agent_may_use ${toolkit} agent)
-set(sim_may_use ${toolkit} moves policies hadar memory availability hosts share pairs deadlines tasks parallel agent sim)
+set(sim_may_use ${toolkit} moves policies hadar memory statistics availability hosts share pairs deadlines tasks parallel
+  agent sim)
 # What a system that was once a part of the toolkit may look into of a room's detail; no other does.
 set(moves_may_look_into goodput/place/detail/holders.hpp goodput/place/detail/packing.hpp)
 set(hadar_may_look_into goodput/allot/detail/units.hpp goodput/schedule/detail/part_options.hpp)
+set(statistics_may_look_into goodput/fit/detail/log_step.hpp goodput/fit/detail/refined_problem.hpp
+  goodput/fit/detail/touched_parameters.hpp)
 # Who may use which library. Small headers only: <Eigen/Dense> would bring in all of it, and <ceres/ceres.h> its macros.
 set(eigen "Eigen/(Core|Cholesky|Eigenvalues|LU|QR|SparseCholesky|SparseCore|SVD)")
 set(fit_third_party "^(${eigen}|ceres/(jet|tiny_solver|tiny_solver_autodiff_function)[.]h)$")
@@ -140,7 +144,8 @@ function(reach first)
 endfunction()
 
 # Each room has one door: goodput.hpp is that of the toolkit, and goodput/SYSTEM.hpp that of a system.
-foreach(door IN ITEMS goodput moves policies hadar memory availability hosts share pairs deadlines tasks parallel agent sim)
+foreach(door IN ITEMS goodput moves policies hadar memory statistics availability hosts share pairs deadlines tasks
+    parallel agent sim)
   if(NOT "goodput/${door}.hpp" IN_LIST headers)
     continue()
   endif()

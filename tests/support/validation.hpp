@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "goodput/fit/gradient_by_batch.hpp"
 #include "goodput/model/efficiency.hpp"
+#include "goodput/statistics/gradient_by_batch.hpp"
 #include "support/profiles.hpp"
 
 namespace support {

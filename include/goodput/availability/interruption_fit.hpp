@@ -27,7 +27,7 @@
 #include "goodput/core/error.hpp"
 #include "goodput/core/interruptions.hpp"
 #include "goodput/core/interval.hpp"
-#include "goodput/model/distributions.hpp"
+#include "goodput/statistics/distributions.hpp"
 
 namespace goodput {
 

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "goodput/core/interruptions.hpp"
-#include "goodput/model/distributions.hpp"
+#include "goodput/statistics/distributions.hpp"
 
 namespace goodput {
 

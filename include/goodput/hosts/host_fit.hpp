@@ -38,7 +38,7 @@
 #include "goodput/core/interval.hpp"
 #include "goodput/hosts/detail/host_posterior.hpp"
 #include "goodput/hosts/host_speed.hpp"
-#include "goodput/model/distributions.hpp"
+#include "goodput/statistics/distributions.hpp"
 
 namespace goodput {
 

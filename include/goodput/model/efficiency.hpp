@@ -16,7 +16,7 @@
 //
 //     squared_norm / variance = signal + fluctuation / S
 //
-// and batches of two sizes tell them apart (fit/gradient_by_batch.hpp); see BatchDependentEfficiency.
+// and batches of two sizes tell them apart (statistics/gradient_by_batch.hpp).
 
 #include <algorithm>
 #include <cmath>
@@ -67,25 +67,6 @@ struct NoiseScaleEfficiency {
     [[nodiscard]] double noise_scale() const {
         return gradient.squared_norm > 0 ? initial_batch * gradient.variance / gradient.squared_norm
                                          : std::numeric_limits<double>::infinity();
-    }
-};
-
-/// Statistical efficiency where the squared norm depends on the batch size that training runs at.
-struct BatchDependentEfficiency {
-    double initial_batch = 1;  ///< examples
-    double signal = 0;         ///< of squared norm over variance: what does not depend on the batch size
-    double fluctuation = 0;    ///< and what falls like 1 / S, its value at the initial batch size
-
-    /// Squared norm over variance as training at `total_batch` would measure it.
-    [[nodiscard]] double squared_norm_over_variance(double total_batch) const {
-        return signal + fluctuation * initial_batch / total_batch;
-    }
-
-    /// Progress per example at `total_batch` relative to the initial batch size; NoiseScaleEfficiency with
-    /// the statistics that hold there.
-    [[nodiscard]] double efficiency(double total_batch) const {
-        const double ratio = squared_norm_over_variance(total_batch);
-        return (1 + ratio) / (1 + ratio * total_batch / initial_batch);
     }
 };
 

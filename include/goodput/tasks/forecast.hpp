@@ -33,10 +33,10 @@
 #include "goodput/core/interval.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/core/shape.hpp"
-#include "goodput/fit/fitted_slopes.hpp"
 #include "goodput/fit/refined_fit.hpp"
-#include "goodput/model/distributions.hpp"
 #include "goodput/model/valid_model.hpp"
+#include "goodput/statistics/distributions.hpp"
+#include "goodput/statistics/fitted_slopes.hpp"
 
 namespace goodput {
 

@@ -33,7 +33,7 @@
 #include "goodput/core/error.hpp"
 #include "goodput/core/interval.hpp"
 #include "goodput/core/tasks.hpp"
-#include "goodput/model/distributions.hpp"
+#include "goodput/statistics/distributions.hpp"
 
 namespace goodput {
 

@@ -23,7 +23,7 @@
 
 #include "goodput/core/configuration.hpp"
 #include "goodput/hosts/host_speed.hpp"
-#include "goodput/model/distributions.hpp"
+#include "goodput/statistics/distributions.hpp"
 
 namespace goodput::detail {
 

@@ -38,8 +38,8 @@
 #include "goodput/core/batch.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/shape.hpp"
-#include "goodput/fit/fitted_slopes.hpp"
 #include "goodput/fit/job_fit.hpp"
+#include "goodput/statistics/fitted_slopes.hpp"
 
 namespace goodput::detail {
 

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_FIT_FITTED_SLOPES_HPP
-#define GOODPUT_FIT_FITTED_SLOPES_HPP
+#ifndef GOODPUT_STATISTICS_FITTED_SLOPES_HPP
+#define GOODPUT_STATISTICS_FITTED_SLOPES_HPP
 
 // On which coordinates of a fit do predicted times depend, and how much do they not cover? For forecasts and
 // for the choice of what to measure next.

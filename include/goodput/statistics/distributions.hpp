@@ -1,5 +1,5 @@
-#ifndef GOODPUT_MODEL_DISTRIBUTIONS_HPP
-#define GOODPUT_MODEL_DISTRIBUTIONS_HPP
+#ifndef GOODPUT_STATISTICS_DISTRIBUTIONS_HPP
+#define GOODPUT_STATISTICS_DISTRIBUTIONS_HPP
 
 // Distribution functions and quantiles that the standard library lacks. Boost.Math has them all, but parsing
 // it takes longer than the rest of a header that needs one of them (docs/design.md).

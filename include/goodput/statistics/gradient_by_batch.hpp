@@ -1,5 +1,5 @@
-#ifndef GOODPUT_FIT_GRADIENT_BY_BATCH_HPP
-#define GOODPUT_FIT_GRADIENT_BY_BATCH_HPP
+#ifndef GOODPUT_STATISTICS_GRADIENT_BY_BATCH_HPP
+#define GOODPUT_STATISTICS_GRADIENT_BY_BATCH_HPP
 
 // Efficiency from gradient statistics that were measured at several batch sizes of one job, as elastic
 // training does anyway. With r_i = squared norm / variance at the scale S_i = batch_i / initial batch:
@@ -25,6 +25,25 @@
 #include "goodput/model/efficiency.hpp"
 
 namespace goodput {
+
+/// Statistical efficiency where the squared norm depends on the batch size that training runs at.
+struct BatchDependentEfficiency {
+    double initial_batch = 1;  ///< examples
+    double signal = 0;         ///< of squared norm over variance: what does not depend on the batch size
+    double fluctuation = 0;    ///< and what falls like 1 / S, its value at the initial batch size
+
+    /// Squared norm over variance as training at `total_batch` would measure it.
+    [[nodiscard]] double squared_norm_over_variance(double total_batch) const {
+        return signal + fluctuation * initial_batch / total_batch;
+    }
+
+    /// Progress per example at `total_batch` relative to the initial batch size; NoiseScaleEfficiency with
+    /// the statistics that hold there.
+    [[nodiscard]] double efficiency(double total_batch) const {
+        const double ratio = squared_norm_over_variance(total_batch);
+        return (1 + ratio) / (1 + ratio * total_batch / initial_batch);
+    }
+};
 
 /// Gradient statistics (variance at the initial batch size, as always) and where they were measured.
 struct GradientAtBatch {

@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <string>
 
-#include "goodput/fit/gradient_by_batch.hpp"
 #include "goodput/model/efficiency.hpp"
+#include "goodput/statistics/gradient_by_batch.hpp"
 #include "support/validation.hpp"
 
 #include <doctest/doctest.h>

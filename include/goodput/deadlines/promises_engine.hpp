@@ -63,7 +63,9 @@ public:
     /// Refuses a round that is not above 0 seconds, a reserve below 0, and margins outside their ranges
     /// (std::invalid_argument).
     explicit PromisesEngine(const PromisedRoundOptions& options = {});
+    /// What it remembers of promises moves with it.
     PromisesEngine(PromisesEngine&&) noexcept;
+    /// See the constructor.
     PromisesEngine& operator=(PromisesEngine&&) noexcept;
     ~PromisesEngine();
 

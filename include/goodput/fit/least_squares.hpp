@@ -96,9 +96,10 @@ struct TinyResiduals {
 
 /// What minimise_with_tiny_solver keeps, and who minimises again and again may use in between.
 struct MinimiserBuffers {
-    ceres::TinySolver<detail::TinyResiduals> solver{};
-    Eigen::VectorXd point{}, at{};
-    Linearisation there{};
+    ceres::TinySolver<detail::TinyResiduals> solver{};  ///< with its matrices
+    Eigen::VectorXd point{};                            ///< where the search is
+    Eigen::VectorXd at{};                               ///< a point to look at
+    Linearisation there{};                              ///< what the residuals are there
 };
 
 /// Ceres' TinySolver, see Minimise.

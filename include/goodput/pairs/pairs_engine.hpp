@@ -26,7 +26,9 @@ class PairsRound;
 class PairsEngine {
 public:
     PairsEngine();
+    /// What is kept of a round moves with it.
     PairsEngine(PairsEngine&&) noexcept;
+    /// See the constructor.
     PairsEngine& operator=(PairsEngine&&) noexcept;
     ~PairsEngine();
 

@@ -42,10 +42,12 @@ using PolicyFailed = std::function<void(std::size_t row, std::size_t option, std
 
 /// What options are worth (policy/concepts.hpp).
 struct PolicyJoint {
-    const void* part = nullptr;
+    const void* part = nullptr;  ///< the policy
     /// Fills all rows, times the jobs' weights. What the policy throws goes to the last argument.
     void (*values)(const void*, const Round&, std::span<const OptionRow>, const PolicyFailed&) = nullptr;
+    /// GrowthLimit
     int (*most_gpus)(const void*, const Job&, const JobModel&, std::size_t gpu_type) = nullptr;
+    /// GradientForecast
     std::optional<GradientStatistics> (*expected_gradient)(const void*, const Job&) = nullptr;
     /// Null where the policy says for each job what it gets: its other options are worth nothing then.
     double (*value_beside)(const void*, const Round&, const OptionRow&, const Option&) = nullptr;
@@ -57,85 +59,114 @@ struct PolicyJoint {
 
 /// How good options are (schedule/concepts.hpp).
 struct PredictorJoint {
-    void* part = nullptr;
+    void* part = nullptr;  ///< the predictor
+    /// OptionPredictor
     void (*predict)(void*, const Job&, const JobModel&, std::span<Option>) = nullptr;
+    /// ForecastPredictor
     void (*predict_with)(void*, const Job&, const JobModel&, std::span<Option>,
                          const std::optional<GradientStatistics>&) = nullptr;
+    /// KeepsRunningPlans
     void (*keep_running_plan)(void*, const Job&, const JobModel&, Option&) = nullptr;
+    /// DeclaresInputs
     void (*name_inputs)(const void*, const Job&, const JobModel&, detail::Question&) = nullptr;
 };
 
 /// What jobs are offered (schedule/makers.hpp).
 struct MakerJoint {
-    void* part = nullptr;
+    void* part = nullptr;  ///< the maker
+    /// OptionMaker
     void (*list)(void*, const Round&, const Job&, std::span<const int> most_gpus,
                  std::vector<Option>&) = nullptr;
+    /// Tells it that a round begins.
     void (*begin_round)(void*, const Round&) = nullptr;
+    /// KeptMaker
     void (*list_kept)(void*, const Round&, const Job&, std::vector<Option>&) = nullptr;
+    /// PricedOptionMaker
     double (*ask)(void*, const Round&, const Job&, std::span<const int> most_gpus, const AtPrices&,
                   double least, std::vector<Option>&) = nullptr;
+    /// PredictingMaker
     void (*predict)(void*, const Job&, const std::optional<GradientStatistics>&, std::span<Option>,
                     const AskPredictor&) = nullptr;
+    /// ReasonMaker
     std::string (*why_none)(void*, const Round&, const Job&) = nullptr;
+    /// Whether a job that is offered nothing waits, and is not impossible.
     bool (*lets_wait)(void*, const Job&) = nullptr;
+    /// DeclaresJobInputs
     void (*name_inputs)(const void*, const Job&, detail::Question&) = nullptr;
 };
 
 /// What is limited besides GPUs (schedule/limits.hpp).
 struct LimitsJoint {
-    void* part = nullptr;
+    void* part = nullptr;  ///< all limits
+    /// Whether any of them limits dollars.
     bool (*counts_dollars)(const void*) = nullptr;
+    /// Collects their rows, which follow `first` others.
     void (*rows)(void*, const Round&, std::size_t first, LimitRows&) = nullptr;
+    /// Tells them which job the next options are of.
     void (*start_job)(void*, const Round&, const Job&) = nullptr;
+    /// Appends what an option takes of the rows.
     void (*uses)(void*, const Round&, const Job&, const Option&, std::vector<ResourceUse>&) = nullptr;
+    /// Adds what is probably a slip.
     void (*warn)(const void*, const Round&, std::vector<std::string>&) = nullptr;
 };
 
 /// What else changes the goodput (schedule/goodput_factor.hpp).
 struct FactorJoint {
-    void* part = nullptr;
+    void* part = nullptr;  ///< all factors
+    /// Whether any of them changes anything in this round.
     bool (*begin_round)(void*, const Round&) = nullptr;
+    /// Changes the goodput of an option.
     void (*apply)(void*, const Job&, Option&) = nullptr;
 };
 
 /// Which nodes (place/concepts.hpp).
 struct PlacerJoint {
-    void* part = nullptr;
-    /// The answer is the placer's own, or in the last argument.
+    void* part = nullptr;  ///< the placer
+    /// Placer. The answer is the placer's own, or in the last argument.
     const PlacementResult& (*place)(void*, const Cluster&, std::span<const PlacementRequest>,
                                     PlacementResult&) = nullptr;
+    /// KnowsTopology
     bool (*lies_within)(const void*, const std::string& level, const Placement&) = nullptr;
+    /// The topology that it keeps to.
     const Topology& (*topology)(const void*) = nullptr;
+    /// Tells it how much time it has.
     void (*set_time)(void*, std::optional<std::chrono::nanoseconds>) = nullptr;
+    /// Adds what is probably a slip.
     void (*warn)(const void*, std::span<const Job>, std::vector<std::string>&) = nullptr;
 };
 
 /// Which option for each job (schedule/concepts.hpp).
 struct SolverJoint {
-    void* part = nullptr;
+    void* part = nullptr;  ///< the solver
+    /// AllotmentSolver
     void (*solve)(void*, const AllotmentProblem&, const AllotOptions&, AllotResult&) = nullptr;
+    /// Whether it leaves GPUs idle on purpose.
     bool (*keeps_idle)(const void*) = nullptr;
 };
 
 /// What happens once the nodes are known (schedule/node_station.hpp); by default nothing.
 struct StationJoint {
-    void* part = nullptr;
+    void* part = nullptr;  ///< the station
+    /// NodeStation
     void (*run)(void*, const Round&, const AllotmentProblem&, std::span<PlacedJob>) = nullptr;
+    /// Tells it how much time it has.
     void (*set_time)(void*, std::optional<std::chrono::nanoseconds>) = nullptr;
+    /// KnowsRoom
     bool (*has_room)(void*, const Configuration&, const NodeShare&) = nullptr;
+    /// KnowsRoom
     void (*take)(void*, const Configuration&, const Placement&) = nullptr;
 };
 
 /// All parts of a round.
 struct Joints {
-    PolicyJoint policy{};
-    PredictorJoint predictor{};
-    MakerJoint maker{};
-    LimitsJoint limits{};
-    FactorJoint factor{};
-    PlacerJoint placer{};
-    SolverJoint solver{};
-    StationJoint station{};
+    PolicyJoint policy{};        ///< what options are worth
+    PredictorJoint predictor{};  ///< how good they are
+    MakerJoint maker{};          ///< what jobs are offered
+    LimitsJoint limits{};        ///< what is limited besides GPUs
+    FactorJoint factor{};        ///< what else changes the goodput
+    PlacerJoint placer{};        ///< which nodes
+    SolverJoint solver{};        ///< which option for each job
+    StationJoint station{};      ///< what happens once the nodes are known
 };
 
 /// The joint of a policy. One that is none has an empty joint, as all parts that their concept refuses: what

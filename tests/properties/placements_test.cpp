@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "goodput/place/fragmentation.hpp"
 #include "goodput/place/least_moves.hpp"
 #include "goodput/place/topology_placer.hpp"
 #include "support/place_rounds.hpp"

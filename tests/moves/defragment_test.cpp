@@ -12,6 +12,8 @@
 #include <utility>
 
 #include "goodput/moves/defragment.hpp"
+#include "goodput/moves/detail/detour_search.hpp"
+#include "goodput/moves/detail/move_order.hpp"
 #include "support/place_random.hpp"
 #include "support/trials.hpp"
 

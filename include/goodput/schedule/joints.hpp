@@ -12,6 +12,7 @@
 #include <concepts>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -36,6 +37,16 @@
 #include "goodput/schedule/node_station.hpp"
 
 namespace goodput {
+
+namespace detail {
+
+/// Where a part is. A part of a constant type is only read.
+template <class Part>
+[[nodiscard]] void* part_of(Part& part) {
+    return const_cast<void*>(static_cast<const void*>(std::addressof(part)));
+}
+
+}  // namespace detail
 
 /// Is told that a policy threw: for which row, which of its options (no_index: all of them), and what.
 using PolicyFailed = std::function<void(std::size_t row, std::size_t option, std::string what)>;
@@ -204,7 +215,7 @@ template <class P>
 /// The joint of a predictor.
 template <class Predictor>
 [[nodiscard]] PredictorJoint predictor_joint(Predictor& predictor) {
-    PredictorJoint joint{.part = &predictor};
+    PredictorJoint joint{.part = detail::part_of(predictor)};
     if constexpr (OptionPredictor<Predictor>)
         joint.predict = [](void* part, const Job& job, const JobModel& model, std::span<Option> options) {
             (*static_cast<Predictor*>(part))(job, model, options);
@@ -229,7 +240,7 @@ template <class Predictor>
 /// The joint of a maker.
 template <class Maker>
 [[nodiscard]] MakerJoint maker_joint(Maker& maker) {
-    MakerJoint joint{.part = &maker};
+    MakerJoint joint{.part = detail::part_of(maker)};
     if constexpr (OptionMaker<Maker>)
         joint.list = [](void* part, const Round& round, const Job& job, std::span<const int> most_gpus,
                         std::vector<Option>& options) {
@@ -274,7 +285,7 @@ template <class Maker>
 /// The joint of limits.
 template <class Pack>
 [[nodiscard]] LimitsJoint limits_joint(Pack& limits) {
-    LimitsJoint joint{.part = &limits};
+    LimitsJoint joint{.part = detail::part_of(limits)};
     if constexpr (!requires { requires !Pack::all_fit; }) {
         joint.counts_dollars = [](const void* part) {
             return static_cast<bool>(static_cast<const Pack*>(part)->counts_dollars());
@@ -302,7 +313,7 @@ template <class Pack>
 /// The joint of factors.
 template <class Factor>
 [[nodiscard]] FactorJoint factor_joint(Factor& factor) {
-    FactorJoint joint{.part = &factor};
+    FactorJoint joint{.part = detail::part_of(factor)};
     if constexpr (GoodputFactor<Factor> && !requires { requires !Factor::all_fit; }) {
         joint.begin_round = [](void* part, const Round& round) {
             return static_cast<bool>(static_cast<Factor*>(part)->begin_round(round));
@@ -317,7 +328,7 @@ template <class Factor>
 /// The joint of a placer.
 template <class Algorithm>
 [[nodiscard]] PlacerJoint placer_joint(Algorithm& placer) {
-    PlacerJoint joint{.part = &placer};
+    PlacerJoint joint{.part = detail::part_of(placer)};
     if constexpr (Placer<Algorithm>)
         joint.place = [](void* part, const Cluster& cluster, std::span<const PlacementRequest> requests,
                          PlacementResult& result) -> const PlacementResult& {
@@ -354,7 +365,7 @@ template <class Algorithm>
 /// The joint of a solver.
 template <class Solver>
 [[nodiscard]] SolverJoint solver_joint(Solver& solver) {
-    SolverJoint joint{.part = &solver};
+    SolverJoint joint{.part = detail::part_of(solver)};
     if constexpr (AllotmentSolver<Solver>)
         joint.solve = [](void* part, const AllotmentProblem& problem, const AllotOptions& options,
                          AllotResult& result) { result = (*static_cast<Solver*>(part))(problem, options); };
@@ -371,7 +382,7 @@ template <class Solver>
 template <class Station>
 [[nodiscard]] StationJoint station_joint(Station& station) {
     if constexpr (std::same_as<Station, NoNodeStation>) return {};
-    StationJoint joint{.part = &station};
+    StationJoint joint{.part = detail::part_of(station)};
     if constexpr (NodeStation<Station>)
         joint.run = [](void* part, const Round& round, const AllotmentProblem& problem,
                        std::span<PlacedJob> placed) {

@@ -17,7 +17,8 @@ using namespace goodput;
 
 namespace {
 
-// ---------------------------------------------------------------------------------------- moves that make room
+// ---------------------------------------------------------------------------------------- moves that make
+// room
 
 void show_nodes(const char* when, const Cluster& cluster, const std::vector<PlacementRequest>& jobs) {
     for (std::size_t node = 0; node < cluster.nodes.size(); ++node) {

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_STATISTICS_HPP
 #define GOODPUT_STATISTICS_HPP
 
-// What systems share to say how sure they are: quantiles, and on which coordinates of a fit a time depends. And
-// efficiency from gradient statistics at several batch sizes.
+// What systems share to say how sure they are: quantiles, and on which coordinates of a fit a time depends.
+// And efficiency from gradient statistics at several batch sizes.
 
 #include "goodput/statistics/distributions.hpp"
 #include "goodput/statistics/fitted_slopes.hpp"

@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "goodput/core/clock.hpp"
 #include "goodput/allot/detail/price_master.hpp"
+#include "goodput/core/clock.hpp"
 #include "support/random.hpp"
 
 #include <doctest/doctest.h>

@@ -1034,13 +1034,13 @@ TEST_CASE("plan: a pair that has lost its node starts together on another one") 
 }
 
 TEST_CASE("plan: a job with a promise shares its GPU as long as it ends in time") {
-    for (const double seconds : {900.0, 340.0}) {
+    for (const double seconds : {900.0, 500.0}) {
         CAPTURE(seconds);
         Json line = two_that_share();
         line["interval_s"] = 60;
         line["jobs"][0]["shares_with"] = {{{"job", "ranking"}, {"part", {{"aws", {0.9, 0.6}}}}}};
         for (Json& each : line["jobs"]) {
-            each["remaining_examples"] = 1e5;  // 250 s alone, of which a promise counts 263
+            each["remaining_examples"] = 1e5;  // 468 s alone, as a promise counts
             each["restart_cost_s"] = 0;
         }
         line["jobs"][1]["deadline_s"] = line["time_s"].get<double>() + seconds;
@@ -1050,7 +1050,7 @@ TEST_CASE("plan: a job with a promise shares its GPU as long as it ends in time"
         CHECK(answer["plan"][1]["promise"] == "kept");
         CHECK(answer["plan"][1]["done_by_s"] <= line["jobs"][1]["deadline_s"]);
         CHECK(!answer["plan"][1]["nodes"].empty());
-        CHECK(answer["plan"][1].contains("with") == (seconds > 400));
+        CHECK(answer["plan"][1].contains("with") == (seconds > 600));
     }
 }
 

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_MEMORY_MEMORY_FIT_HPP
 #define GOODPUT_MEMORY_MEMORY_FIT_HPP
 
-// The line bytes(b) = fixed + per_example b (memory/memory.hpp) from measurements of a job's memory on one GPU
-// type.
+// The line bytes(b) = fixed + per_example b (memory/memory.hpp) from measurements of a job's memory on one
+// GPU type.
 //
 // Several batch sizes. An estimate that is too high wastes a little; one that is too low kills the job. So
 //

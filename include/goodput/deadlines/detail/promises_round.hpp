@@ -423,13 +423,12 @@ private:
             if (promised.deadline == deadlines_.size() || promised.answer.promise == Promise::refused ||
                 promised.answer.promise == Promise::broken || !promised.answer.now)
                 continue;
-            Job& job = snapshot_.jobs[deadlines_[promised.deadline].job];
+            const std::size_t j = deadlines_[promised.deadline].job;
+            Job& job = snapshot_.jobs[j];
             job.must_run = true;
-            alone_.push_back(deadlines_[promised.deadline].job);
-            const bool shares = std::ranges::any_of(parts_.sharing, [&](const SharingJobs& sharing) {
-                return std::ranges::count(sharing.jobs, deadlines_[promised.deadline].job) > 0;
-            });
-            if (strictly && !shares && promised.job.holds == promised.answer.now) job.preemptible = false;
+            alone_.push_back(j);
+            if (strictly && !sharing_of(j) && promised.job.holds == promised.answer.now)
+                job.preemptible = false;
         }
         if (!strictly) return;
         for (std::size_t j = 0; j < snapshot_.jobs.size(); ++j)

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <span>
@@ -43,16 +44,18 @@ inline void predict_options(const MakerJoint& maker, const Job& job,
 inline void predict_as_valued(const Joints& joints, const Job& job, const JobModel& model,
                               std::span<Option> options) {
     const PredictorJoint& predictor = joints.predictor;
-    if (joints.policy.expected_gradient) {
-        const std::optional<GradientStatistics> gradient =
-            joints.policy.expected_gradient(joints.policy.part, job);
-        predict_options(joints.maker, job, gradient, options, [&](std::span<Option> asked) {
+    const PolicyJoint& policy = joints.policy;
+    if (policy.expected_gradient) {
+        const std::optional<GradientStatistics> gradient = policy.expected_gradient(policy.part, job);
+        const auto ask = [&](std::span<Option> asked) {
             predictor.predict_with(predictor.part, job, model, asked, gradient);
-        });
+        };
+        predict_options(joints.maker, job, gradient, options, std::cref(ask));  // which takes no memory
     } else {
-        predict_options(joints.maker, job, job.gradient, options, [&](std::span<Option> asked) {
+        const auto ask = [&](std::span<Option> asked) {
             predictor.predict(predictor.part, job, model, asked);
-        });
+        };
+        predict_options(joints.maker, job, job.gradient, options, std::cref(ask));
     }
 }
 
@@ -72,8 +75,10 @@ inline bool predict_one(const Joints& joints, const Snapshot& snapshot, std::siz
                 predictor.keep_running_plan(predictor.part, job, model, asked);
     };
     Option predicted = option;
-    if (!detail::contained(
-            [&] { predict_options(joints.maker, job, job.gradient, std::span<Option>(&predicted, 1), ask); }))
+    if (!detail::contained([&] {
+            predict_options(joints.maker, job, job.gradient, std::span<Option>(&predicted, 1),
+                            std::cref(ask));
+        }))
         return false;
     joints.factor.apply(joints.factor.part, job, predicted);
     if (!std::isfinite(predicted.goodput)) return false;

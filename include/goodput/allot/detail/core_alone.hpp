@@ -9,7 +9,6 @@
 
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/incumbent.hpp"
-#include "goodput/allot/detail/near_relaxation.hpp"
 #include "goodput/allot/detail/relaxation.hpp"
 #include "goodput/allot/detail/search.hpp"
 #include "goodput/allot/result.hpp"
@@ -31,20 +30,9 @@ public:
 
     /// Nothing else makes an allotment of choices that exceed capacities.
     static bool repair(const CompactProblem&, const Relaxation&, Incumbent&, Clock&) { return false; }
-    /// Looks for any allotment that serves all jobs that must run. Whether there is one now in `incumbent`.
-    bool find(const CompactProblem& problem, const Relaxation& relaxation, Incumbent& incumbent,
-              const AllotOptions& options, Clock& clock) {
-        const std::size_t before = nodes_;
-        const auto rest = [&] {
-            AllotOptions left = options;
-            left.most_states -= std::min(left.most_states, nodes_ - before);
-            return left;
-        };
-        return find_near_relaxation(
-            problem, relaxation, incumbent, options.most_states, rest,
-            [&](const SearchStart& start, const AllotOptions& part) {
-                nodes_ += search_.run(problem, relaxation, start, incumbent, part, clock, *branching_).nodes;
-            });
+    /// Nothing else finds an allotment.
+    static bool find(const CompactProblem&, const Relaxation&, Incumbent&, const AllotOptions&, Clock&) {
+        return false;
     }
 
     /// Improves `incumbent` until it is proven within the gap, or time, states or memory end.

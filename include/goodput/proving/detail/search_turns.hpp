@@ -15,7 +15,6 @@
 
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/incumbent.hpp"
-#include "goodput/allot/detail/near_relaxation.hpp"
 #include "goodput/allot/detail/relaxation.hpp"
 #include "goodput/allot/detail/search.hpp"
 #include "goodput/allot/result.hpp"
@@ -61,18 +60,13 @@ public:
             left.most_states -= std::min(left.most_states, nodes_ - before);
             return left;
         };
-        const auto near = [&](std::size_t most_states) {
-            return find_near_relaxation(problem, relaxation, incumbent, most_states, rest,
-                                        [&](const SearchStart& start, const AllotOptions& part) {
-                                            search_core(problem, relaxation, start, incumbent, part, clock);
-                                        });
-        };
-        if (near(first_states)) return true;
+        if (find_near_relaxation(problem, relaxation, incumbent, first_states, rest, clock)) return true;
         incumbent.clear(problem);
         incumbent.value = -std::numeric_limits<double>::infinity();
         const bool found = job_price_search_.find(problem, relaxation, incumbent, rest(), clock);
         nodes_ += job_price_search_.nodes();
-        return found || near(options.most_states);
+        return found ||
+               find_near_relaxation(problem, relaxation, incumbent, options.most_states, rest, clock);
     }
 
     /// Improves `incumbent` by the core's search alone.
@@ -99,6 +93,27 @@ private:
             core_search_.run(problem, relaxation, start, incumbent, options, clock, *branching_);
         nodes_ += outcome.nodes;
         return outcome;
+    }
+
+    /// Searches as if an allotment were known that is worth a little less than the bound. Where all jobs that
+    /// must run fit, but hardly, that is quicker than to ask for their service alone, because their values
+    /// say which of many choices to look at.
+    /// `rest()`: the options with the states that are left.
+    template <class Rest>
+    bool find_near_relaxation(const CompactProblem& problem, const Relaxation& relaxation,
+                              Incumbent& incumbent, std::size_t most_states, Rest rest, Clock& clock) {
+        for (const double below : {0.01, 0.1}) {
+            AllotOptions part = rest();
+            part.most_states = std::min(part.most_states, most_states) / 8;
+            part.gap = std::min(part.gap, below / 8);
+            part.absolute_gap = 0;
+            SearchStart start;
+            start.above = relaxation.bound() - below * problem.magnitude;
+            incumbent.value = -std::numeric_limits<double>::infinity();
+            search_core(problem, relaxation, start, incumbent, part, clock);
+            if (incumbent.value > start.above) return true;
+        }
+        return false;
     }
 
     /// The core first, which is enough for most problems; then the core with what prices on jobs know and the

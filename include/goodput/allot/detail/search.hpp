@@ -35,6 +35,7 @@
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/core.hpp"
 #include "goodput/allot/detail/incumbent.hpp"
+#include "goodput/allot/detail/later_knapsacks.hpp"
 #include "goodput/allot/detail/relaxation.hpp"
 #include "goodput/allot/detail/states.hpp"
 #include "goodput/allot/result.hpp"
@@ -49,35 +50,8 @@ struct SearchOutcome {
     std::size_t nodes = 0;
 };
 
-/// What the search of the core is told beforehand.
-struct SearchStart {
-    std::span<const std::uint8_t>
-        left_out{};  ///< by option of the problem: of no interest; empty: nothing is
-    /// No allotment with an option that is left out is worth more.
-    double left_out_bound = -std::numeric_limits<double>::infinity();
-    /// Only allotments that are worth more are looked for.
-    double above = -std::numeric_limits<double>::infinity();
-    bool backwards = false;  ///< last in the order of the branching rule comes first
-    /// How promising a state is: its bound less this part of the price of every unit that it leaves idle or
-    /// has yet to get back.
-    double part_of_price = 0.2;
-};
-
-/// A second bound of what the levels to come are worth: none. Another search may know one.
-struct NoSecondBound {
-    void assign(const CompactProblem&, const Core&, const Incumbent&, std::span<const double>, std::size_t,
-                Clock&) {}
-    [[nodiscard]] double bound(double, const double*, std::size_t) const {
-        return std::numeric_limits<double>::infinity();
-    }
-};
-
-template <class SecondBound = NoSecondBound>
 class CoreSearch {
 public:
-    /// What bounds the states besides the prices on capacities.
-    [[nodiscard]] SecondBound& second_bound() { return second_bound_; }
-
     /// Improves `incumbent` until it is proven within the gap. What is worth no more than start.above counts
     /// as known.
     SearchOutcome run(const CompactProblem& problem, const Relaxation& relaxation, const SearchStart& start,
@@ -117,8 +91,10 @@ public:
                 outcome.stopped = StopReason::deadline;
                 return outcome;
             }
-            second_bound_.assign(problem, core_, relaxation.rounded(), prices_, 2 * options.memory_states,
-                                 clock);
+            later_.clear();
+            if (start.relaxation)
+                later_.assign(problem, core_, relaxation.rounded(), *start.relaxation, start.job_prices,
+                              prices_, 2 * options.memory_states, clock);
             const std::size_t widest_beam =
                 std::clamp<std::size_t>(options.memory_states / (4 * core_.levels() + 1), 64, 1 << 16);
             const std::optional<StopReason> stopped = search(problem, relaxation, std::min(beam, widest_beam),
@@ -363,7 +339,7 @@ private:
              std::size_t level) {
         double bound = core_.bound(value, left, copies_left, level, threshold_);
         if (cut(bound)) return false;
-        if (core_.level(level).ends) bound = std::min(bound, second_bound_.bound(value, left, level));
+        if (core_.level(level).ends) bound = std::min(bound, later_.bound(value, left, level));
         if (cut(bound)) return false;
         const std::uint32_t twin = table_.find_or_add(left, core_.width(), copies_left, children_);
         if (twin == none) {
@@ -406,7 +382,7 @@ private:
     std::vector<Waiting> waiting_;
     std::vector<Step> steps_;
     StateTable table_;
-    SecondBound second_bound_;
+    LaterKnapsacks later_;
 };
 
 }  // namespace goodput::detail

@@ -3,8 +3,8 @@
 
 // Rounds in which jobs may have deadlines. Before each round promises are kept and given (promises.hpp). Then
 // the policy decides as ever. If all promises can still be kept after a round of what it wants, that is the
-// plan. If not, it decides again, and in this round a promised job must run where its own plan says so, and
-// is offered only what does as much as that; the rest of the cluster still goes to whom the policy says.
+// plan. If not, the policy decides again. In this round a promised job must run where its own plan says so.
+// It is offered only what does as much for it as that plan. The policy gives away the rest of the cluster.
 
 #include <algorithm>
 #include <chrono>
@@ -247,6 +247,11 @@ private:
         const SharingJobs* sharing = sharing_of(j);
         return sharing ? std::optional(sharing->jobs[sharing->jobs[0] == j]) : std::nullopt;
     }
+    /// Seconds until neither a job nor the one with which it shares its GPUs restarts any more.
+    [[nodiscard]] double restart_left_here(const std::vector<Job>& jobs, std::size_t j) const {
+        const auto partner = partner_now(j);
+        return std::max(restart_left(jobs[j]), partner ? restart_left(jobs[*partner]) : 0);
+    }
     /// What a job has of its speed until it or the job with which it is tied ends; 1: all.
     [[nodiscard]] double tied_part(const std::vector<Job>& jobs, std::size_t j) const {
         const SharingJobs* sharing = sharing_of(j);
@@ -285,8 +290,7 @@ private:
                 ask(checked, j, deadline_of[j] < deadlines.size() ? &deadlines_[deadline_of[j]] : nullptr,
                     deadline_of[j] < deadlines.size() ? &answers_[deadline_of[j]].why : nullptr);
             const auto partner = partner_now(j);
-            reserve(job, promised ? &*promised : nullptr, comes_back(j),
-                    std::max(restart_left(job), partner ? restart_left(jobs[*partner]) : 0),
+            reserve(job, promised ? &*promised : nullptr, comes_back(j), restart_left_here(jobs, j),
                     partner && !jobs[*partner].preemptible);
             may_get_more_gpus |= !promised && check_.is_set_aside(j) && !job.placement.empty();
             if (!promised && deadline_of[j] < deadlines.size()) {
@@ -351,12 +355,10 @@ private:
         if (!promised) return promised;
         slow_down(*promised, tied_part(checked.jobs, j));
         promised->restart_left_seconds = promised->holds ? restart_left(job) : 0;
-        const auto partner = partner_now(j);
-        const double held = std::max(restart_left(job), partner ? restart_left(checked.jobs[*partner]) : 0);
         promised->held_until_seconds = stay_seconds(job.placement, checked.time_seconds);
         if (is_held_in_place(job)) {
             const double from = aside             ? options_.round_seconds
-                                : job.preemptible ? whole_rounds(held)
+                                : job.preemptible ? whole_rounds(restart_left_here(checked.jobs, j))
                                                   : std::numeric_limits<double>::infinity();
             promised->from_seconds = std::min(from, promised->held_until_seconds);
         }
@@ -400,14 +402,12 @@ private:
                  bool partner_stays) {
         if (!is_held_in_place(job)) return;
         double until = std::numeric_limits<double>::infinity();
-        if (partner_stays) {
-            // for good
-        } else if (promised) {
+        if (promised && !partner_stays) {
             until = promised->from_seconds;
             if (std::isinf(until))
                 if (const double end = done_after(*promised, {}); std::isfinite(end))
                     until = whole_rounds(end);
-        } else if (job.preemptible || comes_back) {
+        } else if (!partner_stays && (job.preemptible || comes_back)) {
             until = whole_rounds(restart_seconds_left);
         }
         reservations_.push_back({with_host_gpus(job), until});

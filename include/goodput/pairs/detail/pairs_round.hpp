@@ -187,7 +187,8 @@ private:
         for (const JobPair& pair : of_->pairs)
             for (const std::size_t job : pair.jobs) of_->in_pair[job] = 1;
     }
-    /// A pair that is together runs on, or may; one of whose jobs is set aside is left as it is with it.
+    /// Whether the round plans a pair. Where one job of a pair that is together is set aside, both jobs stay
+    /// as they are, and the pair is left out.
     bool may_run(const JobPair& pair) {
         const auto [first, second] = pair.jobs;
         const bool aside[] = {check_.is_set_aside(first), check_.is_set_aside(second)};

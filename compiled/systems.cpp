@@ -5,3 +5,4 @@
 #include "goodput/deadlines/detail/promises_round.hpp"
 #include "goodput/moves/detail/defragment.hpp"
 #include "goodput/pairs/detail/pairs_round.hpp"
+#include "goodput/sim/detail/replay.hpp"

@@ -20,9 +20,9 @@
 #include "goodput/core/placement.hpp"
 #include "goodput/model/job_model.hpp"
 #include "goodput/schedule/snapshot.hpp"
+#include "goodput/sim/detail/replay_joints.hpp"
 #include "goodput/sim/events.hpp"
 #include "goodput/sim/replay_result.hpp"
-#include "goodput/sim/world.hpp"
 
 namespace goodput::detail {
 
@@ -30,9 +30,8 @@ namespace goodput::detail {
 inline constexpr double shortest_interval = 1e-3;
 inline constexpr double longest_time = 1e12;
 
-template <World W>
-void validate_world(const W& world) {
-    const std::span<const Job> jobs = world.jobs();
+inline void validate_world(const WorldJoint& world) {
+    const std::span<const Job> jobs = world.jobs(world.world);
     double last = 0;
     std::vector<const std::string*> names;
     for (std::size_t j = 0; j < jobs.size(); ++j) {
@@ -41,7 +40,7 @@ void validate_world(const W& world) {
         require_at_least(subject, "time", jobs[j].submitted_seconds, last);
         last = jobs[j].submitted_seconds;
         if (last > longest_time) bad_input(subject(), "time", last, "at most " + text_of(longest_time));
-        if (const double done = world.done(j); !(done >= 0 && done < 1))
+        if (const double done = world.done(world.world, j); !(done >= 0 && done < 1))
             bad_input(subject(), "part that is done", done, "at least 0 and below 1 before a replay");
     }
     require_own_names("job", names);
@@ -102,10 +101,14 @@ inline void check_plan(const Plan& plan, const Snapshot& snapshot, bool pairs, s
 }
 
 /// One job of a replay: what it holds, and what came of that. How it trains is its world's to say.
-template <World W>
 class ReplayedJob {
+    [[nodiscard]] const Job& of_trace() const { return world_->jobs(world_->world)[index_]; }
+    [[nodiscard]] auto subject() const {
+        return [this] { return "world, job '" + of_trace().name + "'"; };
+    }
+
 public:
-    ReplayedJob(W& world, std::size_t index) : world_(&world), index_(index) {}
+    ReplayedJob(const WorldJoint& world, std::size_t index) : world_(&world), index_(index) {}
 
     [[nodiscard]] bool complete() const { return completed_.has_value(); }
     [[nodiscard]] std::optional<double> completed_seconds() const { return completed_; }
@@ -117,9 +120,10 @@ public:
 
     [[nodiscard]] JobOutcome outcome() const {
         double lost = starting_gpu_seconds_;
-        if constexpr (LosingWorld<W>) lost += std::as_const(*world_).lost_gpu_seconds(index_);
-        return {of_trace().submitted_seconds, completed_, restarts(), gpu_seconds_, migrations_, failures_,
-                world_->done(index_),         lost};
+        if (world_->lost_gpu_seconds) lost += world_->lost_gpu_seconds(world_->world, index_);
+        return {
+            of_trace().submitted_seconds,        completed_, restarts(), gpu_seconds_, migrations_, failures_,
+            world_->done(world_->world, index_), lost};
     }
 
     /// The job and its model as the scheduler sees them now.
@@ -129,18 +133,19 @@ public:
         job.attained_gpu_seconds = gpu_seconds_;
         job.restarting = starting_seconds_ > 0;
         job.placement = placement_;
-        if constexpr (ReportingWorld<W>)
-            world_->report(index_, job, model);
+        if (world_->report)
+            world_->report(world_->world, index_, job, model);
         else
             model.types.clear();
     }
 
     /// When it, holding something, has nothing left to do in a round of so many seconds from `begin` on.
-    [[nodiscard]] double busy_until(double begin, double seconds) const requires ShorteningWorld<W> {
+    /// Of a ShorteningWorld.
+    [[nodiscard]] double busy_until(double begin, double seconds) const {
         if (complete()) return begin;
         const double waiting = std::min(starting_seconds_, seconds);
         const double end =
-            std::as_const(*world_).busy_until(index_, held_, begin + waiting, seconds - waiting);
+            world_->busy_until(world_->world, index_, held_, begin + waiting, seconds - waiting);
         require_at_least(subject(), "end of its round", end, begin);
         return end;
     }
@@ -156,8 +161,8 @@ public:
         begin += waiting;
         seconds -= waiting;
         if (complete()) return;
-        if (seconds <= 0 && (!ShorteningWorld<W> || starting_seconds_ > 0)) return;
-        completed_ = world_->train(index_, held_, begin, seconds);
+        if (seconds <= 0 && (!world_->busy_until || starting_seconds_ > 0)) return;
+        completed_ = world_->train(world_->world, index_, held_, begin, seconds);
         if (completed_) require_at_least(subject(), "completion", *completed_, begin);
     }
 
@@ -179,12 +184,12 @@ public:
     /// Takes over whom the plan gives it as a partner.
     void train_beside(std::optional<std::size_t> partner) {
         partner_ = partner;
-        if constexpr (PairingWorld<W>) world_->train_beside(index_, partner);
+        if (world_->train_beside) world_->train_beside(world_->world, index_, partner);
     }
 
     /// How the decision would have it save its state.
     void save_like(const Checkpointing& chosen) {
-        if constexpr (CheckpointingWorld<W>) world_->save_like(index_, chosen);
+        if (world_->save_like) world_->save_like(world_->world, index_, chosen);
     }
 
     /// The nodes have other indices now: `moved_to` by index before, any that is no index of `nodes` for
@@ -217,22 +222,17 @@ public:
     }
 
 private:
-    [[nodiscard]] const Job& of_trace() const { return std::span<const Job>(world_->jobs())[index_]; }
-    [[nodiscard]] auto subject() const {
-        return [this] { return "world, job '" + of_trace().name + "'"; };
-    }
-
     void start() {
         ++starts_;
-        if constexpr (StartingWorld<W>) starting_seconds_ = world_->start(index_, held_);
+        if (world_->start) starting_seconds_ = world_->start(world_->world, index_, held_);
         require_at_least(subject(), "seconds of a start", starting_seconds_, 0);
     }
     void save() {
-        if constexpr (SavingWorld<W>) world_->save(index_);
+        if (world_->save) world_->save(world_->world, index_);
     }
     void fall_back() {
         ++failures_;
-        if constexpr (FailingWorld<W>) world_->fail(index_);
+        if (world_->fail) world_->fail(world_->world, index_);
     }
 
     [[nodiscard]] bool on_known_nodes(const Placement& placement) const {
@@ -242,7 +242,7 @@ private:
         });
     }
 
-    W* world_;
+    const WorldJoint* world_;
     std::size_t index_;
     Configuration held_;
     Placement placement_;

@@ -1,0 +1,146 @@
+#ifndef GOODPUT_SIM_DETAIL_REPLAY_JOINTS_HPP
+#define GOODPUT_SIM_DETAIL_REPLAY_JOINTS_HPP
+
+// Where a replay meets the user's types: one struct of function pointers for each, which a function template
+// fills. What lies behind them is compiled once (replay.hpp). A function that a type does not have is null.
+
+#include <cstddef>
+#include <optional>
+#include <span>
+
+#include "goodput/availability/renting.hpp"
+#include "goodput/core/configuration.hpp"
+#include "goodput/core/interruptions.hpp"
+#include "goodput/core/job.hpp"
+#include "goodput/model/job_model.hpp"
+#include "goodput/schedule/snapshot.hpp"
+#include "goodput/sim/world.hpp"
+
+namespace goodput::detail {
+
+/// A world (world.hpp), by the index of a job.
+struct WorldJoint {
+    void* world = nullptr;
+    std::span<const Job> (*jobs)(const void*) = nullptr;
+    std::optional<double> (*train)(void*, std::size_t job, const Configuration& held, double begin,
+                                   double seconds) = nullptr;
+    double (*done)(const void*, std::size_t job) = nullptr;
+    /// ReportingWorld
+    void (*report)(void*, std::size_t job, Job& known, JobModel& model) = nullptr;
+    /// StartingWorld
+    double (*start)(void*, std::size_t job, const Configuration& held) = nullptr;
+    /// ShorteningWorld
+    double (*busy_until)(const void*, std::size_t job, const Configuration& held, double begin,
+                         double seconds) = nullptr;
+    /// EventWorld
+    double (*next_event)(const void*, double begin) = nullptr;
+    /// ClockedWorld
+    double (*round_until)(void*, double begin) = nullptr;
+    /// SavingWorld
+    void (*save)(void*, std::size_t job) = nullptr;
+    /// FailingWorld
+    void (*fail)(void*, std::size_t job) = nullptr;
+    /// CheckpointingWorld
+    void (*save_like)(void*, std::size_t job, const Checkpointing& chosen) = nullptr;
+    /// PairingWorld
+    void (*train_beside)(void*, std::size_t job, std::optional<std::size_t> partner) = nullptr;
+    /// LosingWorld
+    double (*lost_gpu_seconds)(const void*, std::size_t job) = nullptr;
+
+    /// Whether its rounds may be shorter than the interval.
+    [[nodiscard]] bool is_uneven() const { return busy_until || next_event || round_until; }
+};
+
+/// What decides (Planner in replay.hpp). The plan is the planner's own, or is kept in the last argument.
+struct PlannerJoint {
+    void* planner = nullptr;
+    const Plan& (*plan)(void*, const Snapshot& snapshot, Plan& kept) = nullptr;
+};
+
+/// What rents nodes (renter.hpp).
+struct RenterJoint {
+    void* renter = nullptr;
+    std::span<const int> (*rent)(void*, const Snapshot& snapshot, std::span<const RentOffer> offers,
+                                 std::span<const int> rented) = nullptr;
+};
+
+class Replay;
+
+/// Makes the plan of a round: what an observer has to call once.
+class MakePlan {
+public:
+    explicit MakePlan(Replay& replay) : replay_(&replay) {}
+    const Plan& operator()() const;
+
+private:
+    Replay* replay_;
+};
+
+/// Who looks on.
+struct ObserverJoint {
+    void* observer = nullptr;
+    void (*observe)(void*, double time, const Snapshot& snapshot, const MakePlan& make_plan) = nullptr;
+};
+
+/// All of them.
+struct ReplayJoints {
+    WorldJoint world{};
+    PlannerJoint planner{};
+    RenterJoint renter{};
+    ObserverJoint observer{};
+};
+
+template <World W>
+[[nodiscard]] WorldJoint world_joint(W& world) {
+    static_assert(world_fits<W>());
+    WorldJoint joint{.world = &world};
+    joint.jobs = [](const void* of) { return std::span<const Job>(static_cast<const W*>(of)->jobs()); };
+    joint.train = [](void* of, std::size_t job, const Configuration& held, double begin, double seconds) {
+        return std::optional<double>(static_cast<W*>(of)->train(job, held, begin, seconds));
+    };
+    joint.done = [](const void* of, std::size_t job) {
+        return static_cast<double>(static_cast<const W*>(of)->done(job));
+    };
+    if constexpr (ReportingWorld<W>)
+        joint.report = [](void* of, std::size_t job, Job& known, JobModel& model) {
+            static_cast<W*>(of)->report(job, known, model);
+        };
+    if constexpr (StartingWorld<W>)
+        joint.start = [](void* of, std::size_t job, const Configuration& held) {
+            return static_cast<double>(static_cast<W*>(of)->start(job, held));
+        };
+    if constexpr (ShorteningWorld<W>)
+        joint.busy_until = [](const void* of, std::size_t job, const Configuration& held, double begin,
+                              double seconds) {
+            return static_cast<double>(static_cast<const W*>(of)->busy_until(job, held, begin, seconds));
+        };
+    if constexpr (EventWorld<W>)
+        joint.next_event = [](const void* of, double begin) {
+            return static_cast<double>(static_cast<const W*>(of)->next_event(begin));
+        };
+    if constexpr (ClockedWorld<W>)
+        joint.round_until = [](void* of, double begin) {
+            return static_cast<double>(static_cast<W*>(of)->round_until(begin));
+        };
+    if constexpr (SavingWorld<W>)
+        joint.save = [](void* of, std::size_t job) { static_cast<W*>(of)->save(job); };
+    if constexpr (FailingWorld<W>)
+        joint.fail = [](void* of, std::size_t job) { static_cast<W*>(of)->fail(job); };
+    if constexpr (CheckpointingWorld<W>)
+        joint.save_like = [](void* of, std::size_t job, const Checkpointing& chosen) {
+            static_cast<W*>(of)->save_like(job, chosen);
+        };
+    if constexpr (PairingWorld<W>)
+        joint.train_beside = [](void* of, std::size_t job, std::optional<std::size_t> partner) {
+            static_cast<W*>(of)->train_beside(job, partner);
+        };
+    if constexpr (LosingWorld<W>)
+        joint.lost_gpu_seconds = [](const void* of, std::size_t job) {
+            return static_cast<double>(static_cast<const W*>(of)->lost_gpu_seconds(job));
+        };
+    return joint;
+}
+
+}  // namespace goodput::detail
+
+#endif

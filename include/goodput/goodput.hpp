@@ -26,7 +26,6 @@
 #include "goodput/core/interruptions.hpp"
 #include "goodput/core/interval.hpp"
 #include "goodput/core/job.hpp"
-#include "goodput/core/misfit.hpp"
 #include "goodput/core/option.hpp"
 #include "goodput/core/placement.hpp"
 #include "goodput/core/resource_use.hpp"

@@ -8,8 +8,6 @@
 #include <span>
 #include <utility>
 
-#include "goodput/core/misfit.hpp"
-
 namespace goodput {
 
 /// A branching rule orders the jobs of the core: those of small key are decided first. It sees the regrets of
@@ -23,24 +21,9 @@ concept BranchingRule = requires(const B& branching, std::span<const double> reg
 /// Does not compile for what is not quite a branching rule, and says in one line what is wrong.
 template <class B>
 consteval bool branching_fits() {
-    if constexpr (!BranchingRule<B>) {
-        constexpr auto misfit = detail::misfit_of<B, std::span<const double>, double>(
-            [](auto& it, auto&&... of) -> decltype(it(of...)) { return it(of...); },
-            requires { &B::operator(); });
-        static_assert(
-            misfit != detail::Misfit::missing,
-            "BranchingRule: there is no public operator() that fits; there must be: std::pair<double, "
-            "double> operator()(std::span<const double> regrets, double granule) const");
-        static_assert(misfit != detail::Misfit::arguments,
-                      "BranchingRule: operator() does not take these arguments: std::pair<double, double> "
-                      "operator()(std::span<const double> regrets, double granule) const");
-        static_assert(misfit != detail::Misfit::not_const,
-                      "BranchingRule: operator() is not const; it must be: std::pair<double, double> "
-                      "operator()(std::span<const double> regrets, double granule) const");
-        static_assert(misfit != detail::Misfit::result,
-                      "BranchingRule: operator() returns the wrong type; it must be: std::pair<double, "
-                      "double> operator()(std::span<const double> regrets, double granule) const");
-    }
+    static_assert(BranchingRule<B>,
+                  "BranchingRule: operator() is missing, or is not: std::pair<double, double> "
+                  "operator()(std::span<const double> regrets, double granule) const");
     return true;
 }
 

@@ -6,7 +6,6 @@
 #include <concepts>
 
 #include "goodput/core/batch.hpp"
-#include "goodput/core/misfit.hpp"
 #include "goodput/core/shape.hpp"
 
 namespace goodput {
@@ -45,48 +44,18 @@ concept EfficiencyModel = requires(const Model& model, double total_batch) {
 /// Does not compile for what is not quite a ThroughputModel, and says in one line what is wrong.
 template <class Model>
 consteval bool throughput_model_fits() {
-    if constexpr (!ThroughputModel<Model>) {
-        constexpr auto misfit = detail::misfit_of<Model, Shape, BatchPlan>(
-            [](auto& it, auto&&... of) -> decltype(it.iteration_seconds(of...)) {
-                return it.iteration_seconds(of...);
-            },
-            requires { &Model::iteration_seconds; });
-        static_assert(misfit != detail::Misfit::missing,
-                      "ThroughputModel: there is no public iteration_seconds that fits; there must be: "
-                      "double iteration_seconds(Shape, BatchPlan) const");
-        static_assert(misfit != detail::Misfit::arguments,
-                      "ThroughputModel: iteration_seconds does not take these arguments: double "
-                      "iteration_seconds(Shape, BatchPlan) const");
-        static_assert(misfit != detail::Misfit::not_const,
-                      "ThroughputModel: iteration_seconds is not const; it must be: double "
-                      "iteration_seconds(Shape, BatchPlan) const");
-        static_assert(misfit != detail::Misfit::result,
-                      "ThroughputModel: iteration_seconds returns the wrong type; it must be: double "
-                      "iteration_seconds(Shape, BatchPlan) const");
-    }
+    static_assert(ThroughputModel<Model>,
+                  "ThroughputModel: iteration_seconds is missing, or is not: double iteration_seconds(Shape, "
+                  "BatchPlan) const");
     return true;
 }
 
 /// Does not compile for what is not quite an EfficiencyModel, and says in one line what is wrong.
 template <class Model>
 consteval bool efficiency_model_fits() {
-    if constexpr (!EfficiencyModel<Model>) {
-        constexpr auto misfit = detail::misfit_of<Model, double>(
-            [](auto& it, auto&&... of) -> decltype(it.efficiency(of...)) { return it.efficiency(of...); },
-            requires { &Model::efficiency; });
-        static_assert(misfit != detail::Misfit::missing,
-                      "EfficiencyModel: there is no public efficiency that fits; there must be: double "
-                      "efficiency(double total_batch) const");
-        static_assert(misfit != detail::Misfit::arguments,
-                      "EfficiencyModel: efficiency does not take these arguments: double efficiency(double "
-                      "total_batch) const");
-        static_assert(misfit != detail::Misfit::not_const,
-                      "EfficiencyModel: efficiency is not const; it must be: double efficiency(double "
-                      "total_batch) const");
-        static_assert(misfit != detail::Misfit::result,
-                      "EfficiencyModel: efficiency returns the wrong type; it must be: double "
-                      "efficiency(double total_batch) const");
-    }
+    static_assert(
+        EfficiencyModel<Model>,
+        "EfficiencyModel: efficiency is missing, or is not: double efficiency(double total_batch) const");
     return true;
 }
 

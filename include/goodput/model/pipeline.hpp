@@ -16,7 +16,6 @@
 
 #include "goodput/core/batch.hpp"
 #include "goodput/core/error.hpp"
-#include "goodput/core/misfit.hpp"
 #include "goodput/core/shape.hpp"
 #include "goodput/model/pollux.hpp"
 
@@ -32,45 +31,17 @@ concept StageModel = requires(const Model& model, Shape shape, double atomic_bat
 /// Does not compile for what is not quite a StageModel, and says in one line what is wrong.
 template <class Model>
 consteval bool stage_model_fits() {
-    if constexpr (!requires(const Model& model, double batch) {
-                      { model.compute_seconds(batch) } -> std::convertible_to<double>;
-                  }) {
-        constexpr auto misfit = detail::misfit_of<Model, double>(
-            [](auto& it, auto&&... of) -> decltype(it.compute_seconds(of...)) {
-                return it.compute_seconds(of...);
-            },
-            requires { &Model::compute_seconds; });
-        static_assert(misfit != detail::Misfit::missing,
-                      "StageModel: there is no public compute_seconds that fits; there must be: double "
-                      "compute_seconds(double atomic_batch) const");
-        static_assert(misfit != detail::Misfit::arguments,
-                      "StageModel: compute_seconds does not take these arguments: double "
-                      "compute_seconds(double atomic_batch) const");
-        static_assert(misfit != detail::Misfit::not_const,
-                      "StageModel: compute_seconds is not const; it must be: double compute_seconds(double "
-                      "atomic_batch) const");
-        static_assert(misfit != detail::Misfit::result,
-                      "StageModel: compute_seconds returns the wrong type; it must be: double "
-                      "compute_seconds(double atomic_batch) const");
-    }
-    if constexpr (!requires(const Model& model, Shape shape) {
-                      { model.sync_seconds(shape) } -> std::convertible_to<double>;
-                  }) {
-        constexpr auto misfit = detail::misfit_of<Model, Shape>(
-            [](auto& it, auto&&... of) -> decltype(it.sync_seconds(of...)) { return it.sync_seconds(of...); },
-            requires { &Model::sync_seconds; });
-        static_assert(misfit != detail::Misfit::missing,
-                      "StageModel: there is no public sync_seconds that fits; there must be: double "
-                      "sync_seconds(Shape) const");
-        static_assert(
-            misfit != detail::Misfit::arguments,
-            "StageModel: sync_seconds does not take these arguments: double sync_seconds(Shape) const");
-        static_assert(misfit != detail::Misfit::not_const,
-                      "StageModel: sync_seconds is not const; it must be: double sync_seconds(Shape) const");
-        static_assert(
-            misfit != detail::Misfit::result,
-            "StageModel: sync_seconds returns the wrong type; it must be: double sync_seconds(Shape) const");
-    }
+    static_assert(
+        requires(const Model& model, double batch) {
+            { model.compute_seconds(batch) } -> std::convertible_to<double>;
+        },
+        "StageModel: compute_seconds is missing, or is not: double compute_seconds(double "
+        "atomic_batch) const");
+    static_assert(
+        requires(const Model& model, Shape shape) {
+            { model.sync_seconds(shape) } -> std::convertible_to<double>;
+        },
+        "StageModel: sync_seconds is missing, or is not: double sync_seconds(Shape) const");
     return true;
 }
 

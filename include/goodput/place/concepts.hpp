@@ -8,7 +8,6 @@
 #include <string>
 
 #include "goodput/core/cluster.hpp"
-#include "goodput/core/misfit.hpp"
 #include "goodput/place/request.hpp"
 
 namespace goodput {
@@ -25,21 +24,9 @@ concept Placer = requires(Algorithm& placer, const Cluster& cluster,
 /// Does not compile for what is not quite a placer, and says in one line what is wrong with its function.
 template <class Algorithm>
 consteval bool placer_fits() {
-    if constexpr (!Placer<Algorithm>) {
-        constexpr auto misfit =
-            detail::misfit_of_changing<Algorithm, const Cluster&, std::span<const PlacementRequest>>(
-                [](auto& it, auto&&... of) -> decltype(it.place(of...)) { return it.place(of...); },
-                requires { &Algorithm::place; });
-        static_assert(misfit != detail::Misfit::missing,
-                      "Placer: there is no public place that fits; there must be: PlacementResult "
-                      "place(const Cluster&, std::span<const PlacementRequest> requests)");
-        static_assert(misfit != detail::Misfit::arguments,
-                      "Placer: place does not take these arguments: PlacementResult place(const Cluster&, "
-                      "std::span<const PlacementRequest> requests)");
-        static_assert(misfit != detail::Misfit::result,
-                      "Placer: place returns the wrong type; it must be: PlacementResult place(const "
-                      "Cluster&, std::span<const PlacementRequest> requests)");
-    }
+    static_assert(Placer<Algorithm>,
+                  "Placer: place is missing, or is not: PlacementResult place(const Cluster&, "
+                  "std::span<const PlacementRequest> requests)");
     return true;
 }
 

@@ -29,7 +29,6 @@
 
 #include "goodput/core/cluster.hpp"
 #include "goodput/core/job.hpp"
-#include "goodput/core/misfit.hpp"
 #include "goodput/core/option.hpp"
 #include "goodput/core/resource_use.hpp"
 #include "goodput/model/job_model.hpp"
@@ -129,89 +128,27 @@ consteval bool policy_fits() {
     constexpr bool names_value = requires { &P::value; };
     constexpr bool names_value_row = requires { &P::value_row; };
     constexpr bool names_value_round = requires { &P::value_round; };
-    if constexpr (!Policy<P> && (names_value || !(names_value_row || names_value_round))) {
-        constexpr auto misfit = detail::misfit_of<P, const Round&, const Job&, const Option&>(
-            [](auto& it, auto&&... of) -> decltype(it.value(of...)) { return it.value(of...); }, names_value);
-        static_assert(misfit != detail::Misfit::missing,
-                      "Policy: there is no public value that fits; there must be: double value(const Round&, "
-                      "const Job&, const Option&) const");
-        static_assert(misfit != detail::Misfit::arguments,
-                      "Policy: value does not take these arguments: double value(const Round&, const Job&, "
-                      "const Option&) const");
-        static_assert(misfit != detail::Misfit::not_const,
-                      "Policy: value is not const; it must be: double value(const Round&, const Job&, const "
-                      "Option&) const");
-        static_assert(misfit != detail::Misfit::result,
-                      "Policy: value returns the wrong type; it must be: double value(const Round&, const "
-                      "Job&, const Option&) const");
-    }
-    if constexpr (!RowPolicy<P> && names_value_row) {
-        constexpr auto misfit =
-            detail::misfit_of<P, const Round&, const Job&, std::span<const Option>, std::span<double>>(
-                [](auto& it, auto&&... of) -> decltype(it.value_row(of...)) { return it.value_row(of...); },
-                true);
-        static_assert(misfit != detail::Misfit::arguments,
-                      "RowPolicy: value_row does not take these arguments: void value_row(const Round&, "
-                      "const Job&, std::span<const Option> options, std::span<double> values) const");
-        static_assert(misfit != detail::Misfit::not_const,
-                      "RowPolicy: value_row is not const; it must be: void value_row(const Round&, const "
-                      "Job&, std::span<const Option> options, std::span<double> values) const");
-    }
-    if constexpr (!RoundPolicy<P> && names_value_round) {
-        constexpr auto misfit = detail::misfit_of<P, const Round&, std::span<const OptionRow>>(
-            [](auto& it, auto&&... of) -> decltype(it.value_round(of...)) { return it.value_round(of...); },
-            true);
-        static_assert(misfit != detail::Misfit::arguments,
-                      "RoundPolicy: value_round does not take these arguments: void value_round(const "
-                      "Round&, std::span<const OptionRow> rows) const");
-        static_assert(misfit != detail::Misfit::not_const,
-                      "RoundPolicy: value_round is not const; it must be: void value_round(const Round&, "
-                      "std::span<const OptionRow> rows) const");
-    }
-    if constexpr (!GrowthLimit<P> && requires { &P::most_gpus; }) {
-        constexpr auto misfit = detail::misfit_of<P, const Job&, const JobModel&, std::size_t>(
-            [](auto& it, auto&&... of) -> decltype(it.most_gpus(of...)) { return it.most_gpus(of...); },
-            true);
-        static_assert(misfit != detail::Misfit::arguments,
-                      "GrowthLimit: most_gpus does not take these arguments: int most_gpus(const Job&, const "
-                      "JobModel&, std::size_t gpu_type) const");
-        static_assert(misfit != detail::Misfit::not_const,
-                      "GrowthLimit: most_gpus is not const; it must be: int most_gpus(const Job&, const "
-                      "JobModel&, std::size_t gpu_type) const");
-        static_assert(misfit != detail::Misfit::result,
-                      "GrowthLimit: most_gpus returns the wrong type; it must be: int most_gpus(const Job&, "
-                      "const JobModel&, std::size_t gpu_type) const");
-    }
-    if constexpr (!GradientForecast<P> && requires { &P::expected_gradient; }) {
-        constexpr auto misfit = detail::misfit_of<P, const Job&>(
-            [](auto& it, auto&&... of) -> decltype(it.expected_gradient(of...)) {
-                return it.expected_gradient(of...);
-            },
-            true);
-        static_assert(misfit != detail::Misfit::arguments,
-                      "GradientForecast: expected_gradient does not take these arguments: "
-                      "std::optional<GradientStatistics> expected_gradient(const Job&) const");
-        static_assert(misfit != detail::Misfit::not_const,
-                      "GradientForecast: expected_gradient is not const; it must be: "
-                      "std::optional<GradientStatistics> expected_gradient(const Job&) const");
-        static_assert(misfit != detail::Misfit::result,
-                      "GradientForecast: expected_gradient returns the wrong type; it must be: "
-                      "std::optional<GradientStatistics> expected_gradient(const Job&) const");
-    }
-    if constexpr (!ValuesBeside<P> && requires { &P::value_beside; }) {
-        constexpr auto misfit = detail::misfit_of<P, const Round&, const OptionRow&, const Option&>(
-            [](auto& it, auto&&... of) -> decltype(it.value_beside(of...)) { return it.value_beside(of...); },
-            true);
-        static_assert(misfit != detail::Misfit::arguments,
-                      "ValuesBeside: value_beside does not take these arguments: double value_beside(const "
-                      "Round&, const OptionRow&, const Option&) const");
-        static_assert(misfit != detail::Misfit::not_const,
-                      "ValuesBeside: value_beside is not const; it must be: double value_beside(const "
-                      "Round&, const OptionRow&, const Option&) const");
-        static_assert(misfit != detail::Misfit::result,
-                      "ValuesBeside: value_beside returns the wrong type; it must be: double "
-                      "value_beside(const Round&, const OptionRow&, const Option&) const");
-    }
+    static_assert(
+        Policy<P> || (!names_value && (names_value_row || names_value_round)),
+        "Policy: value is missing, or is not: double value(const Round&, const Job&, const Option&) const");
+    static_assert(RowPolicy<P> || !names_value_row,
+                  "RowPolicy: value_row is not: void value_row(const Round&, const Job&, std::span<const "
+                  "Option> options, std::span<double> values) const");
+    static_assert(RoundPolicy<P> || !names_value_round,
+                  "RoundPolicy: value_round is not: void value_round(const Round&, std::span<const "
+                  "OptionRow> rows) const");
+    static_assert(
+        GrowthLimit<P> || !requires { &P::most_gpus; },
+        "GrowthLimit: most_gpus is not: int most_gpus(const Job&, const JobModel&, std::size_t "
+        "gpu_type) const");
+    static_assert(
+        GradientForecast<P> || !requires { &P::expected_gradient; },
+        "GradientForecast: expected_gradient is not: std::optional<GradientStatistics> "
+        "expected_gradient(const Job&) const");
+    static_assert(
+        ValuesBeside<P> || !requires { &P::value_beside; },
+        "ValuesBeside: value_beside is not: double value_beside(const Round&, const OptionRow&, "
+        "const Option&) const");
     constexpr bool names_weights_count = requires { P::weights_count; };
     constexpr bool knows_weights_count = requires { typename std::bool_constant<P::weights_count>; };
     static_assert(knows_weights_count || !names_weights_count,

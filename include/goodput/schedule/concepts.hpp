@@ -54,31 +54,18 @@ concept AllotmentSolver = requires(Solver& solver, const AllotmentProblem& probl
 /// Does not compile for what is not quite a predictor, and says in one line what it must be.
 template <class Predictor>
 consteval bool predictor_fits() {
-    static_assert(
-        OptionPredictor<Predictor> || !requires { &Predictor::operator(); },
-        "OptionPredictor: operator() does not take these arguments: void operator()(const Job&, const "
-        "JobModel&, std::span<Option> options)");
-    static_assert(
-        OptionPredictor<Predictor> || requires { &Predictor::operator(); },
-        "OptionPredictor: there is no operator() that fits; there must be: void operator()(const Job&, const "
-        "JobModel&, std::span<Option> options)");
+    static_assert(OptionPredictor<Predictor>,
+                  "OptionPredictor: operator() is missing, or is not: void operator()(const Job&, const "
+                  "JobModel&, std::span<Option> options)");
     return true;
 }
 
 /// Does not compile for what is not quite a solver of allotments, and says in one line what it must be.
 template <class Solver>
 consteval bool solver_fits() {
-    static_assert(
-        AllotmentSolver<Solver> || !requires(Solver & solver, const AllotmentProblem& problem,
-                                             const AllotOptions& options) { solver(problem, options); },
-        "AllotmentSolver: operator() returns the wrong type; it must be: AllotResult operator()(const "
-        "AllotmentProblem&, const AllotOptions&)");
-    static_assert(
-        requires(Solver & solver, const AllotmentProblem& problem, const AllotOptions& options) {
-            solver(problem, options);
-        },
-        "AllotmentSolver: operator() is missing, or does not take these arguments: AllotResult "
-        "operator()(const AllotmentProblem&, const AllotOptions&)");
+    static_assert(AllotmentSolver<Solver>,
+                  "AllotmentSolver: operator() is missing, or is not: AllotResult operator()(const "
+                  "AllotmentProblem&, const AllotOptions&)");
     return true;
 }
 

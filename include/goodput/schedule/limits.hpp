@@ -32,7 +32,6 @@
 
 #include "goodput/core/error.hpp"
 #include "goodput/core/job.hpp"
-#include "goodput/core/misfit.hpp"
 #include "goodput/core/option.hpp"
 #include "goodput/core/resource_use.hpp"
 #include "goodput/policy/concepts.hpp"
@@ -102,34 +101,19 @@ concept Limit = requires(L& limit, const Round& round, const Job& job, const Opt
 /// Does not compile for what is not quite a limit, and says in one line which function is wrong in which way.
 template <class L>
 consteval bool limit_fits() {
-    if constexpr (!requires(L & limit, const Round& round, LimitRows& rows) { limit.rows(round, rows); }) {
-        constexpr auto misfit = detail::misfit_of_changing<L, const Round&, LimitRows&>(
-            [](auto& it, auto&&... of) -> decltype(it.rows(of...)) { return it.rows(of...); },
-            requires { &L::rows; });
-        static_assert(
-            misfit != detail::Misfit::missing,
-            "Limit: there is no public rows that fits; there must be: void rows(const Round&, LimitRows&)");
-        static_assert(misfit != detail::Misfit::arguments,
-                      "Limit: rows does not take these arguments: void rows(const Round&, LimitRows&)");
-    }
+    static_assert(
+        requires(L & limit, const Round& round, LimitRows& rows) { limit.rows(round, rows); },
+        "Limit: rows is missing, or is not: void rows(const Round&, LimitRows&)");
     if constexpr (requires(L & limit, const Round& round, const LimitRows& rows) { limit.rows(round, rows); })
         static_assert(
             !requires { &L::rows; },
             "Limit: rows takes a copy of its rows, or const ones, and adds nothing: void rows(const Round&, "
             "LimitRows&)");
-    if constexpr (!requires(L & limit, const Round& round, const Job& job, const Option& option,
-                            LimitUses& uses) { limit.uses(round, job, option, uses); }) {
-        constexpr auto misfit =
-            detail::misfit_of_changing<L, const Round&, const Job&, const Option&, LimitUses&>(
-                [](auto& it, auto&&... of) -> decltype(it.uses(of...)) { return it.uses(of...); },
-                requires { &L::uses; });
-        static_assert(misfit != detail::Misfit::missing,
-                      "Limit: there is no public uses that fits; there must be: void uses(const Round&, "
-                      "const Job&, const Option&, LimitUses&)");
-        static_assert(misfit != detail::Misfit::arguments,
-                      "Limit: uses does not take these arguments: void uses(const Round&, const Job&, const "
-                      "Option&, LimitUses&)");
-    }
+    static_assert(
+        requires(L & limit, const Round& round, const Job& job, const Option& option, LimitUses& uses) {
+            limit.uses(round, job, option, uses);
+        },
+        "Limit: uses is missing, or is not: void uses(const Round&, const Job&, const Option&, LimitUses&)");
     static_assert(
         !requires { &L::start_job; } ||
             requires(L & limit, const Round& round, const Job& job) { limit.start_job(round, job); },

@@ -53,7 +53,6 @@
 #include "goodput/core/cluster.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/job.hpp"
-#include "goodput/core/misfit.hpp"
 #include "goodput/core/option.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/core/shape.hpp"
@@ -138,18 +137,9 @@ concept KeptMaker = requires(M& maker, const Round& round, const Job& job, std::
 /// list(), or one of the optional ones, which would be left out without a word.
 template <class M>
 consteval bool maker_fits() {
-    if constexpr (!OptionMaker<M>) {
-        constexpr auto misfit = detail::misfit_of_changing<M, const Round&, const Job&, std::span<const int>,
-                                                           std::vector<Option>&>(
-            [](auto& it, auto&&... of) -> decltype(it.list(of...)) { return it.list(of...); },
-            requires { &M::list; });
-        static_assert(misfit != detail::Misfit::missing,
-                      "OptionMaker: there is no public list that fits; there must be: void list(const "
-                      "Round&, const Job&, std::span<const int> most_gpus, std::vector<Option>& options)");
-        static_assert(misfit != detail::Misfit::arguments,
-                      "OptionMaker: list does not take these arguments: void list(const Round&, const Job&, "
-                      "std::span<const int> most_gpus, std::vector<Option>& options)");
-    }
+    static_assert(OptionMaker<M>,
+                  "OptionMaker: list is missing, or is not: void list(const Round&, const Job&, "
+                  "std::span<const int> most_gpus, std::vector<Option>& options)");
     if constexpr (requires(M & maker, const Round& round, const Job& job, std::span<const int> most_gpus,
                            const std::vector<Option>& options) {
                       maker.list(round, job, most_gpus, options);
@@ -158,19 +148,10 @@ consteval bool maker_fits() {
             !requires { &M::list; },
             "OptionMaker: list takes a copy of the options, or const ones, and adds nothing: void list(const "
             "Round&, const Job&, std::span<const int> most_gpus, std::vector<Option>& options)");
-    if constexpr (OptionMaker<M> && !PricedOptionMaker<M> && requires { &M::ask; }) {
-        constexpr auto misfit = detail::misfit_of_changing<M, const Round&, const Job&, std::span<const int>,
-                                                           const AtPrices&, double, std::vector<Option>&>(
-            [](auto& it, auto&&... of) -> decltype(it.ask(of...)) { return it.ask(of...); }, true);
-        static_assert(
-            misfit != detail::Misfit::arguments,
-            "PricedOptionMaker: ask does not take these arguments: double ask(const Round&, const Job&, "
-            "std::span<const int> most_gpus, const AtPrices&, double least, std::vector<Option>& options)");
-        static_assert(
-            misfit != detail::Misfit::result,
-            "PricedOptionMaker: ask returns the wrong type; it must be: double ask(const Round&, const Job&, "
-            "std::span<const int> most_gpus, const AtPrices&, double least, std::vector<Option>& options)");
-    }
+    static_assert(
+        !OptionMaker<M> || PricedOptionMaker<M> || !requires { &M::ask; },
+        "PricedOptionMaker: ask is not: double ask(const Round&, const Job&, std::span<const int> "
+        "most_gpus, const AtPrices&, double least, std::vector<Option>& options)");
     static_assert(
         !OptionMaker<M> || PredictingMaker<M> || !requires { &M::predict; },
         "PredictingMaker: predict does not take these arguments: void predict(const Job&, const "

@@ -60,7 +60,6 @@
 #include "goodput/core/configuration.hpp"
 #include "goodput/core/interruptions.hpp"
 #include "goodput/core/job.hpp"
-#include "goodput/core/misfit.hpp"
 #include "goodput/model/goodput_predictor.hpp"
 #include "goodput/model/job_model.hpp"
 #include "goodput/schedule/concepts.hpp"
@@ -152,61 +151,24 @@ concept IsolatedTimes = requires(const T& times, std::size_t job, double sharers
 /// asked whether one fits.
 template <class W>
 consteval bool world_fits() {
-    if constexpr (!requires(const W& asked) {
-                      { asked.jobs() } -> std::convertible_to<std::span<const Job>>;
-                      requires !std::same_as<decltype(asked.jobs()), std::vector<Job>>;
-                  }) {
-        constexpr auto misfit = detail::misfit_of<W>(
-            [](auto& it, auto&&... of) -> decltype(it.jobs(of...)) { return it.jobs(of...); },
-            requires { &W::jobs; });
-        static_assert(misfit != detail::Misfit::missing,
-                      "World: there is no public jobs that fits; there must be: a list of Job that the world "
-                      "keeps, by reference or as a span: jobs() const");
-        static_assert(misfit != detail::Misfit::arguments,
-                      "World: jobs does not take these arguments: a list of Job that the world keeps, by "
-                      "reference or as a span: jobs() const");
-        static_assert(misfit != detail::Misfit::not_const,
-                      "World: jobs is not const; it must be: a list of Job that the world keeps, by "
-                      "reference or as a span: jobs() const");
-        static_assert(misfit != detail::Misfit::result,
-                      "World: jobs returns the wrong type; it must be: a list of Job that the world keeps, "
-                      "by reference or as a span: jobs() const");
-    }
-    if constexpr (!requires(W & world, std::size_t job, const Configuration& held, double seconds) {
-                      {
-                          world.train(job, held, seconds, seconds)
-                          } -> std::convertible_to<std::optional<double>>;
-                  }) {
-        constexpr auto misfit =
-            detail::misfit_of_changing<W, std::size_t, const Configuration&, double, double>(
-                [](auto& it, auto&&... of) -> decltype(it.train(of...)) { return it.train(of...); },
-                requires { &W::train; });
-        static_assert(misfit != detail::Misfit::missing,
-                      "World: there is no public train that fits; there must be: std::optional<double> "
-                      "train(std::size_t job, const Configuration& held, double begin, double seconds)");
-        static_assert(misfit != detail::Misfit::arguments,
-                      "World: train does not take these arguments: std::optional<double> train(std::size_t "
-                      "job, const Configuration& held, double begin, double seconds)");
-        static_assert(misfit != detail::Misfit::result,
-                      "World: train returns the wrong type; it must be: std::optional<double> "
-                      "train(std::size_t job, const Configuration& held, double begin, double seconds)");
-    }
-    if constexpr (!requires(const W& asked, std::size_t job) {
-                      { asked.done(job) } -> std::convertible_to<double>;
-                  }) {
-        constexpr auto misfit = detail::misfit_of<W, std::size_t>(
-            [](auto& it, auto&&... of) -> decltype(it.done(of...)) { return it.done(of...); },
-            requires { &W::done; });
-        static_assert(
-            misfit != detail::Misfit::missing,
-            "World: there is no public done that fits; there must be: double done(std::size_t job) const");
-        static_assert(misfit != detail::Misfit::arguments,
-                      "World: done does not take these arguments: double done(std::size_t job) const");
-        static_assert(misfit != detail::Misfit::not_const,
-                      "World: done is not const; it must be: double done(std::size_t job) const");
-        static_assert(misfit != detail::Misfit::result,
-                      "World: done returns the wrong type; it must be: double done(std::size_t job) const");
-    }
+    static_assert(
+        requires(const W& asked) {
+            { asked.jobs() } -> std::convertible_to<std::span<const Job>>;
+            requires !std::same_as<decltype(asked.jobs()), std::vector<Job>>;
+        },
+        "World: jobs is missing, or is not: a list of Job that the world keeps, by reference or as "
+        "a span: jobs() const");
+    static_assert(
+        requires(W & world, std::size_t job, const Configuration& held, double seconds) {
+            { world.train(job, held, seconds, seconds) } -> std::convertible_to<std::optional<double>>;
+        },
+        "World: train is missing, or is not: std::optional<double> train(std::size_t job, const "
+        "Configuration& held, double begin, double seconds)");
+    static_assert(
+        requires(const W& asked, std::size_t job) {
+            { asked.done(job) } -> std::convertible_to<double>;
+        },
+        "World: done is missing, or is not: double done(std::size_t job) const");
     if constexpr (World<W>) {
         static_assert(
             ReportingWorld<W> || !requires { &W::report; },

@@ -9,17 +9,17 @@ AllotmentProblem problem;
 AllotResult right = Allotter<Right>()(problem);
 
 struct Missing {};
-// says: BranchingRule: there is no public operator() that fits
+// says: BranchingRule: operator() is missing, or is not:
 AllotResult missing = Allotter<Missing>()(problem);
 
 struct OneNumber {
     double operator()(std::span<const double>, double) const { return 1; }
 };
-// says: BranchingRule: operator() returns the wrong type; it must be: std::pair<double, double>
+// says: BranchingRule: operator() is missing, or is not: std::pair<double, double>
 AllotResult one_number = Allotter(OneNumber{})(problem);
 
 struct NotConst {
     std::pair<double, double> operator()(std::span<const double>, double) { return {1, 1}; }
 };
-// says: BranchingRule: operator() is not const
+// says: BranchingRule: operator() is missing, or is not:
 Allotter<NotConst> not_const;

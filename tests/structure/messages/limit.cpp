@@ -18,14 +18,14 @@ Plan right = Scheduler<Sia>().limited_by(Right{}, RightConst{}).plan(now);
 struct NoRows {
     void uses(const Round&, const Job&, const Option&, LimitUses&) {}
 };
-// says: Limit: there is no public rows that fits; there must be: void rows(const Round&, LimitRows&)
+// says: Limit: rows is missing, or is not: void rows(const Round&, LimitRows&)
 Plan no_rows = Scheduler<Sia>().limited_by(NoRows{}).plan(now);
 
 struct NoUses {
     void rows(const Round&, LimitRows&) {}
     void use(const Round&, const Job&, const Option&, LimitUses&) {}
 };
-// says: Limit: there is no public uses that fits
+// says: Limit: uses is missing, or is not:
 // says: void uses(const Round&, const Job&, const Option&, LimitUses&)
 Plan no_uses = Scheduler<Sia>().limited_by(NoUses{}).plan(now);
 
@@ -38,32 +38,32 @@ auto rows_of_a_copy = Scheduler<Sia>().limited_by(RowsOfACopy{});
 struct RowsWithoutRound : Right {
     void rows(LimitRows&) {}
 };
-// says: Limit: rows does not take these arguments: void rows(const Round&, LimitRows&)
+// says: Limit: rows is missing, or is not: void rows(const Round&, LimitRows&)
 Plan rows_without_round = Scheduler<Sia>().limited_by(Right{}, RowsWithoutRound{}).plan(now);
 
 struct RowsOfAVector : Right {
     void rows(const Round&, std::vector<LimitRow>&) {}
 };
-// says: Limit: rows does not take these arguments
+// says: Limit: rows is missing, or is not:
 Plan rows_of_a_vector = Scheduler<Sia>().limited_by(RowsOfAVector{}).plan(now);
 
 struct UsesWithoutJob : Right {
     void uses(const Round&, const Option&, LimitUses&) {}
 };
-// says: Limit: uses does not take these arguments
+// says: Limit: uses is missing, or is not:
 Limits uses_without_job(UsesWithoutJob{});
 
 struct UsesChangesOption : Right {
     void uses(const Round&, const Job&, Option&, LimitUses&) {}
 };
-// says: Limit: uses does not take these arguments: void uses(const Round&, const Job&, const Option&,
+// says: Limit: uses is missing, or is not: void uses(const Round&, const Job&, const Option&,
 // LimitUses&)
 Plan uses_changes_option = Scheduler<Sia>().limited_by(UsesChangesOption{}).plan(now);
 
 struct UsesOfRows : Right {
     void uses(const Round&, const Job&, const Option&, std::vector<ResourceUse>&) {}
 };
-// says: Limit: uses does not take these arguments
+// says: Limit: uses is missing, or is not:
 Limits<UsesOfRows> uses_of_rows;
 
 class PrivateLimit {
@@ -72,7 +72,7 @@ class PrivateLimit {
 public:
     void uses(const Round&, const Job&, const Option&, LimitUses&) {}
 };
-// says: Limit: there is no public rows that fits
+// says: Limit: rows is missing, or is not:
 Plan private_limit = Scheduler<Sia>().limited_by(PrivateLimit{}).plan(now);
 
 struct StartsWithoutRound : Right {

@@ -19,26 +19,26 @@ Plan right_const = Scheduler<Sia>().offering(RightConst{}).plan(now);
 struct Misspelled {
     void lists(const Round&, const Job&, std::span<const int>, std::vector<Option>&) {}
 };
-// says: OptionMaker: there is no public list that fits; there must be: void list(
+// says: OptionMaker: list is missing, or is not: void list(
 Plan misspelled = Scheduler<Sia>().offering(Misspelled{}).plan(now);
 
 class PrivateMaker {
     void list(const Round&, const Job&, std::span<const int>, std::vector<Option>&) {}
 };
-// says: OptionMaker: there is no public list that fits
+// says: OptionMaker: list is missing, or is not:
 Plan private_maker = Scheduler<Sia>().offering(PrivateMaker{}).plan(now);
 
 struct WithoutMost {
     void list(const Round&, const Job&, std::vector<Option>&) {}
 };
-// says: OptionMaker: list does not take these arguments
+// says: OptionMaker: list is missing, or is not:
 // says: std::span<const int> most_gpus, std::vector<Option>& options
 Plan without_most = Scheduler<Sia>().offering(WithoutMost{}).plan(now);
 
 struct ReturnsOptions {
     std::vector<Option> list(const Round&, const Job&, std::span<const int>) { return {}; }
 };
-// says: OptionMaker: list does not take these arguments
+// says: OptionMaker: list is missing, or is not:
 Plan returns_options = Scheduler<Sia>().offering(ReturnsOptions{}).plan(now);
 
 struct OfACopy {
@@ -50,19 +50,19 @@ Plan of_a_copy = Scheduler<Sia>().offering(OfACopy{}).plan(now);
 struct OfASpan {
     void list(const Round&, const Job&, std::span<int>, std::vector<Option>&) {}
 };
-// says: OptionMaker: list does not take these arguments
+// says: OptionMaker: list is missing, or is not:
 Plan of_a_span = Scheduler<Sia>().offering(OfASpan{}).plan(now);
 
 struct ChangesJob {
     void list(const Round&, Job&, std::span<const int>, std::vector<Option>&) {}
 };
-// says: OptionMaker: list does not take these arguments: void list(const Round&, const Job&,
+// says: OptionMaker: list is missing, or is not: void list(const Round&, const Job&,
 auto changes_job = Scheduler<Sia>().offering(ChangesJob{});
 
 struct AsksForNothing : Right {
     void ask(const Round&, const Job&, std::span<const int>, const AtPrices&, double, std::vector<Option>&) {}
 };
-// says: PricedOptionMaker: ask returns the wrong type; it must be: double ask(
+// says: PricedOptionMaker: ask is not: double ask(
 Plan asks_for_nothing = Scheduler<Sia>().offering(AsksForNothing{}).plan(now);
 
 struct AsksWithoutLeast : Right {
@@ -70,7 +70,7 @@ struct AsksWithoutLeast : Right {
         return 0;
     }
 };
-// says: PricedOptionMaker: ask does not take these arguments
+// says: PricedOptionMaker: ask is not:
 Plan asks_without_least = Scheduler<Sia>().offering(AsksWithoutLeast{}).plan(now);
 
 struct PredictsWithoutAsking : Right {

@@ -21,13 +21,13 @@ struct Misspelled {
     double eficiency(double) const { return 1; }
     double compute_seconds(double) const { return 1; }
 };
-// says: ThroughputModel: there is no public iteration_seconds that fits
+// says: ThroughputModel: iteration_seconds is missing, or is not:
 // says: double iteration_seconds(Shape, BatchPlan) const
 BestPlan misspelled = best_batch_plan(Misspelled{}, Right{}, shape, limits);
-// says: EfficiencyModel: there is no public efficiency that fits; there must be: double efficiency(double
+// says: EfficiencyModel: efficiency is missing, or is not: double efficiency(double
 // total_batch) const
 BestPlan misspelled_efficiency = fixed_batch_plan(Right{}, Misspelled{}, shape, limits, 64);
-// says: StageModel: there is no public sync_seconds that fits; there must be: double sync_seconds(Shape)
+// says: StageModel: sync_seconds is missing, or is not: double sync_seconds(Shape)
 // const
 PipelineThroughput no_stage(Misspelled{}, 4);
 
@@ -37,11 +37,11 @@ struct NotConst {
     double compute_seconds(double) { return 1; }
     double sync_seconds(Shape) const { return 1; }
 };
-// says: ThroughputModel: iteration_seconds is not const
+// says: ThroughputModel: iteration_seconds is missing, or is not:
 BestPlan not_const = fixed_batch_plan(NotConst{}, Right{}, shape, limits, 64);
-// says: EfficiencyModel: efficiency is not const
+// says: EfficiencyModel: efficiency is missing, or is not:
 BestPlan not_const_efficiency = best_batch_plan(Right{}, NotConst{}, shape, limits);
-// says: StageModel: compute_seconds is not const
+// says: StageModel: compute_seconds is missing, or is not:
 PipelineThroughput<NotConst> not_const_stage(NotConst{}, 4);
 
 struct WrongResult {
@@ -50,11 +50,11 @@ struct WrongResult {
     double compute_seconds(double) const { return 1; }
     void sync_seconds(Shape) const {}
 };
-// says: ThroughputModel: iteration_seconds returns the wrong type
+// says: ThroughputModel: iteration_seconds is missing, or is not:
 BestPlan text = best_batch_plan(WrongResult{}, Right{}, shape, limits);
-// says: EfficiencyModel: efficiency returns the wrong type
+// says: EfficiencyModel: efficiency is missing, or is not:
 BestPlan perhaps = best_batch_plan(Right{}, WrongResult{}, shape, limits);
-// says: StageModel: sync_seconds returns the wrong type
+// says: StageModel: sync_seconds is missing, or is not:
 PipelineThroughput<WrongResult> nothing(WrongResult{}, 4);
 
 struct WrongArguments {
@@ -62,10 +62,10 @@ struct WrongArguments {
     double efficiency(double, double) const { return 1; }
 };
 void plans(std::span<const Shape> shapes, std::span<BestPlan> best) {
-    // says: ThroughputModel: iteration_seconds does not take these arguments: double iteration_seconds(Shape,
+    // says: ThroughputModel: iteration_seconds is missing, or is not: double iteration_seconds(Shape,
     // BatchPlan) const
     best_batch_plans(WrongArguments{}, Right{}, shapes, limits, best);
-    // says: EfficiencyModel: efficiency does not take these arguments
+    // says: EfficiencyModel: efficiency is missing, or is not:
     best_batch_plans(Right{}, WrongArguments{}, shapes, limits, best);
 }
 

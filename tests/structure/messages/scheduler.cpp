@@ -9,30 +9,30 @@ Snapshot now;
 Plan right = plan(now, Right{});
 struct Missing {};
 
-// says: OptionPredictor: there is no operator() that fits; there must be: void operator()(const Job&, const
+// says: OptionPredictor: operator() is missing, or is not: void operator()(const Job&, const
 // JobModel&
 Plan no_predictor = plan(now, Right{}, {}, {}, {}, Missing{});
 
 struct OfOneOption {
     void operator()(const Job&, const JobModel&, Option&) {}
 };
-// says: OptionPredictor: operator() does not take these arguments
+// says: OptionPredictor: operator() is missing, or is not:
 // says: std::span<Option> options
 Plan of_one_option = plan(now, Right{}, {}, {}, {}, OfOneOption{});
 
-// says: Placer: there is no public place that fits
+// says: Placer: place is missing, or is not:
 Scheduler<Right, Missing> no_placer;
 
 struct WithoutOptions {
     AllotResult operator()(const AllotmentProblem&) { return {}; }
 };
-// says: AllotmentSolver: operator() is missing, or does not take these arguments
+// says: AllotmentSolver: operator() is missing, or is not: AllotResult operator()(
 Plan no_solver = plan(now, Right{}, {}, {}, WithoutOptions{});
 
 struct Chooses {
     std::vector<std::size_t> operator()(const AllotmentProblem&, const AllotOptions&) { return {}; }
 };
-// says: AllotmentSolver: operator() returns the wrong type; it must be: AllotResult operator()(
+// says: AllotmentSolver: operator() is missing, or is not: AllotResult operator()(
 Plan chooses = plan(now, Right{}, {}, {}, Chooses{});
 
 struct LooksAhead : Right {

@@ -17,7 +17,7 @@ struct Missing {
     double done(std::size_t) const { return 0; }
 };
 ReplayResult missing(Missing world) {
-    // says: World: there is no public jobs that fits
+    // says: World: jobs is missing, or is not:
     return replay(cluster, world, Sia{});
 }
 
@@ -25,7 +25,7 @@ struct CopiesItsJobs : Right {
     std::vector<Job> jobs() const { return trace; }
 };
 ReplayResult copies(CopiesItsJobs world) {
-    // says: World: jobs returns the wrong type; it must be: a list of Job that the world keeps
+    // says: World: jobs is missing, or is not: a list of Job that the world keeps
     return replay(cluster, world, Sia{}, {.interval_seconds = 60});
 }
 
@@ -33,7 +33,7 @@ struct WithoutWork : Right {
     void done(std::size_t) const {}
 };
 ReplayResult without_work(WithoutWork world) {
-    // says: World: done returns the wrong type; it must be: double done(std::size_t job) const
+    // says: World: done is missing, or is not: double done(std::size_t job) const
     return replay(cluster, world, Sia{});
 }
 
@@ -41,12 +41,12 @@ struct TrainsForNothing : Right {
     std::optional<double> train(std::size_t, double) { return {}; }
 };
 ReplayResult trains_for_nothing(TrainsForNothing world) {
-    // says: World: train does not take these arguments: std::optional<double> train(
+    // says: World: train is missing, or is not: std::optional<double> train(
     return replay(cluster, world, Sia{});
 }
 
 ReplayResult without_policy(Right world) {
-    // says: Policy: there is no public value that fits
+    // says: Policy: value is missing, or is not:
     return replay(cluster, world, Right{});
 }
 

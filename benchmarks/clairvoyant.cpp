@@ -56,7 +56,7 @@
 #include "goodput/model/efficiency.hpp"
 #include "goodput/schedule/makers.hpp"
 #include "goodput/sim/application.hpp"
-#include "scene.hpp"
+#include "replay/scene.hpp"
 
 namespace {
 

@@ -38,7 +38,7 @@ PROGRAM = r"""
 #include <vector>
 #include "goodput/fit/job_fit.hpp"
 #include "goodput/fit/job_fit.hpp"
-#include "peers/throughput_fit.hpp"
+#include "peers/pollux/throughput_fit.hpp"
 
 using Samples = std::vector<goodput::ThroughputSample>;
 

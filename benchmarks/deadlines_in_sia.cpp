@@ -55,7 +55,7 @@
 #include "goodput/policy/goodput_policy.hpp"
 #include "goodput/sim/metrics.hpp"
 #include "goodput/sim/sia_world.hpp"
-#include "scene.hpp"
+#include "replay/scene.hpp"
 
 namespace {
 

@@ -1,4 +1,4 @@
-// Prints the table of program/embedded.cpp from a folder of profiles: what this library's fit finds on
+// Prints the table of program/replay/embedded.cpp from a folder of profiles: what this library's fit finds on
 // public measurements.
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "peers/throughput_fit.hpp"
+#include "peers/pollux/throughput_fit.hpp"
 #include "support/profiles.hpp"
 
 namespace {

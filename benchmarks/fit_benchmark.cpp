@@ -12,8 +12,8 @@
 
 #include "goodput/fit/job_fit.hpp"
 #include "goodput/tasks/forecast.hpp"
-#include "peers/prediction_interval.hpp"
-#include "peers/throughput_fit.hpp"
+#include "peers/pollux/prediction_interval.hpp"
+#include "peers/pollux/throughput_fit.hpp"
 
 namespace {
 

@@ -10,7 +10,7 @@
 #include <limits>
 #include <vector>
 
-#include "peers/published_fit.hpp"
+#include "peers/sia/published_fit.hpp"
 
 int main() {
     std::vector<goodput::ThroughputSample> samples;

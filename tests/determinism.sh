@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 data=$(realpath "${1:-../shared/data}")
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-sources=(tests/sim/determinism_test.cpp tests/main.cpp program/{scene,csv,profiles,workload,embedded}.cpp)
+sources=(tests/sim/determinism_test.cpp tests/main.cpp program/replay/{scene,profiles,workload,embedded}.cpp program/json/csv.cpp)
 paths=(-Iinclude -Itests -Iprogram -isystem "${EIGEN3_INCLUDE_DIR:-/usr/include/eigen3}")
 first=
 for options in "-O0" "-O3 -DNDEBUG"; do

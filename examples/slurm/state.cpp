@@ -13,8 +13,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "../../program/json_fields.hpp"
 #include "command.hpp"
+#include "json/json_fields.hpp"
 
 namespace slurm {
 

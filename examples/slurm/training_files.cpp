@@ -7,8 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "../../program/json_fields.hpp"
-#include "../../program/samples.hpp"
+#include "json/json_fields.hpp"
+#include "plan/samples.hpp"
 
 namespace slurm {
 

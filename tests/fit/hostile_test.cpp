@@ -21,9 +21,9 @@
 #include "goodput/parallel/profile_runs.hpp"
 #include "goodput/statistics/gradient_by_batch.hpp"
 #include "goodput/tasks/forecast.hpp"
-#include "peers/prediction_interval.hpp"
-#include "peers/published_fit.hpp"
-#include "peers/throughput_fit.hpp"
+#include "peers/pollux/prediction_interval.hpp"
+#include "peers/pollux/throughput_fit.hpp"
+#include "peers/sia/published_fit.hpp"
 #include "support/noisy_quadratic.hpp"
 #include "support/random.hpp"
 

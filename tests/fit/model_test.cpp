@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "goodput/fit/pollux_terms.hpp"
-#include "peers/throughput_fit.hpp"
+#include "peers/pollux/throughput_fit.hpp"
 #include "support/random.hpp"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-#include "peers/published_fit.hpp"
+#include "peers/sia/published_fit.hpp"
 
 #include <algorithm>
 #include <array>

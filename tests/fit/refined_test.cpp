@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "goodput/tasks/forecast.hpp"
-#include "peers/throughput_fit.hpp"
+#include "peers/pollux/throughput_fit.hpp"
 #include "support/published_fits.hpp"
 #include "support/refined_jobs.hpp"
 

@@ -15,7 +15,7 @@
 
 #include "goodput/fit/job_fit.hpp"
 #include "goodput/tasks/forecast.hpp"
-#include "peers/throughput_fit.hpp"
+#include "peers/pollux/throughput_fit.hpp"
 #include "support/published_fits.hpp"
 #include "support/random.hpp"
 

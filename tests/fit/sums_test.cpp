@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "goodput/fit/job_fit.hpp"
-#include "peers/throughput_fit.hpp"
+#include "peers/pollux/throughput_fit.hpp"
 #include "support/random.hpp"
 #include "support/refined_jobs.hpp"
 

@@ -1,4 +1,4 @@
-#include "peers/throughput_fit.hpp"
+#include "peers/pollux/throughput_fit.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "peers/prediction_interval.hpp"
+#include "peers/pollux/prediction_interval.hpp"
 #include "support/published_fits.hpp"
 #include "support/random.hpp"
 

@@ -21,7 +21,7 @@
 #include "fuzz/support/check.hpp"
 #include "fuzz/support/record_mutator.hpp"
 #include "fuzz/support/sizes.hpp"
-#include "peers/separate_models.hpp"
+#include "peers/sia/separate_models.hpp"
 
 using namespace goodput;
 using fuzz::accepted;

@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "peers/published_batch_grid.hpp"
+#include "peers/sia/published_batch_grid.hpp"
 #include "support/random.hpp"
 #include "support/random_batch_cases.hpp"
 #include "support/trials.hpp"

@@ -1,4 +1,4 @@
-#include "peers/published_batch_grid.hpp"
+#include "peers/sia/published_batch_grid.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "../program/csv.hpp"
+#include "json/csv.hpp"
 #include "support/folder.hpp"
 #include "support/random.hpp"
 

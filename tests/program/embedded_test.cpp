@@ -9,8 +9,8 @@
 #include <variant>
 #include <vector>
 
-#include "embedded.hpp"
-#include "peers/throughput_fit.hpp"
+#include "peers/pollux/throughput_fit.hpp"
+#include "replay/embedded.hpp"
 #include "support/profiles.hpp"
 
 #include <doctest/doctest.h>

@@ -12,7 +12,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "pipeline_schedule.hpp"
+#include "report/pipeline_schedule.hpp"
 #include "support/folder.hpp"
 #include "support/program.hpp"
 

@@ -20,7 +20,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "../program/result_file.hpp"
+#include "report/result_file.hpp"
 #include "support/folder.hpp"
 #include "support/program.hpp"
 

@@ -7,8 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "../program/json_files.hpp"
-#include "../program/json_parse.hpp"
+#include "json/json_files.hpp"
+#include "json/json_parse.hpp"
 #include "support/folder.hpp"
 #include "support/random.hpp"
 

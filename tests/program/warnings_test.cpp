@@ -12,10 +12,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "../program/scene.hpp"
 #include "goodput/schedule/cluster_limits.hpp"
 #include "goodput/schedule/job_memory.hpp"
 #include "goodput/schedule/scheduler.hpp"
+#include "replay/scene.hpp"
 #include "support/folder.hpp"
 #include "support/program.hpp"
 #include "support/round_lines.hpp"

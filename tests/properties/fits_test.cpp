@@ -10,8 +10,8 @@
 #include "goodput/hosts/host_fit.hpp"
 #include "goodput/hosts/host_profile.hpp"
 #include "goodput/memory/memory_fit.hpp"
-#include "peers/published_fit.hpp"
-#include "peers/throughput_fit.hpp"
+#include "peers/pollux/throughput_fit.hpp"
+#include "peers/sia/published_fit.hpp"
 
 #include "properties.hpp"
 

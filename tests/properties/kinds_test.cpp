@@ -9,7 +9,7 @@
 
 #include "goodput/schedule/job_kinds.hpp"
 
-#include "peers/separate_models.hpp"
+#include "peers/sia/separate_models.hpp"
 #include "properties.hpp"
 
 using namespace goodput;

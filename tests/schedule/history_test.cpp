@@ -6,7 +6,7 @@
 
 #include "goodput/schedule/job_history.hpp"
 #include "goodput/schedule/scheduler.hpp"
-#include "peers/separate_models.hpp"
+#include "peers/sia/separate_models.hpp"
 #include "support/random.hpp"
 
 #include <doctest/doctest.h>

@@ -13,7 +13,7 @@
 #include "goodput/schedule/job_kinds.hpp"
 #include "goodput/schedule/kind_of.hpp"
 #include "goodput/sim/modelling.hpp"
-#include "peers/separate_models.hpp"
+#include "peers/sia/separate_models.hpp"
 #include "support/random.hpp"
 
 #include <doctest/doctest.h>

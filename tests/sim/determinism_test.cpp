@@ -14,9 +14,9 @@
 #include "goodput/policy/goodput_policy.hpp"
 #include "goodput/policy/sia.hpp"
 #include "goodput/sim/sia_world.hpp"
-#include "peers/separate_models.hpp"
-#include "replay.hpp"
-#include "scene.hpp"
+#include "peers/sia/separate_models.hpp"
+#include "replay/replay.hpp"
+#include "replay/scene.hpp"
 #include "support/allot_rounds.hpp"
 
 #include <doctest/doctest.h>

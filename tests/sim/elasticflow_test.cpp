@@ -11,14 +11,14 @@
 
 #include <nlohmann/json.hpp>
 
-#include "elasticflow_promises.hpp"
-#include "elasticflow_trace.hpp"
 #include "goodput/policies/balanced_slowdown.hpp"
 #include "goodput/sim/replay.hpp"
-#include "peers/elasticflow_edf_rounds.hpp"
-#include "peers/elasticflow_rounds.hpp"
-#include "peers/elasticflow_world.hpp"
+#include "peers/elasticflow/elasticflow_edf_rounds.hpp"
+#include "peers/elasticflow/elasticflow_rounds.hpp"
+#include "peers/elasticflow/elasticflow_world.hpp"
 #include "support/random.hpp"
+#include "worlds/elasticflow_promises.hpp"
+#include "worlds/elasticflow_trace.hpp"
 
 #include <doctest/doctest.h>
 

@@ -9,8 +9,8 @@
 #include "goodput/sim/metrics.hpp"
 #include "goodput/sim/replay.hpp"
 #include "goodput/sim/sia_world.hpp"
-#include "peers/fixed_sia_world.hpp"
-#include "peers/time_shared_rounds.hpp"
+#include "peers/gavel/time_shared_rounds.hpp"
+#include "peers/sia/fixed_sia_world.hpp"
 #include "support/random.hpp"
 #include "support/replay_world.hpp"
 

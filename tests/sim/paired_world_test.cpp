@@ -17,12 +17,12 @@
 #include "goodput/sim/gavel_world.hpp"
 #include "goodput/sim/metrics.hpp"
 #include "goodput/sim/replay.hpp"
-#include "peers/packed_shares.hpp"
-#include "peers/python_random.hpp"
-#include "peers/share_question.hpp"
-#include "peers/time_shared_rounds.hpp"
+#include "peers/gavel/packed_shares.hpp"
+#include "peers/gavel/python_random.hpp"
+#include "peers/gavel/share_question.hpp"
+#include "peers/gavel/time_shared_rounds.hpp"
+#include "replay/workload.hpp"
 #include "support/random.hpp"
-#include "workload.hpp"
 
 #include <doctest/doctest.h>
 

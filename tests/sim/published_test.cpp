@@ -1,7 +1,7 @@
 // Sia's public simulator as a modelling: what it expects of GPU types that a job has not trained on, batches
 // within their limits, and the start of one published job, row by row.
 
-#include "peers/published_models.hpp"
+#include "peers/sia/published_models.hpp"
 
 #include <algorithm>
 #include <cmath>

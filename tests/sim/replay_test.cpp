@@ -9,7 +9,7 @@
 #include "goodput/sim/metrics.hpp"
 #include "goodput/sim/modelling.hpp"
 #include "goodput/sim/sia_world.hpp"
-#include "peers/published_models.hpp"
+#include "peers/sia/published_models.hpp"
 #include "support/random.hpp"
 #include "support/replay_world.hpp"
 

@@ -9,7 +9,7 @@
 #include "goodput/sim/metrics.hpp"
 #include "goodput/sim/replay.hpp"
 #include "goodput/sim/synergy_world.hpp"
-#include "peers/synergy_allocator.hpp"
+#include "peers/synergy/synergy_allocator.hpp"
 #include "support/random.hpp"
 
 #include <doctest/doctest.h>

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "peers/exact_knapsack.hpp"
-#include "peers/window_layout.hpp"
-#include "peers/window_market.hpp"
+#include "peers/shockwave/exact_knapsack.hpp"
+#include "peers/shockwave/window_layout.hpp"
+#include "peers/shockwave/window_market.hpp"
 #include "support/random.hpp"
 
 #include <doctest/doctest.h>

@@ -17,7 +17,7 @@
 #include <nlohmann/json.hpp>
 
 #include "goodput/pairs/pair_fit.hpp"
-#include "json_files.hpp"
+#include "json/json_files.hpp"
 #include "support/random.hpp"
 
 namespace support {

@@ -3,7 +3,7 @@
 
 // The terms of Pollux's throughput model (model/pollux.hpp; OSDI'21, section 3.2), to be fitted by
 // fit_model(). The published fit minimises the same errors within bounds and without a prior
-// (program/peers/published_fit.hpp has it to the letter).
+// (program/peers/sia/published_fit.hpp has it to the letter).
 
 #include <algorithm>
 #include <array>

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "allot.hpp"
 #include "claims.hpp"
 #include "json_mutation.hpp"
+#include "plan/allot.hpp"
 
 namespace {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "claims.hpp"
-#include "fit.hpp"
 #include "json_mutation.hpp"
+#include "plan/fit.hpp"
 
 namespace {
 

@@ -13,7 +13,7 @@
 
 #include "claims.hpp"
 #include "json_mutation.hpp"
-#include "plan.hpp"
+#include "plan/plan.hpp"
 
 namespace {
 

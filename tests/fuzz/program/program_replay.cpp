@@ -15,11 +15,11 @@
 #include <vector>
 
 #include "claims.hpp"
-#include "contenders.hpp"
 #include "json_mutation.hpp"
-#include "replay.hpp"
+#include "replay/contenders.hpp"
+#include "replay/replay.hpp"
+#include "replay/workload.hpp"
 #include "support/folder.hpp"
-#include "workload.hpp"
 
 namespace {
 

@@ -14,16 +14,16 @@
 #include <vector>
 
 #include "claims.hpp"
-#include "csv.hpp"
 #include "job_request.hpp"
-#include "json_fields.hpp"
+#include "json/csv.hpp"
+#include "json/json_fields.hpp"
 #include "json_mutation.hpp"
-#include "policies.hpp"
-#include "profiles.hpp"
+#include "plan/policies.hpp"
+#include "replay/profiles.hpp"
+#include "replay/workload.hpp"
 #include "state.hpp"
 #include "support/folder.hpp"
 #include "training_files.hpp"
-#include "workload.hpp"
 
 namespace {
 

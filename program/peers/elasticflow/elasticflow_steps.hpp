@@ -1,0 +1,84 @@
+#ifndef GOODPUT_PROGRAM_PEERS_ELASTICFLOW_ELASTICFLOW_STEPS_HPP
+#define GOODPUT_PROGRAM_PEERS_ELASTICFLOW_ELASTICFLOW_STEPS_HPP
+
+// Numbers of GPUs over time: those that are free, or those of one job.
+
+#include <algorithm>
+#include <vector>
+
+namespace goodput::peers {
+
+/// From each of some times on, until the next of them, a number of GPUs.
+class GpuSteps {
+public:
+    struct Step {
+        double seconds = 0;
+        int gpus = 0;
+    };
+
+    GpuSteps() = default;
+    GpuSteps(double seconds, int gpus) : steps_{{seconds, gpus}} {}
+
+    /// By time.
+    [[nodiscard]] const std::vector<Step>& steps() const { return steps_; }
+    [[nodiscard]] bool has(double seconds) const {
+        const auto at = std::lower_bound(steps_.begin(), steps_.end(), seconds, before);
+        return at != steps_.end() && at->seconds == seconds;
+    }
+    /// The GPUs from exactly that time on; makes such a step, with 0 GPUs, if there is none.
+    int& operator[](double seconds) {
+        auto at = std::lower_bound(steps_.begin(), steps_.end(), seconds, before);
+        if (at == steps_.end() || at->seconds != seconds) at = steps_.insert(at, {seconds, 0});
+        return at->gpus;
+    }
+    /// GPUs at any time: those of the last step up to then; `otherwise` before the first.
+    [[nodiscard]] int at(double seconds, int otherwise = 0) const {
+        const auto after =
+            std::upper_bound(steps_.begin(), steps_.end(), seconds,
+                             [](double time, const Step& step) { return time < step.seconds; });
+        return after == steps_.begin() ? otherwise : (after - 1)->gpus;
+    }
+    /// A step there, as if the time between its neighbours had been cut; `otherwise`: its GPUs before the
+    /// first.
+    void cut(double seconds, int otherwise = 0) {
+        if (has(seconds)) return;
+        const int gpus = at(seconds, otherwise);
+        (*this)[seconds] = gpus;
+    }
+    /// Adds GPUs to the steps from `begin` on and before `end`.
+    void add(double begin, double end, int gpus) {
+        for (Step& step : steps_)
+            if (step.seconds >= begin && step.seconds < end) step.gpus += gpus;
+    }
+    /// Drops steps at which nothing changes.
+    void merge() {
+        steps_.erase(std::unique(steps_.begin(), steps_.end(),
+                                 [](const Step& a, const Step& b) { return a.gpus == b.gpus; }),
+                     steps_.end());
+    }
+    /// GPU-seconds until `end`, counted from the first step on. A last step after the end counts back.
+    [[nodiscard]] double gpu_seconds(double end) const {
+        double sum = 0;
+        for (std::size_t i = 0; i < steps_.size(); ++i)
+            sum +=
+                steps_[i].gpus * ((i + 1 < steps_.size() ? steps_[i + 1].seconds : end) - steps_[i].seconds);
+        return sum;
+    }
+
+private:
+    static bool before(const Step& step, double seconds) { return step.seconds < seconds; }
+
+    std::vector<Step> steps_;
+};
+
+/// What a job is to get, and what is left for those after it.
+struct ElasticflowPlan {
+    GpuSteps gpus{};         ///< of the job
+    GpuSteps free{};         ///< without those
+    double end = 0;          ///< when it is done by the plan, as an event of the clock
+    double planned_end = 0;  ///< the same without the rounding to slots
+};
+
+}  // namespace goodput::peers
+
+#endif

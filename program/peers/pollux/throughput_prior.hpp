@@ -1,0 +1,35 @@
+#ifndef GOODPUT_PROGRAM_PEERS_POLLUX_THROUGHPUT_PRIOR_HPP
+#define GOODPUT_PROGRAM_PEERS_POLLUX_THROUGHPUT_PRIOR_HPP
+
+// What is believed of a job's speed on one GPU type as long as nothing is known of it but how long computing
+// takes: the rules of the released code of Pollux (OSDI'21) and Sia (SOSP'23) for what samples leave open,
+// taken for everything at once. Half of the computing time is constant, synchronising is free, nothing
+// overlaps. What a fit falls back to that finds nothing better, and has no previous fit to keep.
+
+#include <cmath>
+#include <span>
+
+#include "goodput/core/sample.hpp"
+#include "goodput/model/pollux.hpp"
+#include "peers/pollux/pollux_start.hpp"
+
+namespace goodput::peers {
+
+/// The prior around the geometric means of computing times and batches, which one sample that is far off
+/// hardly moves. `samples`: valid, and at least one. Always a valid model (model/valid_model.hpp).
+/// O(samples).
+[[nodiscard]] inline PolluxThroughput throughput_prior(std::span<const ThroughputSample> samples) {
+    double log_seconds = 0, log_batch = 0;
+    for (const ThroughputSample& sample : samples) {
+        log_seconds += std::log(sample.step_seconds - sample.sync_seconds);
+        log_batch += std::log(sample.plan.atomic_batch);
+    }
+    const double count = static_cast<double>(samples.size());
+    constexpr double node = free_seconds, network = 1.1 * free_seconds;
+    const double half = std::exp(log_seconds / count) / 2;
+    return {half, half / std::exp(log_batch / count), network, network, node, node, 1};
+}
+
+}  // namespace goodput::peers
+
+#endif

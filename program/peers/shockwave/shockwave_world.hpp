@@ -1,0 +1,206 @@
+#ifndef GOODPUT_PROGRAM_PEERS_SHOCKWAVE_SHOCKWAVE_WORLD_HPP
+#define GOODPUT_PROGRAM_PEERS_SHOCKWAVE_SHOCKWAVE_WORLD_HPP
+
+// Shockwave's world (NSDI'23), as its public simulator has it, which is built on Gavel's (gavel_world.hpp):
+// jobs of a fixed number of GPUs that do whole steps in rounds, with these differences:
+//
+//   The batch changes while a job trains (shockwave_training.hpp).
+//   A job that did not run in the round before loses 20 s, if it then runs for more than a round less 5 s,
+//   and not in the first round of all.
+//   A job that has run for 1.5 times its isolated time ends.
+//   A job does nothing in a round if a change of the batch left it without steps to do; the fifth such round
+//   in a row ends it.
+//
+// The simulator ends when no job is in the cluster, even with submissions to come; here these follow.
+// One GPU type.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "goodput/core/cluster.hpp"
+#include "goodput/core/configuration.hpp"
+#include "goodput/core/error.hpp"
+#include "goodput/core/job.hpp"
+#include "goodput/core/option.hpp"
+#include "goodput/model/job_model.hpp"
+#include "goodput/sim/gavel_world.hpp"
+#include "goodput/sim/world_parts.hpp"
+#include "peers/shockwave/shockwave_model.hpp"
+#include "peers/shockwave/shockwave_profile.hpp"
+#include "peers/shockwave/shockwave_training.hpp"
+
+namespace goodput::peers {
+
+/// Models by name.
+using ShockwaveModels = std::map<std::string, ShockwaveModel>;
+
+/// The jobs of a trace, for one replay.
+class ShockwaveWorld {
+public:
+    /// Jobs in the order of their submission; `models` has to outlive it; `interval_seconds`: of a round.
+    /// Refuses clusters of several GPU types, unknown models and numbers that are out of range
+    /// (std::invalid_argument); replay() looks at times and names.
+    ShockwaveWorld(const Cluster& cluster, const ShockwaveModels& models, std::vector<ShockwaveJob> jobs,
+                   double interval_seconds)
+        : truth_(std::move(jobs)), interval_seconds_(interval_seconds), standings_(truth_.size()) {
+        validate(cluster);
+        if (cluster.gpu_types.size() != 1)
+            bad_input("cluster", "number of GPU types", cluster.gpu_types.size(), "1");
+        for (const Node& node : cluster.nodes) gpus_ += node.gpus;
+        for (std::size_t j = 0; j < truth_.size(); ++j) {
+            const ShockwaveJob& job = truth_[j];
+            const auto subject = [&] { return "job '" + job.name + "'"; };
+            const auto model = models.find(job.model);
+            if (model == models.end()) bad_input(subject(), "model", "'" + job.model + "'", "a known one");
+            require_between(subject, "gpus", job.gpus, 1, 1 << 20);
+            require_between(subject, "batch", job.batch, 1, 1 << 24);
+            require_at_least(subject, "steps", job.steps, 1);
+            profiles_.push_back(shockwave_profile(job, model->second));
+            trainings_.emplace_back(job, model->second);
+            const double sure[]{1};
+            Job known = rigid_job(job.name, job.model, job.submitted_seconds, job.gpus, sure);
+            known.restart_cost_seconds = overhead_seconds;
+            known.remaining_examples = profiles_.back().isolated_seconds;
+            validate(known, cluster);
+            jobs_.push_back(std::move(known));
+        }
+        names_ = JobNames(jobs_);
+    }
+
+    // What a world answers (sim/world.hpp).
+
+    /// The jobs as a scheduler knows them: a second of the profile is an example.
+    [[nodiscard]] const std::vector<Job>& jobs() const { return jobs_; }
+    /// When the last step that fits into the round is done.
+    [[nodiscard]] double busy_until(std::size_t job, const Configuration&, double begin,
+                                    double seconds) const {
+        return round_of(job, begin, seconds).end_seconds;
+    }
+    /// Lets a job train: whole steps, then perhaps another batch.
+    std::optional<double> train(std::size_t job, const Configuration&, double begin, double seconds) {
+        constexpr double spared = 5, rounding = 1e-6;
+        ShockwaveTraining& training = trainings_[job];
+        Standing& standing = standings_[job];
+        const StepRound round = round_of(job, begin, seconds);
+        RoundRun& run = standing.last_run;
+        const bool resumes =
+            begin > standing.round_end + rounding && begin > jobs_.front().submitted_seconds + rounding;
+        standing.round_end = begin + seconds;
+        run = {.end_seconds = round.end_seconds,
+               .ran_seconds = round.end_seconds - starts_.start_of(begin, seconds),
+               .steps = round.steps,
+               .rate = training.rate(),
+               .batch = training.batch()};
+        if (resumes && run.ran_seconds > interval_seconds_ - spared) {
+            run.steps = std::trunc(run.steps * ((run.ran_seconds - overhead_seconds) / run.ran_seconds));
+            run.ran_seconds -= overhead_seconds;
+        }
+        run.empty = run.steps <= 0 && run.ran_seconds <= 0;
+        bool ends = false;
+        if (run.empty) {
+            ends = ++standing.empty_rounds >= most_empty_rounds;
+        } else {
+            standing.empty_rounds = 0;
+            standing.ran_seconds += run.ran_seconds;
+            training.progress(run.steps);
+            ends = training.steps_done() >= training.steps() || standing.ran_seconds > most_seconds(job);
+        }
+        standing.done = ends ? 1 : std::min(training.steps_done() / training.steps(), 1.0);
+        training.fulfil_wish();
+        return ends ? std::optional(run.end_seconds) : std::nullopt;
+    }
+    /// The part of its steps that is done; all, of a job that was ended.
+    [[nodiscard]] double done(std::size_t job) const { return standings_[job].done; }
+    /// Seconds of the profile, those done and those left. The job looks at its progress (make_wish): to be
+    /// called once a round.
+    void report(std::size_t job, Job& known, JobModel& model) {
+        if (standings_[job].joined) trainings_[job].make_wish();
+        standings_[job].joined = true;
+        const ShockwaveProfile& of = profiles_[job];
+        known.remaining_examples = of.seconds_left(trainings_[job].epochs_done());
+        known.done_examples = of.left.front() - *known.remaining_examples;
+        model.types.clear();
+    }
+    /// Seconds of the profile a second: 1.
+    [[nodiscard]] auto predictor() const {
+        return known_goodput([](const Job&, const Option&) { return 1.0; });
+    }
+    /// The published measure: N times the profile's time, N being the jobs of the whole trace over the GPUs
+    /// (at least 1), whatever number of jobs was there during its life.
+    [[nodiscard]] double isolated_seconds(std::size_t job, double) const {
+        const double contention = static_cast<double>(truth_.size()) / gpus_;
+        return profiles_[job].isolated_seconds * std::max(contention, 1.0);
+    }
+    /// The GPU seconds of its profile.
+    [[nodiscard]] double one_gpu_seconds(std::size_t job) const {
+        return profiles_[job].isolated_seconds * truth_[job].gpus;
+    }
+
+    // What planners may ask beside a Snapshot; jobs by their index in jobs().
+
+    /// The index of the job of that name; refuses any other (std::invalid_argument).
+    [[nodiscard]] std::size_t index_of(const std::string& name) const { return names_.index_of(name); }
+    /// The job as it is in the trace.
+    [[nodiscard]] const ShockwaveJob& job(std::size_t job) const { return truth_[job]; }
+    /// What is believed of it.
+    [[nodiscard]] const ShockwaveProfile& profile(std::size_t job) const { return profiles_[job]; }
+    /// How far it is, with which batch and speed.
+    [[nodiscard]] const ShockwaveTraining& training(std::size_t job) const { return trainings_[job]; }
+    /// GPUs that it runs on.
+    [[nodiscard]] int gpus(std::size_t job) const { return truth_[job].gpus; }
+    /// All are alike.
+    [[nodiscard]] double weight(std::size_t) const { return 1; }
+    /// Steps a second with its present batch, on the one GPU type.
+    [[nodiscard]] double rate(std::size_t job, std::size_t) const { return trainings_[job].rate(); }
+    /// Steps of its present batch that it still has to do; may be below 0.
+    [[nodiscard]] double steps_left(std::size_t job) const {
+        return trainings_[job].steps() - trainings_[job].steps_done();
+    }
+    /// What came of the last round in which it held GPUs.
+    [[nodiscard]] const RoundRun& last_run(std::size_t job) const { return standings_[job].last_run; }
+    /// That it has run in all.
+    [[nodiscard]] double ran_seconds(std::size_t job) const { return standings_[job].ran_seconds; }
+    /// GPUs of the cluster.
+    [[nodiscard]] int gpus_of_cluster() const { return gpus_; }
+
+private:
+    static constexpr int most_empty_rounds = 5;
+    static constexpr double overhead_seconds = 20;
+
+    struct Standing {
+        double done = 0;
+        double ran_seconds = 0;
+        double round_end = -1;  ///< of the last round that it was in
+        int empty_rounds = 0;   ///< in a row, up to now
+        bool joined = false;    ///< it was there at a decision
+        RoundRun last_run{};
+    };
+
+    [[nodiscard]] StepRound round_of(std::size_t job, double begin, double seconds) const {
+        return step_round(begin, seconds, trainings_[job].rate(), steps_left(job));
+    }
+    [[nodiscard]] double most_seconds(std::size_t job) const {
+        return std::floor(1.5 * std::floor(profiles_[job].isolated_seconds));
+    }
+
+    int gpus_ = 0;
+    std::vector<ShockwaveJob> truth_;
+    double interval_seconds_;
+    std::vector<Standing> standings_;
+    std::vector<ShockwaveProfile> profiles_;
+    std::vector<ShockwaveTraining> trainings_;
+    RoundStarts starts_;
+    std::vector<Job> jobs_;
+    JobNames names_;
+};
+
+}  // namespace goodput::peers
+
+#endif

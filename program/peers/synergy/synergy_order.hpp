@@ -1,0 +1,58 @@
+#ifndef GOODPUT_PROGRAM_PEERS_SYNERGY_SYNERGY_ORDER_HPP
+#define GOODPUT_PROGRAM_PEERS_SYNERGY_SYNERGY_ORDER_HPP
+
+// The orders in which Synergy's public simulator serves jobs. Those of FIFO, SRTF and LAS are published in
+// words; of the others only what they are about, and the formulas below are the ones with which its results
+// come out to the round.
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "peers/synergy/synergy_servers.hpp"
+
+namespace goodput::peers {
+
+/// The least of its number comes first; equal ones by submission.
+enum class SynergyOrder {
+    fifo,   ///< submission
+    srtf,   ///< seconds left
+    las,    ///< GPU seconds attained
+    ftf,    ///< time since submission and seconds left, over the seconds of the whole job
+    drf,    ///< largest part of the cluster's GPUs, cores or memory that it demands
+    tetris  ///< seconds left times the sum of these parts
+};
+
+/// What the orders know of a job.
+struct SynergyStanding {
+    double waited_seconds = 0;        ///< since its submission
+    double left_seconds = 0;          ///< at the speed that it is believed to have
+    double whole_seconds = 0;         ///< of all its work with its proportional share
+    double attained_gpu_seconds = 0;  ///< so far
+    SynergyAmounts demand{};          ///< with which it is fastest, whatever it will get
+};
+
+/// The job's number in that order.
+inline double synergy_rank(SynergyOrder order, const SynergyStanding& job, const SynergyAmounts& cluster) {
+    const double gpus = job.demand.gpus / cluster.gpus, cores = job.demand.cores / cluster.cores,
+                 memory = job.demand.memory_gib / cluster.memory_gib;
+    switch (order) {
+        case SynergyOrder::fifo:
+            break;
+        case SynergyOrder::srtf:
+            return job.left_seconds;
+        case SynergyOrder::las:
+            return job.attained_gpu_seconds;
+        case SynergyOrder::ftf:
+            return (job.waited_seconds + job.left_seconds) / job.whole_seconds;
+        case SynergyOrder::drf:
+            return std::max({gpus, cores, memory});
+        case SynergyOrder::tetris:
+            return job.left_seconds * (gpus + cores + memory);
+    }
+    return -job.waited_seconds;
+}
+
+}  // namespace goodput::peers
+
+#endif

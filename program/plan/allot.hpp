@@ -1,0 +1,20 @@
+#ifndef GOODPUT_PROGRAM_PLAN_ALLOT_HPP
+#define GOODPUT_PROGRAM_PLAN_ALLOT_HPP
+
+#include <iosfwd>
+
+namespace cli {
+
+struct AllotCommand {
+    bool warm = false;     ///< a line starts from the prices of the line before
+    bool relax = false;    ///< the linear relaxation: jobs may be split
+    bool explain = false;  ///< say why every job got what it got, and how far the prices hold
+    bool strict = false;   ///< refuse lines with unknown fields
+};
+
+/// `goodput allot`: allotment problems, one a line. Returns the exit status.
+int run_allot(const AllotCommand& command, std::istream& in, std::ostream& out);
+
+}  // namespace cli
+
+#endif

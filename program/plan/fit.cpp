@@ -1,0 +1,232 @@
+#include "plan/fit.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "goodput/fit/job_fit.hpp"
+#include "goodput/hosts/host_fit.hpp"
+#include "goodput/hosts/host_profile.hpp"
+#include "goodput/tasks/forecast.hpp"
+#include "json/json_lines.hpp"
+#include "json/names.hpp"
+#include "plan/samples.hpp"
+#include "plan/stopwatch.hpp"
+
+namespace cli {
+
+namespace {
+
+constexpr const char* subject = "job";
+
+/// A job's GPU types in the order in which they are first named.
+class Job {
+public:
+    std::size_t type_of(const std::string& gpu_type) {
+        const auto found = std::find(names.begin(), names.end(), gpu_type);
+        if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+        names.push_back(gpu_type);
+        samples.emplace_back();
+        types.emplace_back();
+        return names.size() - 1;
+    }
+    [[nodiscard]] bool measured() const {
+        return std::any_of(samples.begin(), samples.end(),
+                           [](const auto& of_type) { return !of_type.empty(); });
+    }
+
+    std::vector<std::string> names{};
+    std::vector<std::vector<goodput::ThroughputSample>> samples{};
+    std::vector<goodput::TypeFit> types{};
+};
+
+/// The parameters of Pollux's model (model/pollux.hpp) that come nearest: computing and overlap as they are,
+/// and the straight lines that meet the laws of synchronising, single shapes' factors aside, at two replicas
+/// and at eight, on one node and on two.
+goodput::PolluxThroughput published_form(const goodput::RefinedThroughput& model) {
+    goodput::RefinedThroughput laws = model;
+    laws.shapes.clear();
+    const auto line_on = [&](int nodes, double& alpha, double& beta) {
+        alpha = laws.sync_seconds({nodes, 2});
+        beta = std::max(0.0, (laws.sync_seconds({nodes, 8}) - alpha) / 6);
+    };
+    goodput::PolluxThroughput published{
+        .alpha_c = model.alpha_c, .beta_c = model.beta_c, .gamma = model.gamma};
+    line_on(2, published.alpha_n, published.beta_n);
+    line_on(1, published.alpha_r, published.beta_r);
+    return published;
+}
+
+Json json_of(const goodput::RefinedFit& fit) {
+    const goodput::RefinedThroughput& model = fit.model;
+    const goodput::PolluxThroughput published = published_form(model);
+    Json json;
+    json["alpha_c"] = published.alpha_c;
+    json["beta_c"] = published.beta_c;
+    json["alpha_n"] = published.alpha_n;
+    json["beta_n"] = published.beta_n;
+    json["alpha_r"] = published.alpha_r;
+    json["beta_r"] = published.beta_r;
+    json["gamma"] = published.gamma;
+
+    json["alone"] = model.alone;
+    json["straggling"] = model.straggling;
+    json["node_seconds"] = model.node_seconds;
+    json["node_gpus"] = model.node_gpus;
+    json["network_seconds"] = model.network_seconds;
+    json["network_gpus"] = model.network_gpus;
+    json["network_nodes"] = model.network_nodes;
+    json["network_ring"] = model.network_ring;
+    Json& batches = json["batches"] = Json::array();
+    for (const goodput::BatchFactor& at : model.batches)
+        batches.push_back({{"local_batch", at.batch}, {"factor", at.factor}});
+    Json& shapes = json["shapes"] = Json::array();
+    for (const goodput::ShapeFactor& of : model.shapes)
+        shapes.push_back(
+            {{"nodes", of.shape.nodes}, {"gpus", of.shape.gpus}, {"compute", of.compute}, {"sync", of.sync}});
+    Json& from_prior = json["from_prior"] = Json::array();
+    for (std::size_t i = 0; i < fit.identified.size(); ++i)
+        if (!fit.identified[i]) from_prior.push_back(goodput::refined_parameter_names[i]);
+    return json;
+}
+
+Json json_of(const goodput::Forecast& forecast) {
+    const goodput::Interval range = forecast.interval(0.9);
+    Json json;
+    json["iteration_s"] = forecast.median();
+    json["low_s"] = range.low;
+    json["high_s"] = range.high;
+    return json;
+}
+
+/// What is asked for: one entry of "predict".
+struct Question {
+    Field field;
+    std::size_t type = 0;
+    goodput::Shape shape{};
+    goodput::BatchPlan plan{};
+};
+
+Question read_question(const Field& field, Job& job) {
+    constexpr int most = 1 << 20;
+    field.knows({"gpu_type", "nodes", "gpus", "local_batch", "accumulation"});
+    Question question{field};
+    question.type = job.type_of(field["gpu_type"].text());
+    question.shape.nodes = field["nodes"].count(1, most);
+    question.shape.gpus = field["gpus"].count(question.shape.nodes, most);
+    question.plan.atomic_batch = field["local_batch"].count(1, 1 << 30);
+    question.plan.accumulation_steps = field["accumulation"].count(0, most);
+    return question;
+}
+
+/// [cores a GPU, GiB a GPU].
+goodput::HostShare read_share(const Field& pair) {
+    pair.require_size(2, "[cores a GPU, GiB a GPU]");
+    return {pair[std::size_t{0}].number(), pair[std::size_t{1}].number()};
+}
+
+/// What measured speeds by cores and memory say of the shares that the job may be given, as points that
+/// `plan` takes, and which share to measure next.
+Json host_answer(const Field& host) {
+    constexpr std::size_t most_rows = 1024;  // the fit compares all with all
+    host.knows({"samples", "cores_per_gpu", "memory_gib_per_gpu", "reference"});
+    std::vector<goodput::HostSample> samples;
+    if (host["samples"].size() > most_rows) host["samples"].refuse("at most 1024 measurements");
+    host["samples"].for_each([&](const Field& sample) {
+        sample.require_size(3, "[cores a GPU, GiB a GPU, speed]");
+        samples.push_back({{sample[std::size_t{0}].number(), sample[std::size_t{1}].number()},
+                           sample[std::size_t{2}].number()});
+    });
+    std::vector<goodput::HostShare> shares;
+    if (host["cores_per_gpu"].size() * host["memory_gib_per_gpu"].size() > most_rows)
+        host["cores_per_gpu"].refuse("at most 1024 shares together with the memories");
+    host["cores_per_gpu"].for_each([&](const Field& cores) {
+        host["memory_gib_per_gpu"].for_each([&](const Field& memory) {
+            shares.push_back({cores.number(), memory.number()});
+        });
+    });
+    const goodput::HostFit fit(samples, {.subject = "job"});
+    const goodput::HostProfile profile = goodput::next_host_share(fit, shares);
+    goodput::HostShare least = shares.front(), most = least;
+    for (const goodput::HostShare& share : shares) {
+        least.cores_per_gpu = std::min(least.cores_per_gpu, share.cores_per_gpu);
+        least.memory_gib_per_gpu = std::min(least.memory_gib_per_gpu, share.memory_gib_per_gpu);
+        most.cores_per_gpu = std::max(most.cores_per_gpu, share.cores_per_gpu);
+        most.memory_gib_per_gpu = std::max(most.memory_gib_per_gpu, share.memory_gib_per_gpu);
+    }
+    Json answer;
+    Json& speed = answer["speed"] = Json::array();
+    for (const goodput::HostSpeed& point :
+         goodput::host_speed_points(fit, least, most, read_share(host["reference"])))
+        speed.push_back({point.cores_per_gpu, point.memory_gib_per_gpu, point.factor});
+    answer["expected_error"] = profile.largest_error;
+    answer["next"] = nullptr;
+    if (profile.next) answer["next"] = {profile.next->cores_per_gpu, profile.next->memory_gib_per_gpu};
+    return answer;
+}
+
+/// A GPU type of a question may well be unmeasured, but not one that is nearly the name of another.
+void warn_of_mistyped(const std::vector<Question>& questions, const Job& job) {
+    std::vector<std::string_view> measured;
+    for (std::size_t t = 0; t < job.names.size(); ++t)
+        if (!job.samples[t].empty()) measured.push_back(job.names[t]);
+    for (const Question& question : questions) {
+        const std::string& name = job.names[question.type];
+        if (std::find(measured.begin(), measured.end(), name) != measured.end()) continue;
+        if (const std::string meant = did_you_mean(name, measured); !meant.empty())
+            question.field["gpu_type"].warn_of_type(name,
+                                                    "no sample is of GPU type \"" + name + "\"" + meant);
+    }
+}
+
+Json serve(const Field& line, goodput::JobFitter& fitter) {
+    line.knows({"samples", "predict", "host"});
+    Job job;
+    line["samples"].for_each([&](const Field& sample) {
+        const std::size_t type = job.type_of(sample["gpu_type"].text());
+        job.samples[type].push_back(read_sample(sample, subject));
+    });
+    std::vector<Question> questions;
+    if (const Field predict = line["predict"]; predict.given())
+        predict.for_each([&](const Field& question) { questions.push_back(read_question(question, job)); });
+    if (!questions.empty() && !job.measured())
+        questions.front().field["gpu_type"].refuse(
+            "measured, or another GPU type measured: there are no samples");
+
+    warn_of_mistyped(questions, job);
+
+    const Stopwatch stopwatch;
+    fitter(job.samples, job.types, subject);
+    const double milliseconds = stopwatch.milliseconds();
+
+    Json models = Json::object(), errors = Json::object(), predictions = Json::array();
+    for (std::size_t t = 0; t < job.names.size(); ++t) {
+        if (job.samples[t].empty()) continue;
+        models[job.names[t]] = json_of(job.types[t].fit);
+        errors[job.names[t]] = job.types[t].fit.step_rmsle;
+    }
+    for (const Question& question : questions)
+        predictions.push_back(
+            json_of(goodput::Forecast(job.types[question.type].fit, question.shape, question.plan)));
+    Json answer;
+    answer["models"] = std::move(models);
+    answer["predictions"] = std::move(predictions);
+    answer["rmsle"] = std::move(errors);
+    if (const Field host = line["host"]; host.given()) answer["host"] = host_answer(host);
+    answer["milliseconds"] = milliseconds;
+    return answer;
+}
+
+}  // namespace
+
+int run_fit(bool strict, std::istream& in, std::ostream& out) {
+    goodput::JobFitter fitter;
+    return serve_lines(in, out, strict, [&](const Json& document, Warnings& warnings) {
+        return serve(Field(document, subject, &warnings), fitter);
+    });
+}
+
+}  // namespace cli

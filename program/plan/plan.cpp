@@ -1,0 +1,290 @@
+#include "plan/plan.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <ostream>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "goodput/availability/renting.hpp"
+#include "goodput/policy/goodput_policy.hpp"
+#include "goodput/schedule/decision_explanation.hpp"
+#include "goodput/schedule/job_memory.hpp"
+#include "goodput/schedule/joints.hpp"
+#include "goodput/schedule/limits.hpp"
+#include "goodput/schedule/team_quotas.hpp"
+#include "json/json_lines.hpp"
+#include "json/names.hpp"
+#include "plan/line_planner.hpp"
+#include "plan/plan_models.hpp"
+#include "plan/policies.hpp"
+#include "plan/round.hpp"
+#include "plan/status.hpp"
+#include "plan/stopwatch.hpp"
+#include "report/result_file.hpp"
+
+namespace cli {
+
+namespace {
+
+struct Milliseconds {
+    double read = 0, fit = 0, value = 0, allot = 0, place = 0, promise = 0;
+};
+
+const char* text_of_knowledge(goodput::Knowledge knowledge) {
+    switch (knowledge) {
+        case goodput::Knowledge::measured:
+            return "measured";
+        case goodput::Knowledge::projected:
+            return "projected";
+        case goodput::Knowledge::unknown:
+            break;
+    }
+    return "unknown";
+}
+
+/// What becomes of a job, as answers say it.
+const char* text_of_action(goodput::Action action) {
+    constexpr const char* names[] = {"waits", "start", "stays", "move", "restart", "stops"};
+    return names[static_cast<int>(action)];
+}
+
+/// Whether a decision costs the job its restart_cost_s: it has run before, and runs anew.
+bool costs_restart(const goodput::Job& job, const goodput::Decision& decision) {
+    return decision.starts && (!job.placement.empty() || job.restarts > 0 || job.attained_gpu_seconds > 0);
+}
+
+/// Cores and memory of each node of the job, where they are counted: by what goes with a GPU, or else by the
+/// job's share of the node.
+void add_host(Json& answer, const goodput::Decision& decision, const goodput::Cluster& cluster) {
+    const goodput::HostShare share = decision.option.configuration.host();
+    const auto add = [&](const char* name, double goodput::Node::*amount, double per_gpu) {
+        Json list = Json::array();
+        bool counted = false;
+        for (const goodput::NodeShare& part : decision.placement) {
+            const goodput::Node& node = cluster.nodes[part.node];
+            const bool counts = node.*amount > 0;
+            counted |= counts;
+            list.push_back(!counts         ? 0
+                           : share.empty() ? part.gpus * (node.*amount / node.gpus)
+                                           : part.gpus * per_gpu);
+        }
+        if (counted) answer[name] = std::move(list);
+    };
+    add("cores", &goodput::Node::cores, share.cores_per_gpu);
+    add("memory_gib", &goodput::Node::memory_gib, share.memory_gib_per_gpu);
+}
+
+Json answer_for(const goodput::Job& job, const goodput::Decision& decision, const goodput::Cluster& cluster) {
+    Json answer;
+    answer["name"] = job.name;
+    answer["starts"] = text_of_action(decision.action);
+    answer["costs_restart"] = costs_restart(job, decision);
+    if (decision.placement.empty()) {
+        answer["nodes"] = Json::array();
+        answer["outcome"] = decision.verdict.outcome == goodput::Outcome::impossible ? "impossible" : "waits";
+        answer["why"] = decision.verdict.reason;
+        return answer;
+    }
+    answer["gpu_type"] = cluster.gpu_types[decision.option.configuration.first().gpu_type];
+    Json nodes = Json::array();
+    for (const goodput::NodeShare& share : decision.placement)
+        nodes.push_back(Json::array({cluster.nodes[share.node].name, share.gpus}));
+    answer["nodes"] = std::move(nodes);
+    // It is set aside: nothing else is known of it.
+    if (!decision.verdict.reason.empty() && !(decision.shares_with && decision.option.goodput > 0)) {
+        answer["why"] = decision.verdict.reason;
+        return answer;
+    }
+    add_host(answer, decision, cluster);
+    answer["local_batch"] = decision.option.plan.atomic_batch;
+    answer["accumulation"] = decision.option.plan.accumulation_steps;
+    answer["goodput"] = decision.option.goodput;
+    answer["knowledge"] = text_of_knowledge(decision.option.knowledge);
+    if (const goodput::Checkpointing& with = decision.option.checkpointing; with.interval_seconds > 0) {
+        answer["availability"] = with.availability;
+        if (std::isfinite(with.interval_seconds)) answer["checkpoint_s"] = with.interval_seconds;
+        answer["checkpoint"] = checkpoint_of(job, decision.option).name;
+    }
+    return answer;
+}
+
+Json answer_of(const goodput::Snapshot& snapshot, const goodput::Plan& plan,
+               const Milliseconds& milliseconds) {
+    Json jobs = Json::array();
+    for (std::size_t j = 0; j < snapshot.jobs.size(); ++j)
+        jobs.push_back(answer_for(snapshot.jobs[j], plan.decisions[j], snapshot.cluster));
+    std::map<std::size_t, double> highest;
+    for (const goodput::PoolPrice& pool : plan.prices) {
+        double& price = highest[pool.gpu_type];
+        price = std::max(price, pool.price);
+    }
+    Json prices = Json::object();
+    for (const auto& [type, price] : highest) prices[snapshot.cluster.gpu_types[type]] = price;
+
+    Json answer;
+    answer["plan"] = std::move(jobs);
+    answer["objective"] = plan.objective;
+    answer["bound"] = plan.bound;
+    answer["status"] = name_of(plan.status);
+    answer["prices"] = std::move(prices);
+    if (!plan.limits.empty()) {
+        Json& limits = answer["limits"] = Json::array();
+        for (const goodput::LimitUse& limit : plan.limits)
+            limits.push_back({{"name", limit.name},
+                              {"capacity", limit.capacity},
+                              {"used", limit.used},
+                              {"price", limit.price},
+                              {"unit", limit.unit}});
+    }
+    for (const goodput::LimitConflict& conflict : plan.conflicts) {
+        Json names = Json::array();
+        for (const std::size_t job : conflict.jobs) names.push_back(snapshot.jobs[job].name);
+        const goodput::LimitUse& limit = plan.limits[conflict.limit];
+        answer["conflicts"].push_back({{"limit", limit.name},
+                                       {"jobs", std::move(names)},
+                                       {"kept", conflict.kept},
+                                       {"why", conflict.report(snapshot, plan)}});
+    }
+    if (!plan.faults.empty()) {
+        Json& faults = answer["faults"] = Json::array();
+        for (const goodput::PlanFault& fault : plan.faults) faults.push_back(fault.report(snapshot));
+    }
+    Json& times = answer["milliseconds"];
+    times["read"] = milliseconds.read;
+    times["fit"] = milliseconds.fit;
+    times["value"] = milliseconds.value;
+    times["allot"] = milliseconds.allot;
+    times["place"] = milliseconds.place;
+    return answer;
+}
+
+/// Adds to every entry of the plan why it is as it is.
+void add_explanations(std::span<const goodput::DecisionExplanation> explanations,
+                      const goodput::Cluster& cluster, Json& jobs) {
+    for (std::size_t j = 0; j < explanations.size(); ++j) jobs[j]["why"] = explanations[j].report(cluster);
+}
+
+/// What stands in a file; empty where there is none.
+std::string text_of_file(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// The snapshot with what two jobs hold together held by one of them.
+goodput::Snapshot held_once(const Round& round) {
+    goodput::Snapshot once = round.snapshot;
+    for (const RoundPair& pair : round.pairs)
+        if (pair.together) once.jobs[pair.jobs[1]].placement.clear();
+    return once;
+}
+
+/// Which nodes are worth their price.
+Json json_of(const goodput::RentAdvice& advice, std::span<const goodput::RentOffer> offers) {
+    Json list = Json::array();
+    for (std::size_t o = 0; o < offers.size(); ++o)
+        list.push_back({{"name", offers[o].name},
+                        {"nodes", advice.offers[o].nodes},
+                        {"gpus_wanted", advice.offers[o].gpus_wanted},
+                        {"gpu_worth_h", advice.offers[o].gpu_worth},
+                        {"why", advice.offers[o].why}});
+    return {{"offers", std::move(list)}, {"price_h", advice.dollars_per_hour}};
+}
+
+int serve_rounds(LinePlanner planner, PlanModels models, const PlanCommand& command, std::istream& in,
+                 std::ostream& out) {
+    using Advisor = goodput::RentAdvisor<goodput::GoodputPredictor, goodput::GoodputPolicy,
+                                         goodput::Limits<goodput::TeamQuotas>>;
+    goodput::JobMemory memory(plan_histories(models));
+    ResultFile memory_file(command.memory);
+    if (const std::string saved = text_of_file(command.memory); !saved.empty()) {
+        try {
+            memory.load(saved);
+        } catch (const std::invalid_argument& error) {
+            throw std::invalid_argument(command.memory + ": " + error.what());
+        }
+    }
+    KnownNames known;
+    return serve_lines(in, out, command.strict, [&](const Json& document, Warnings& warnings) {
+        Stopwatch stopwatch;
+        Round round = read_round(document, known, warnings);
+        round.snapshot.strict = command.strict;
+        if (!command.advise && !round.offers.empty())
+            warnings.say("offers", "round: offers are only looked at with --advise");
+        Milliseconds milliseconds;
+        milliseconds.read = stopwatch.lap();
+        memory.take_in(round.snapshot, round.news, round.cancelled);
+        round.snapshot.warnings.insert(round.snapshot.warnings.begin(), round.warnings.begin(),
+                                       round.warnings.end());
+        milliseconds.fit = stopwatch.lap();
+        const auto lap = [&](goodput::PlanStep step) {
+            switch (step) {
+                case goodput::PlanStep::value:
+                    milliseconds.value += stopwatch.lap();
+                    break;
+                case goodput::PlanStep::allot:
+                    milliseconds.allot += stopwatch.lap();
+                    break;
+                case goodput::PlanStep::place:
+                    milliseconds.place += stopwatch.lap();
+                    break;
+            }
+        };
+        stopwatch.lap();
+        const goodput::Plan& plan =
+            planner.plan(round, lap, [&] { milliseconds.promise += stopwatch.lap(); });
+        Json answer = answer_of(round.snapshot, plan, milliseconds);
+        for (std::size_t j = 0; j < plan.decisions.size(); ++j)
+            if (const auto& with = plan.decisions[j].shares_with) {
+                answer["plan"][j]["with"] = round.snapshot.jobs[*with].name;
+                answer["plan"][j]["part"] = plan.decisions[j].part_of_speed;
+            }
+        for (const std::string& warning : plan.warnings) warnings.mention(warning);
+        for (const std::vector<std::string>* said : {&warnings.of_line(), &plan.warnings})
+            for (const std::string& warning : *said) answer["warnings"].push_back(shortened(warning));
+        stopwatch.lap();
+        if (command.advise) {
+            answer["advice"] = json_of(Advisor(round.hour_worth, {}, {},
+                                               goodput::Limits(goodput::TeamQuotas(std::move(round.teams))))
+                                           .advise(held_once(round), round.offers),
+                                       round.offers);
+            answer["milliseconds"]["advise"] = stopwatch.lap();
+        }
+        if (command.explain) {
+            add_explanations(planner.explain(round), round.snapshot.cluster, answer["plan"]);
+            for (std::size_t l = 0; l < plan.limits.size(); ++l)
+                answer["limits"][l]["why"] = plan.limits[l].report();
+            answer["milliseconds"]["explain"] = stopwatch.lap();
+        }
+        if (planner.has_promises()) {
+            stopwatch.lap();
+            planner.add_promises(round, command.explain, answer["plan"]);
+            answer["milliseconds"]["promise"] = milliseconds.promise + stopwatch.lap();
+        }
+        memory.keep(round.snapshot, plan);
+        if (!command.memory.empty()) memory_file.finish([&](std::ostream& file) { file << memory.save(); });
+        known.gpu_types = round.snapshot.cluster.gpu_types;
+        known.nodes.clear();
+        for (const goodput::Node& node : round.snapshot.cluster.nodes) known.nodes.insert(node.name);
+        return answer;
+    });
+}
+
+}  // namespace
+
+int run_plan(const PlanCommand& command, std::istream& in, std::ostream& out) {
+    const PlanModels models = plan_models(command.models);
+    return with_policy(command.policy, command.policy_options, [&](const auto& policy) {
+        return serve_rounds(LinePlanner(goodput::policy_joint(policy), models), models, command, in, out);
+    });
+}
+
+}  // namespace cli

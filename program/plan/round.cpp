@@ -1,0 +1,622 @@
+#include "plan/round.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "goodput/core/error.hpp"
+#include "goodput/core/names.hpp"
+#include "goodput/core/short_names.hpp"
+#include "goodput/place/sites.hpp"
+#include "json/names.hpp"
+#include "plan/samples.hpp"
+
+namespace cli {
+
+namespace {
+
+constexpr int most_gpus = 1 << 20;
+constexpr int most_examples = 1 << 30;
+constexpr std::size_t most_gpu_types = 1024;  // of all rounds together: types are never forgotten
+
+class RoundReader {
+public:
+    RoundReader(const Field& line, const KnownNames& known) : known_(known) {
+        const std::vector<std::string>& gpu_types = known.gpu_types;
+        line.knows({"time_s", "nodes", "jobs", "teams", "budget_h", "spot_gpus", "offers", "hour_worth",
+                    "cancelled", "deadline_ms", "interval_s"});
+        cluster().gpu_types = gpu_types;
+        for (std::size_t t = 0; t < gpu_types.size(); ++t) types_.emplace(gpu_types[t], t);
+        round_.snapshot.time_seconds = line["time_s"].number();
+        line["nodes"].for_each([&](const Field& node) { read_node_or_set_it_aside(node); });
+        round_.topology = goodput::topology_of(sites_);
+        if (const Field budget = line["budget_h"]; budget.given())
+            round_.budget_h = budget.number_at_least(0);
+        if (const Field spot = line["spot_gpus"]; spot.given()) round_.spot_gpus = spot.number_at_least(0);
+        if (const Field offers = line["offers"]; offers.given())
+            offers.for_each([&](const Field& offer) { read_offer(offer); });
+        there_are_ = cluster().gpu_types;
+        if (const Field teams = line["teams"]; teams.given())
+            for (const auto& [name, team] : teams.fields()) read_team(name, team);
+        if (const Field deadline = line["deadline_ms"]; deadline.given())
+            round_.deadline_ms = deadline.number_at_least(0);
+        if (const Field interval = line["interval_s"]; interval.given())
+            round_.interval_s = interval.number_at_least(1e-9);
+        if (const Field worth = line["hour_worth"]; worth.given())
+            round_.hour_worth = worth.number_at_least(1e-9);
+        line["jobs"].for_each([&](const Field& job) { read_job_or_set_it_aside(job); });
+        line["jobs"].for_each([&](const Field& job) { read_partners_or_leave_them_out(job); });
+        if (const Field cancelled = line["cancelled"]; cancelled.given())
+            cancelled.for_each([&](const Field& name) { round_.cancelled.push_back(name.text()); });
+        const std::vector<char> kept = goodput::kept_nodes(cluster(), round_.snapshot.jobs);
+        for (goodput::Job& job : round_.snapshot.jobs) job.types.resize(cluster().gpu_types.size());
+        limit_to_domains(std::span(round_.snapshot.jobs), round_.topology, cluster(), kept);
+        for (std::size_t j = 0; j < round_.snapshot.jobs.size(); ++j) finish_job(line, j);
+        check_pairs();
+        warn_of_deadlines();
+        goodput::validate(round_.offers, cluster());
+    }
+
+    [[nodiscard]] Round take() { return std::move(round_); }
+
+private:
+    [[nodiscard]] goodput::Cluster& cluster() { return round_.snapshot.cluster; }
+
+    /// Calls read(); what that refuses is a warning, said once of each `whom`, and the answer. Strict
+    /// warnings refuse it.
+    template <class Read>
+    static std::string warning_of(const Field& field, const std::string& whom, Read read) {
+        try {
+            read();
+            return {};
+        } catch (const std::invalid_argument& error) {
+            const std::string why = goodput::text_in_short_names(error);
+            field.warn_of(whom, why);
+            return why;
+        }
+    }
+
+    /// The name of a node or a job, as far as it has one.
+    static std::string name_of(const Field& field) {
+        return field.is_object() && field["name"].is_text() ? field["name"].text() : std::string();
+    }
+
+    /// Nobody new comes to a node that makes no sense; one without a name of its own is left out.
+    void read_node_or_set_it_aside(const Field& field) {
+        const std::string name = name_of(field);
+        const bool own = !name.empty() && !nodes_.contains(name);
+        const std::string why = warning_of(field, "node '" + name + "'", [&] { read_node(field); });
+        if (why.empty()) return;
+        round_.warnings.push_back(why + (own ? "; nobody new comes to it" : "; it is left out"));
+        if (!own) return;
+        const Field type = field["gpu_type"];
+        goodput::Node node{name, type_of(type.is_text() ? type.text() : "unknown"), 1, true};
+        nodes_[name] = cluster().nodes.size();
+        set_aside_.insert(name);
+        cluster().nodes.push_back(std::move(node));
+        sites_.emplace_back();
+        round_.node_times.emplace_back();
+    }
+
+    /// A job that makes no sense keeps what it holds; one without a name of its own is left out.
+    void read_job_or_set_it_aside(const Field& field) {
+        const std::string name = name_of(field);
+        const bool own = !name.empty() && !jobs_.contains(name);
+        const std::string why = warning_of(field, "job '" + name + "'", [&] { read_job(field); });
+        if (why.empty()) return;
+        if (!own) {
+            round_.warnings.push_back(why + "; it is left out");
+            return;
+        }
+        jobs_.insert(name);
+        round_.news.emplace_back();
+        round_.snapshot.jobs.push_back(set_aside(name, why, what_it_holds(field)));
+    }
+
+    [[nodiscard]] static goodput::Job set_aside(const std::string& name, const std::string& why,
+                                                goodput::Placement holds) {
+        goodput::Job job{.name = name, .initial_batch = 1, .max_batch = 1};
+        job.placement = std::move(holds);
+        job.set_aside = why;
+        return job;
+    }
+
+    /// As far as that can be read, and is on nodes that are there.
+    [[nodiscard]] goodput::Placement what_it_holds(const Field& job) const {
+        goodput::Placement holds;
+        const Field placement = job["placement"];
+        if (!placement.is_object() || !placement["nodes"].is_array()) return holds;
+        placement["nodes"].for_each([&](const Field& share) {
+            if (!share.is_array() || share.size() != 2) return;
+            const Field name = share[std::size_t{0}], gpus = share[1];
+            const auto node = name.is_text() ? nodes_.find(name.text()) : nodes_.end();
+            if (node == nodes_.end()) return;
+            try {
+                holds.push_back({node->second, gpus.count(1, most_gpus)});
+            } catch (const std::invalid_argument&) {
+                // Nor is that a number of GPUs.
+            }
+        });
+        return holds;
+    }
+
+    /// What needs all GPU types of the line.
+    void finish_job(const Field& line, std::size_t j) {
+        goodput::Job& job = round_.snapshot.jobs[j];
+        if (!job.set_aside.empty()) return;
+        const std::string why = warning_of(line, "job '" + job.name + "'", [&] { validate(job, cluster()); });
+        if (why.empty()) return;
+        job = set_aside(job.name, why, std::move(job.placement));
+        job.types.resize(cluster().gpu_types.size());
+        round_.news[j] = {};
+    }
+
+    /// The index of a GPU type, new if the name is.
+    std::size_t type_of(const std::string& name) {
+        if (const auto known = types_.find(name); known != types_.end()) return known->second;
+        if (cluster().gpu_types.size() == most_gpu_types)
+            goodput::bad_input("round", "gpu_type", "'" + name + "'",
+                               "one of those of earlier rounds: there are " +
+                                   goodput::text_of(most_gpu_types) + " of them already");
+        cluster().gpu_types.push_back(name);
+        return types_[name] = cluster().gpu_types.size() - 1;
+    }
+
+    /// The same for a type by which something is said, and which no node has.
+    std::size_t type_of(const std::string& name, const Field& field) {
+        if (std::find(there_are_.begin(), there_are_.end(), name) == there_are_.end())
+            field.warn_of_type(name, "no node is of GPU type \"" + name + "\", in this line or before" +
+                                         did_you_mean(name, there_are_));
+        return type_of(name);
+    }
+
+    static goodput::TypeLimits& limits_of(goodput::Job& job, std::size_t type) {
+        if (job.types.size() <= type) job.types.resize(type + 1);
+        return job.types[type];
+    }
+
+    void read_node(const Field& field) {
+        const std::string name = field["name"].text();
+        if (name.empty()) field["name"].refuse("a name of its own");
+        const std::string subject = "node '" + name + "'";
+        const Field about = field.about(subject);
+        about.knows({"name", "gpu_type", "gpus", "drained", "cores", "memory_gib", "price_h",
+                     "interruptions_h", "spot", "zone", "rack", "from_s", "until_s"});
+        if (nodes_.contains(name)) about["name"].refuse("given only once");
+        const std::string type = about["gpu_type"].text();
+        const int gpus = about["gpus"].count(1, most_gpus);
+        const Field drained = about["drained"];
+        goodput::Node node{name, type_of(type), gpus, drained.given() && drained.boolean()};
+        read_amount(about["cores"], node.cores);
+        read_amount(about["memory_gib"], node.memory_gib);
+        read_amount(about["price_h"], node.dollars_per_hour);
+        read_amount(about["interruptions_h"], node.interruptions_per_hour);
+        if (const Field spot = about["spot"]; spot.given()) node.spot = spot.boolean();
+        goodput::NodeTimes times;
+        if (const Field from = about["from_s"]; from.given()) times.from_seconds = from.number();
+        if (const Field until = about["until_s"]; until.given()) times.until_seconds = until.number();
+        if (!(times.until_seconds > times.from_seconds))
+            about["until_s"].refuse("after from_s, " + goodput::text_of(times.from_seconds));
+        const auto text_of = [&](const Field& where) { return where.given() ? where.text() : std::string(); };
+        const std::string zone = text_of(about["zone"]), rack = text_of(about["rack"]);
+        validate(node, cluster(), left_);
+        left_ -= gpus;
+        nodes_.emplace(name, cluster().nodes.size());
+        const double now = round_.snapshot.time_seconds;
+        node.drained |= times.from_seconds > now || times.until_seconds <= now;
+        node.leaves_seconds = times.until_seconds - now;
+        cluster().nodes.push_back(std::move(node));
+        sites_.push_back({zone, rack});
+        round_.node_times.push_back(times);
+    }
+
+    void read_offer(const Field& field) {
+        const std::string name = field["name"].text();
+        const std::string subject = "offer '" + name + "'";
+        const Field about = field.about(subject);
+        about.knows({"name", "gpu_type", "gpus", "most", "price_h", "start_s", "interruptions_h", "spot"});
+        goodput::RentOffer offer{.name = name, .gpu_type = type_of(about["gpu_type"].text())};
+        offer.gpus = about["gpus"].count(1, most_gpus);
+        offer.most_nodes = about["most"].count(0, most_gpus);
+        offer.dollars_per_hour = about["price_h"].number_at_least(0);
+        read_amount(about["start_s"], offer.start_seconds);
+        read_amount(about["interruptions_h"], offer.interruptions_per_hour);
+        if (const Field spot = about["spot"]; spot.given()) offer.spot = spot.boolean();
+        round_.offers.push_back(std::move(offer));
+    }
+
+    void read_job(const Field& field) {
+        goodput::Job job;
+        job.name = field["name"].text();
+        if (job.name.empty()) field["name"].refuse("a name of its own");
+        const std::string subject = "job '" + job.name + "'";
+        const Field about = field.about(subject);
+        about.knows({"name",
+                     "submitted_s",
+                     "restarts",
+                     "restart_cost_s",
+                     "attained_gpu_s",
+                     "gpus",
+                     "adapt",
+                     "batch",
+                     "gpus_per_replica",
+                     "max_nodes",
+                     "single_gpu_accumulates",
+                     "within",
+                     "gradient",
+                     "remaining_examples",
+                     "done_examples",
+                     "kind",
+                     "team",
+                     "weight",
+                     "host",
+                     "checkpoints",
+                     "checkpoint_s",
+                     "spot_allowed",
+                     "preemptible",
+                     "restarting",
+                     "min_run_s",
+                     "placement",
+                     "samples",
+                     "shares_with",
+                     "with",
+                     "deadline_s",
+                     "deadline",
+                     "promise"});
+        if (jobs_.contains(job.name)) about["name"].refuse("given only once");
+
+        job.submitted_seconds = about["submitted_s"].number();
+        if (const Field restarts = about["restarts"]; restarts.given()) job.restarts = restarts.count();
+        read_amount(about["restart_cost_s"], job.restart_cost_seconds);
+        read_amount(about["attained_gpu_s"], job.attained_gpu_seconds);
+        const Field gpus = about["gpus"];
+        gpus.require_size(2, "a pair [fewest, most]");
+        job.min_gpus = gpus[std::size_t{0}].count(1, most_gpus);
+        job.max_gpus = gpus[1].count_from(job.min_gpus, "gpus[0]", most_gpus);
+        read_adaptivity(about, job);
+        goodput::JobNews news;
+        news.wanted_batch = read_batch(about["batch"], job);
+        if (const Field replicas = about["gpus_per_replica"]; replicas.given())
+            for (const auto& [type, stages] : replicas.fields())
+                limits_of(job, type_of(type, stages)).gpus_per_replica = stages.count(1, most_gpus);
+        read_max_nodes(about["max_nodes"], job);
+        if (const Field within = about["within"]; within.given()) {
+            if (!within.is("rack") && !within.is("zone")) within.refuse("\"rack\" or \"zone\"");
+            job.within = within.text();
+        }
+        if (const Field accumulates = about["single_gpu_accumulates"]; accumulates.given())
+            job.single_gpu_accumulates = accumulates.boolean();
+        if (const Field gradient = about["gradient"]; gradient.given()) {
+            gradient.knows({"sqr", "var"});
+            job.gradient = goodput::GradientStatistics{gradient["sqr"].number_at_least(0),
+                                                       gradient["var"].number_at_least(0)};
+        }
+        if (const Field remaining = about["remaining_examples"]; remaining.given())
+            job.remaining_examples = remaining.number_at_least(0);
+        if (const Field done = about["done_examples"]; done.given())
+            job.done_examples = done.number_at_least(0);
+        if (const Field kind = about["kind"]; kind.given()) job.kind = kind.text();
+        if (const Field team = about["team"]; team.given()) job.team = team.text();
+        if (const Field weight = about["weight"]; weight.given()) job.weight = weight.number_at_least(1e-9);
+        if (const auto of_team = weights_.find(job.team); of_team != weights_.end())
+            job.weight *= of_team->second;
+        if (const Field host = about["host"]; host.given()) job.host = read_host(host);
+        if (const Field ways = about["checkpoints"]; ways.given())
+            ways.for_each([&](const Field& way) { job.checkpoints.push_back(read_checkpoint(way, job)); });
+        if (const Field interval = about["checkpoint_s"]; interval.given())
+            job.checkpoint_seconds = interval.number_at_least(1e-9);
+        if (const Field spot = about["spot_allowed"]; spot.given()) job.spot_allowed = spot.boolean();
+        if (const Field preemptible = about["preemptible"]; preemptible.given())
+            job.preemptible = preemptible.boolean();
+        if (const Field restarting = about["restarting"]; restarting.given())
+            job.restarting = restarting.boolean();
+        read_amount(about["min_run_s"], job.minimum_run_seconds);
+        if (const Field placement = about["placement"]; placement.given()) read_placement(placement, job);
+        if (const Field given = about["samples"]; given.given())
+            given.for_each([&](const Field& sample) {
+                const std::string name = sample["gpu_type"].text();
+                const std::size_t type = type_of(name, sample["gpu_type"]);
+                news.samples.push_back(
+                    {type, read_sample(sample, subject, limits_of(job, type).gpus_per_replica)});
+            });
+        read_deadline(about, job.name);
+        jobs_.insert(job.name);
+        round_.news.push_back(std::move(news));
+        round_.snapshot.jobs.push_back(std::move(job));
+    }
+
+    void read_deadline(const Field& about, const std::string& name) {
+        const Field deadline = about["deadline_s"], refused = about["deadline"], promise = about["promise"];
+        const bool or_never = refused.given() && refused.is("or_never");
+        if (refused.given() && !or_never) refused.refuse("\"or_never\"");
+        const bool kept = promise.given() && promise.is("kept");
+        if (promise.given() && !kept && !promise.is("refused") && !promise.is("broken"))
+            promise.refuse("\"kept\", \"refused\" or \"broken\"");
+        if (!deadline.given()) {
+            if (refused.given() || promise.given()) deadline.refuse("given beside deadline and promise");
+            return;
+        }
+        round_.deadlines.push_back({round_.snapshot.jobs.size(), deadline.number(), or_never, {}});
+        if (kept) round_.promised.push_back(name);
+    }
+
+    /// That a deadline has passed is no slip, and the plan says so; these are of another clock.
+    void warn_of_deadlines() {
+        constexpr double ten_years = 3.2e8;
+        goodput::Whom before, far;
+        for (const goodput::Deadline& deadline : round_.deadlines) {
+            const goodput::Job& job = round_.snapshot.jobs[deadline.job];
+            if (!job.set_aside.empty()) continue;
+            if (deadline.deadline_seconds <= job.submitted_seconds) before.add(job.name);
+            if (deadline.deadline_seconds > round_.snapshot.time_seconds + ten_years) far.add(job.name);
+        }
+        const auto say = [&](const goodput::Whom& jobs, const char* what) {
+            if (!jobs.empty()) round_.warnings.push_back(jobs.text("job") + what);
+        };
+        say(before, ": its deadline_s is not after its submitted_s: is it on the clock of time_s?");
+        say(far, ": its deadline_s is more than ten years away: is it in seconds?");
+    }
+
+    /// With whom a job may share GPUs, or does so; whoever makes no sense there is left out.
+    void read_partners_or_leave_them_out(const Field& field) {
+        const std::string name = name_of(field);
+        if (name.empty() || (!field["shares_with"].given() && !field["with"].given())) return;
+        const std::string subject = "job '" + name + "'";
+        const Field about = field.about(subject);
+        const auto read = [&](const auto& one) {
+            if (const std::string why = warning_of(field, subject, one); !why.empty())
+                round_.warnings.push_back(why + "; they are no pair");
+        };
+        if (const Field partners = about["shares_with"]; partners.is_array())
+            partners.for_each([&](const Field& partner) { read([&] { read_partner(partner, name); }); });
+        else if (partners.given())
+            read([&] { partners.refuse("an array"); });
+        if (const Field with = about["with"]; with.given())
+            read([&] {
+                if (const auto pair = pair_of(name, with)) pair->first.together = true;
+            });
+    }
+    /// A pair is together as long as its jobs hold the same GPUs: not if their node is lost.
+    void check_pairs() {
+        const std::vector<goodput::Job>& jobs = round_.snapshot.jobs;
+        for (RoundPair& pair : round_.pairs) {
+            if (!pair.together) continue;
+            const goodput::Job &first = jobs[pair.jobs[0]], &second = jobs[pair.jobs[1]];
+            pair.together = !first.placement.empty() && first.placement == second.placement;
+            if (first.placement != second.placement)
+                round_.warnings.push_back("jobs '" + first.name + "' and '" + second.name +
+                                          "': with says that they share GPUs, but their placements differ; "
+                                          "they count as two jobs that run apart");
+            // Of a job that shares its GPUs a plan takes the part of its speed alone: times in which that
+            // part is already would count it twice.
+            for (const std::size_t j : pair.jobs)
+                if (pair.together && !std::exchange(round_.news[j].samples, {}).empty())
+                    round_.warnings.push_back("job '" + jobs[j].name +
+                                              "': its samples are left out, because it shares "
+                                              "its GPUs: send those of a job that runs alone");
+        }
+    }
+    void read_partner(const Field& partner, const std::string& name) {
+        partner.knows({"job", "gpus", "rate", "part"});
+        const auto pair = pair_of(name, partner["job"]);
+        if (!pair) return;
+        auto& [of, mine] = *pair;
+        if (const Field gpus = partner["gpus"]; gpus.given()) of.gpus = gpus.count(1, most_gpus);
+        const auto read = [&, &mine = mine](const Field& field,
+                                            std::map<std::size_t, std::array<double, 2>>& by_type) {
+            if (!field.given()) return;
+            for (const auto& [type, both] : field.fields()) {
+                both.require_size(2, "a pair [its own, the other's]");
+                std::array<double, 2> numbers{};
+                numbers[mine] = both[std::size_t{0}].number_at_least(0);
+                numbers[1 - mine] = both[1].number_at_least(0);
+                by_type.emplace(type_of(type, both), numbers);
+            }
+        };
+        read(partner["rate"], of.rates);
+        read(partner["part"], of.parts);
+    }
+    /// The pair of a job with the one that a field names, and which of the two it is; none, and a warning,
+    /// where there is no such job.
+    std::optional<std::pair<RoundPair&, std::size_t>> pair_of(const std::string& name, const Field& other) {
+        const std::string partner = other.text();
+        const std::vector<goodput::Job>& jobs = round_.snapshot.jobs;
+        const auto index_of = [&](const std::string& of) {
+            const auto at = std::ranges::find(jobs, of, &goodput::Job::name);
+            return static_cast<std::size_t>(at - jobs.begin());
+        };
+        const std::size_t mine = index_of(name), its = index_of(partner);
+        if (its == jobs.size()) {
+            std::vector<std::string> names;
+            for (const goodput::Job& job : jobs)
+                if (job.name != name) names.push_back(job.name);
+            if (without_partner_.insert({name, partner}).second)
+                other.warn(partner, "it cannot share GPUs with job '" + partner +
+                                        "', which is not in this line" + did_you_mean(partner, names));
+            return std::nullopt;
+        }
+        if (mine == its) other.refuse("another job");
+        for (RoundPair& known : round_.pairs)
+            for (std::size_t i = 0; i < 2; ++i)
+                if (known.jobs[i] == mine && known.jobs[1 - i] == its) return {{known, i}};
+        return {{round_.pairs.emplace_back(RoundPair{.jobs = {mine, its}}), 0}};
+    }
+
+    static void read_amount(const Field& field, double& amount) {
+        if (field.given()) amount = field.number_at_least(0);
+    }
+
+    void read_team(const std::string& name, const Field& field) {
+        const std::string subject = "team '" + name + "'";
+        if (name.empty()) goodput::bad_input("round", "teams", "a team without a name", "named teams");
+        if (!field.is_object()) field.refuse("an object");
+        const Field about = field.about(subject);
+        about.knows({"gpus", "gpus_by_type", "budget_h", "spot_gpus", "weight"});
+        goodput::TeamQuota quota{.team = name};
+        if (const Field gpus = about["gpus"]; gpus.given()) quota.gpus = gpus.number_at_least(0);
+        if (const Field types = about["gpus_by_type"]; types.given())
+            for (const auto& [type, gpus] : types.fields()) {
+                const std::size_t index = type_of(type, gpus);
+                quota.of_type.resize(std::max(quota.of_type.size(), index + 1));
+                quota.of_type[index] = gpus.number_at_least(0);
+            }
+        if (const Field budget = about["budget_h"]; budget.given())
+            quota.dollars_per_hour = budget.number_at_least(0);
+        if (const Field spot = about["spot_gpus"]; spot.given()) quota.spot_gpus = spot.number_at_least(0);
+        if (const Field weight = about["weight"]; weight.given())
+            weights_[name] = weight.number_at_least(1e-9);
+        round_.teams.push_back(std::move(quota));
+    }
+
+    /// What is left out of the time to restore is what any restart costs.
+    static goodput::CheckpointMechanism read_checkpoint(const Field& way, const goodput::Job& job) {
+        way.knows({"name", "pause_s", "write_s", "write_slowdown", "restore_s", "caught",
+                   "memory_gib_per_gpu", "kept", "stored_every", "saves"});
+        goodput::CheckpointMechanism mechanism{.name = way["name"].text(),
+                                               .restore_seconds = job.restart_cost_seconds};
+        read_amount(way["pause_s"], mechanism.pause_seconds);
+        read_amount(way["write_s"], mechanism.write_seconds);
+        read_amount(way["write_slowdown"], mechanism.write_slowdown);
+        read_amount(way["restore_s"], mechanism.restore_seconds);
+        read_amount(way["caught"], mechanism.caught);
+        read_amount(way["memory_gib_per_gpu"], mechanism.memory_gib_per_gpu);
+        read_amount(way["kept"], mechanism.kept);
+        if (const Field every = way["stored_every"]; every.given())
+            mechanism.stored_every = static_cast<int>(every.integer(1, goodput::most_stored_every));
+        if (const Field saves = way["saves"]; saves.given()) mechanism.saves = saves.boolean();
+        return mechanism;
+    }
+
+    static goodput::HostNeeds read_host(const Field& host) {
+        host.knows({"cores_per_gpu", "memory_gib_per_gpu", "speed"});
+        goodput::HostNeeds needs;
+        const auto range = [&](const Field& pair, void (goodput::HostShare::*set)(double)) {
+            if (!pair.given()) return;
+            pair.require_size(2, "a pair [least, most]");
+            const double least = pair[std::size_t{0}].number_at_least(0);
+            (needs.least.*set)(least);
+            (needs.most.*set)(pair[1].number_at_least(least));
+        };
+        range(host["cores_per_gpu"], &goodput::HostShare::set_cores);
+        range(host["memory_gib_per_gpu"], &goodput::HostShare::set_memory);
+        if (const Field speed = host["speed"]; speed.given())
+            speed.for_each([&](const Field& point) {
+                point.require_size(3, "three numbers [cores, memory_gib, factor]");
+                needs.speed.push_back({point[std::size_t{0}].number_at_least(0), point[1].number_at_least(0),
+                                       point[2].number_at_least(0)});
+            });
+        return needs;
+    }
+
+    static void read_adaptivity(const Field& about, goodput::Job& job) {
+        const Field adapt = about["adapt"];
+        if (!adapt.given() || adapt.is("batch"))
+            job.adaptivity = goodput::Adaptivity::batch;
+        else if (adapt.is("gpus"))
+            job.adaptivity = goodput::Adaptivity::gpus;
+        else if (adapt.is("none"))
+            job.adaptivity = goodput::Adaptivity::none;
+        else
+            adapt.refuse("\"batch\", \"gpus\" or \"none\"");
+    }
+
+    /// The largest batch that the owner wants.
+    std::optional<int> read_batch(const Field& batch, goodput::Job& job) {
+        batch.knows({"initial", "max", "wanted", "target", "local", "rate"});
+        const bool tuned = job.adaptivity == goodput::Adaptivity::batch;
+        job.initial_batch = batch["initial"].count(1, most_examples);
+        if (const Field most = batch["max"]; tuned || most.given())
+            job.max_batch = most.count_from(tuned ? job.initial_batch : 1,
+                                            tuned ? "batch.initial" : "one example", most_examples);
+        std::optional<int> wanted;
+        if (const Field owners = batch["wanted"]; owners.given())
+            wanted = owners.count_from(job.initial_batch, "batch.initial", most_examples);
+        if (const Field target = batch["target"]; !tuned || target.given())
+            job.target_batch = target.count(1, most_examples);
+        for (const auto& [type, range] : batch["local"].fields()) {
+            range.require_size(2, "a pair [least, most]");
+            goodput::TypeLimits& limits = limits_of(job, type_of(type, range));
+            limits.min_atomic_batch = range[std::size_t{0}].count(1, most_examples);
+            limits.max_atomic_batch =
+                range[1].count_from(limits.min_atomic_batch, "the first number", most_examples);
+        }
+        if (const Field rates = batch["rate"]; rates.given())
+            for (const auto& [type, rate] : rates.fields())
+                limits_of(job, type_of(type, rate)).reference_rate = rate.number_at_least(0);
+        return wanted;
+    }
+
+    /// A number of nodes, or one for each GPU type.
+    void read_max_nodes(const Field& field, goodput::Job& job) {
+        if (!field.given()) return;
+        if (!field.is_object()) {
+            const int most = field.count(1, most_gpus);
+            for (goodput::TypeLimits& limits : job.types) limits.max_nodes = most;
+            return;
+        }
+        for (const auto& [type, most] : field.fields())
+            limits_of(job, type_of(type, most)).max_nodes = most.count(1, most_gpus);
+    }
+
+    /// Where the job runs. One that has lost a node holds nothing any more, unless it may not be stopped.
+    void read_placement(const Field& placement, goodput::Job& job) {
+        placement.knows({"nodes"});
+        bool lost = false;
+        const Field nodes = placement["nodes"];
+        nodes.for_each([&](const Field& share) {
+            share.require_size(2, "a pair [node, GPUs]");
+            const std::string name = share[std::size_t{0}].text();
+            const int gpus = share[1].count(1, most_gpus);
+            const auto node = nodes_.find(name);
+            if (node == nodes_.end()) {
+                if (!job.preemptible)
+                    share[std::size_t{0}].refuse("among the nodes, as the job is not preemptible");
+                if (!known_.nodes.contains(name))
+                    share[std::size_t{0}].warn(
+                        name, "placement names node '" + name +
+                                  "', which neither this line nor the one before has, so the job counts as "
+                                  "stopped; where it runs, it may be started twice");
+                lost = true;
+                return;
+            }
+            if (set_aside_.contains(name))
+                share[std::size_t{0}].refuse("a node that makes sense: it is set aside");
+            if (gpus > cluster().nodes[node->second].gpus)
+                share[1].refuse("at most the node's GPUs, " +
+                                goodput::text_of(cluster().nodes[node->second].gpus));
+            job.placement.push_back({node->second, gpus});
+        });
+        std::sort(job.placement.begin(), job.placement.end());
+        for (std::size_t i = 1; i < job.placement.size(); ++i)
+            if (job.placement[i].node == job.placement[i - 1].node)
+                goodput::bad_input("job '" + job.name + "'", "placement.nodes",
+                                   "'" + cluster().nodes[job.placement[i].node].name + "' twice",
+                                   "each node once");
+        if (lost) job.placement.clear();
+    }
+
+    const KnownNames& known_;
+    Round round_;
+    std::map<std::string, std::size_t> types_;
+    std::vector<std::string> there_are_;  ///< GPU types of nodes and offers, of this line or before
+    std::map<std::string, std::size_t> nodes_;
+    std::set<std::pair<std::string, std::string>> without_partner_;  ///< a job, and a job that is not there
+    std::vector<goodput::NodeSite> sites_;                           ///< by node
+    std::set<std::string> jobs_;
+    std::map<std::string, double> weights_;  ///< by team
+    std::set<std::string> set_aside_;        ///< nodes
+    int left_ = goodput::most_gpus_of_cluster;
+};
+
+}  // namespace
+
+Round read_round(const Json& document, const KnownNames& known, Warnings& warnings) {
+    return RoundReader(Field(document, "round", &warnings), known).take();
+}
+
+}  // namespace cli

@@ -1,0 +1,105 @@
+#include "replay/replay.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <ostream>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "goodput/core/error.hpp"
+#include "plan/policies.hpp"
+#include "replay/contenders.hpp"
+#include "replay/replay_options.hpp"
+#include "replay/replay_rows.hpp"
+#include "replay/replay_with_models.hpp"
+#include "replay/scene.hpp"
+#include "replay/ties.hpp"
+#include "replay/unaware.hpp"
+#include "report/report.hpp"
+#include "report/result_file.hpp"
+#include "worlds/replay_elasticflow.hpp"
+#include "worlds/replay_fixed.hpp"
+#include "worlds/replay_synergy.hpp"
+#include "worlds/replay_tasks.hpp"
+#include "worlds/replay_time_shared.hpp"
+#include "worlds/rigid_policy.hpp"
+
+namespace cli {
+
+namespace {
+
+template <class Policy>
+PolicyReplay replay_with(Models models, const Policy& policy, const std::string& name, const Scene& scene,
+                         const ReplayCommand& command) {
+    switch (models) {
+        case Models::separate:
+            return replay_with_separate_models(policy, name, scene, command);
+        case Models::refined:
+            return replay_with_refined_models(policy, name, scene, command);
+        case Models::published:
+            break;
+    }
+    return replay_with_published_models(policy, name, scene, command);
+}
+
+PolicyReplay replay_contender(const Contender& contender, const Scene& scene, const ReplayCommand& command) {
+    return with_policy(contender.policy, command.policy_options, [&]<class P>(P policy) {
+        const bool unaware = command.availability == "ignored";
+        const WithTiesBroken<WithoutLosses<P>> with_ties{
+            .policy = {.policy = std::move(policy), .unaware = unaware}, .seed = command.seed};
+        return replay_with(contender.models, goodput::ChosenPolicy(with_ties), std::string(contender.name),
+                           scene, command);
+    });
+}
+
+/// The cluster with all nodes that are there at some time.
+goodput::Cluster with_added_nodes(const Scene& scene) {
+    goodput::Cluster cluster = scene.cluster;
+    for (const goodput::Event& event : scene.events)
+        if (event.kind == goodput::EventKind::node_added)
+            cluster.nodes.push_back({event.subject, event.gpu_type, event.gpus});
+    return cluster;
+}
+
+}  // namespace
+
+goodput::ChosenPolicy rigid_policy(std::string_view name) {
+    return with_policy(name, {}, [](auto policy) { return goodput::ChosenPolicy(std::move(policy)); });
+}
+
+int run_replay(const ReplayCommand& command, std::ostream& out) {
+    goodput::require_at_least("--interval", "seconds", command.interval_seconds,
+                              1e-3);  // or time stands still
+    goodput::require_at_least("--load", "factor", command.load, 1e-6);
+    refuse_options_of_other_worlds(command);
+    if (command.world == "gavel") return run_gavel_replay(command, out);
+    if (command.world == "synergy") return run_synergy_replay(command, out);
+    if (command.world == "shockwave") return run_shockwave_replay(command, out);
+    if (command.world == "elasticflow") return run_elasticflow_replay(command, out);
+    if (command.world == "tasks") return run_tasks_replay(command, out);
+    goodput::require_positive("--checkpoint", "seconds", command.checkpoint_seconds);
+    const std::vector<Contender> chosen = chosen_contenders(command.policies, command.models);
+    if (!command.policy_options.empty() && chosen.size() != 1)
+        goodput::bad_input("--policy-option", "number of policies", chosen.size(), "1");
+    const Scene scene = make_scene(command);
+    ResultFile report(command.report);
+
+    std::vector<std::string> job_names;
+    for (const goodput::Submission& submission : scene.submissions) job_names.push_back(submission.name);
+    ReplayRows rows(command, out, job_names, scene.cluster.gpu_types, scene.warnings);
+    const ReplayedTrace reported{
+        scene.title,  with_added_nodes(scene), scene.names, scene.submissions, command.line,
+        command.seed, !command.offers.empty()};
+    const auto write = [&](std::ostream& file) { write_report(file, reported, rows.replays()); };
+    for (const Contender& contender : chosen) {
+        rows.add(contender.policy.empty() ? replay_fixed(contender.name, scene, command)
+                                          : replay_contender(contender, scene, command));
+        report.save(write);
+    }
+    const int status = rows.finish();
+    report.finish(write);
+    return status;
+}
+
+}  // namespace cli

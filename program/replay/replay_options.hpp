@@ -1,0 +1,85 @@
+#ifndef GOODPUT_PROGRAM_REPLAY_REPLAY_OPTIONS_HPP
+#define GOODPUT_PROGRAM_REPLAY_REPLAY_OPTIONS_HPP
+
+// The worlds of `goodput replay`, and which options belong to which of them.
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "goodput/core/cluster.hpp"
+#include "replay/replay.hpp"
+
+namespace cli {
+
+struct ReplayWorld {
+    std::string_view name{};
+    double interval_seconds = 0;  ///< where none is given
+};
+inline constexpr std::array replay_worlds{
+    ReplayWorld{"sia", 60},        ReplayWorld{"gavel", 360},      ReplayWorld{"synergy", 300},
+    ReplayWorld{"shockwave", 120}, ReplayWorld{"elasticflow", 60}, ReplayWorld{"tasks", 3600},
+};
+
+/// The seconds of a round where none are given; 60 for an unknown world.
+inline double usual_interval(std::string_view world) {
+    for (const ReplayWorld& known : replay_worlds)
+        if (known.name == world) return known.interval_seconds;
+    return replay_worlds.front().interval_seconds;
+}
+
+/// Refuses options that only other worlds have (std::invalid_argument).
+void refuse_options_of_other_worlds(const ReplayCommand& command);
+
+/// Refuses a command without --workload or --profiles (std::invalid_argument): only Sia's world has some of
+/// its own.
+void require_files(const ReplayCommand& command);
+
+/// The nodes of --cluster, of `usual` where it is left out. Refuses spot nodes and nodes that are lost
+/// (std::invalid_argument): only Sia's world has them.
+goodput::Cluster plain_cluster(const ReplayCommand& command, const std::string& usual);
+
+/// The worlds in which a policy of that name runs, as the end of a sentence that says where it does not;
+/// empty if there is none.
+std::string worlds_with(const std::string& policy);
+
+/// Names, separated by commas.
+template <class List>
+std::string names_of(const List& list) {
+    std::string names;
+    for (const auto& entry : list) names.append(names.empty() ? "" : ", ").append(entry.name);
+    return names;
+}
+
+/// Those of the given names, all if there are none. Refuses others (std::invalid_argument); `kind` says what
+/// they are.
+template <class List>
+std::vector<typename List::value_type> chosen(const List& list, const std::vector<std::string>& names,
+                                              std::string_view kind, std::string_view world) {
+    std::vector<typename List::value_type> found;
+    if (names.empty())
+        std::copy_if(list.begin(), list.end(), std::back_inserter(found), [](const auto& entry) {
+            if constexpr (requires { entry.only_named; })
+                return !entry.only_named;
+            else
+                return true;
+        });
+    for (const std::string& name : names) {
+        const auto at =
+            std::find_if(list.begin(), list.end(), [&](const auto& entry) { return entry.name == name; });
+        if (at == list.end())
+            throw std::invalid_argument("there is no " + std::string(kind) + " '" + name + "' in the world " +
+                                        std::string(world) + "; known are " + names_of(list) +
+                                        worlds_with(name));
+        found.push_back(*at);
+    }
+    return found;
+}
+
+}  // namespace cli
+
+#endif

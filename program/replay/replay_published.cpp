@@ -1,0 +1,11 @@
+#include "peers/sia/published_models.hpp"
+#include "replay/replay_under.hpp"
+
+namespace cli {
+
+PolicyReplay replay_with_published_models(const goodput::ChosenPolicy& policy, const std::string& name,
+                                          const Scene& scene, const ReplayCommand& command) {
+    return replay_under<goodput::peers::PublishedModels>(policy, name, scene, command);
+}
+
+}  // namespace cli

@@ -1,0 +1,70 @@
+#ifndef GOODPUT_PROGRAM_REPLAY_TIES_HPP
+#define GOODPUT_PROGRAM_REPLAY_TIES_HPP
+
+// Breaks ties between equal values by a seed: every option that is worth something becomes worth a little
+// more or less, by at most a millionth, drawn from the seed, the job's name and the allotment. The order of
+// other values stays as it is, unless they differ by less than that.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "goodput/policy/concepts.hpp"
+
+namespace cli {
+
+namespace detail {
+
+/// Spreads the bits of a number (the finaliser of splitmix64).
+inline std::uint64_t mixed(std::uint64_t bits) {
+    bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9U;
+    bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebU;
+    return bits ^ (bits >> 31);
+}
+
+}  // namespace detail
+
+/// The policy `P` with ties broken by `seed`; 0: as the order of jobs and options has it.
+template <goodput::Policy P>
+struct WithTiesBroken {
+    static constexpr bool rigid_jobs = requires { requires P::rigid_jobs; };
+
+    P policy{};
+    std::uint64_t seed = 0;
+
+    void value_round(const goodput::Round& round, std::span<const goodput::OptionRow> rows) const {
+        value_rows(policy, round, rows);
+        if (seed == 0) return;
+        for (const goodput::OptionRow& row : rows) {
+            std::uint64_t of_job = detail::mixed(seed);
+            for (const char letter : row.job.name)
+                of_job = detail::mixed(of_job ^ static_cast<unsigned char>(letter));
+            for (std::size_t k = 0; k < row.options.size(); ++k) {
+                if (!(row.values[k] > 0)) continue;
+                const goodput::Configuration& configuration = row.options[k].configuration;
+                std::uint64_t draw = detail::mixed(of_job ^ configuration.first().gpu_type);
+                draw = detail::mixed(draw ^ static_cast<std::uint64_t>(configuration.first().gpus_per_node));
+                if (configuration.first().spot) draw = detail::mixed(draw);
+                draw = detail::mixed(draw ^ static_cast<std::uint64_t>(configuration.first().shape.nodes));
+                draw = detail::mixed(draw ^ static_cast<std::uint64_t>(configuration.gpus()));
+                const double unit = static_cast<double>(draw >> 11) * 0x1.0p-53;
+                row.values[k] *= 1 + 1e-6 * (2 * unit - 1);
+            }
+        }
+    }
+
+    [[nodiscard]] int most_gpus(const goodput::Job& job, const goodput::JobModel& model,
+                                std::size_t gpu_type) const requires goodput::GrowthLimit<P> {
+        return policy.most_gpus(job, model, gpu_type);
+    }
+    [[nodiscard]] auto expected_gradient(
+        const goodput::Job& job) const requires goodput::GradientForecast<P> {
+        return policy.expected_gradient(job);
+    }
+};
+
+}  // namespace cli
+
+#endif

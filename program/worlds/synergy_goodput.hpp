@@ -1,0 +1,100 @@
+#ifndef GOODPUT_PROGRAM_WORLDS_SYNERGY_GOODPUT_HPP
+#define GOODPUT_PROGRAM_WORLDS_SYNERGY_GOODPUT_HPP
+
+// `--host goodput` in Synergy's world: jobs are served in the published orders, and what goes with their GPUs
+// is divided by prices.
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "goodput/hosts/with_hosts.hpp"
+#include "goodput/policy/queue.hpp"
+#include "goodput/schedule/chosen_scheduler.hpp"
+#include "goodput/schedule/cluster_limits.hpp"
+#include "goodput/schedule/scheduler.hpp"
+#include "goodput/sim/synergy_world.hpp"
+#include "peers/synergy/synergy_order.hpp"
+
+namespace cli {
+
+/// One of Synergy's orders as a policy. Where it knows the time left, cores and memory go by Smith's rule.
+class InSynergyOrder {
+public:
+    static constexpr bool rigid_jobs = true;
+    static constexpr bool weights_count = false;  ///< its values only say who is served
+
+    /// `world` has to outlive it.
+    InSynergyOrder(const goodput::SynergyWorld& world, goodput::peers::SynergyOrder order)
+        : world_(&world), order_(order) {}
+
+    /// Values that give the queue what it takes.
+    void value_round(const goodput::Round& round, std::span<const goodput::OptionRow> rows) const {
+        using goodput::OptionRow;
+        using goodput::peers::SynergyOrder;
+        goodput::peers::SynergyAmounts cluster;
+        for (const goodput::Node& node : round.cluster.nodes)
+            cluster += {static_cast<double>(node.gpus), node.cores, node.memory_gib};
+        std::vector<std::size_t> order(rows.size());
+        std::vector<double> ranks, left;
+        for (std::size_t r = 0; r < rows.size(); ++r) {
+            order[r] = r;
+            const auto standing = standing_of(round, rows[r]);
+            ranks.push_back(goodput::peers::synergy_rank(order_, standing, cluster));
+            left.push_back(std::max(standing.left_seconds, 1.0));
+        }
+        std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+            return ranks[a] != ranks[b] ? ranks[a] < ranks[b]
+                                        : rows[a].job.submitted_seconds < rows[b].job.submitted_seconds;
+        });
+        const bool knows =
+            order_ == SynergyOrder::srtf || order_ == SynergyOrder::ftf || order_ == SynergyOrder::tetris;
+        const auto weight = [&](const OptionRow& row) {
+            return knows ? 1 / left[static_cast<std::size_t>(&row - rows.data())] : 1;
+        };
+        goodput::detail::serve_in_order(round, rows, order, true, goodput::detail::LikesWhatItHolds(),
+                                        weight);
+    }
+
+private:
+    [[nodiscard]] goodput::peers::SynergyStanding standing_of(const goodput::Round& round,
+                                                              const goodput::OptionRow& row) const {
+        const std::size_t index = world_->index_of(row.job.name);
+        const goodput::SynergyJob& job = world_->job(index);
+        const goodput::Node& server = round.cluster.nodes.front();
+        double factor = 1;
+        for (const goodput::Option& option : row.options)
+            factor = std::max(factor, option.goodput * job.iteration_seconds);
+        // What it is fastest with, on one server if that has as many GPUs.
+        const double gpus = job.gpus;
+        goodput::HostShare share = world_->share();
+        if (job.gpus <= server.gpus)
+            share = {std::min(job.ideal.cores_per_gpu, server.cores / gpus),
+                     std::min(job.ideal.memory_gib_per_gpu, server.memory_gib / gpus)};
+        return {.waited_seconds = round.time_seconds - job.submitted_seconds,
+                .left_seconds = world_->iterations_left(index) * job.iteration_seconds / factor,
+                .whole_seconds = job.iterations * job.iteration_seconds,
+                .attained_gpu_seconds = row.job.attained_gpu_seconds,
+                .demand = {gpus, gpus * share.cores_per_gpu, gpus * share.memory_gib_per_gpu}};
+    }
+
+    const goodput::SynergyWorld* world_;
+    goodput::peers::SynergyOrder order_;
+};
+
+/// A Scheduler of rigid jobs that divides cores and memory, of a pool by prices and of each node exactly.
+template <goodput::Policy P>
+goodput::ChosenScheduler synergy_scheduler(const goodput::SynergyWorld& world, P policy) {
+    // The differences that count are small beside what it is worth to be served.
+    using Parts = goodput::SchedulerParts<P, goodput::LeastMovesPlacer, goodput::Allotter<>,
+                                          decltype(world.predictor()), goodput::Limits<goodput::HostCapacity>,
+                                          goodput::HostShares<>, goodput::Factors<goodput::HostFactor>,
+                                          goodput::DividedHosts>;
+    return goodput::ChosenScheduler(
+        Parts{.policy = std::move(policy), .options = {.gap = 1e-6}, .predictor = world.predictor()});
+}
+
+}  // namespace cli
+
+#endif

@@ -110,10 +110,17 @@ std::vector<std::string> names_in(std::string_view code) {
     return names;
 }
 
+/// The source of a program in one of these folders; where none has it, it should be in the first.
+fs::path source_of(const std::string& program, const fs::path& root, const std::vector<fs::path>& folders) {
+    for (const fs::path& folder : folders)
+        if (fs::exists(root / folder / (program + ".cpp"))) return folder / (program + ".cpp");
+    return folders.front() / (program + ".cpp");
+}
+
 /// What a path in back quotes has to be; empty: nothing that could be looked up.
-std::vector<fs::path> files_behind(const std::string& word) {
-    static constexpr std::array folders{"include/", "examples/", "benchmarks/", "docs/",
-                                        "tests/",   "cmake/",    ".ci/"};
+std::vector<fs::path> files_behind(const std::string& word, const fs::path& root) {
+    static constexpr std::array folders{"include/", "program/", "examples/", "benchmarks/",
+                                        "docs/",    "tests/",   "cmake/",    ".ci/"};
     static constexpr std::array modules{"core/",  "model/", "parallel/", "fit/",      "allot/",
                                         "place/", "share/", "policy/",   "schedule/", "sim/"};
     if (word.find_first_of("*{}<>$=") != std::string::npos) return {};
@@ -122,7 +129,9 @@ std::vector<fs::path> files_behind(const std::string& word) {
     if (begins("goodput/") && word.ends_with(".hpp")) return {"include/" + word};
     if (std::any_of(modules.begin(), modules.end(), begins) && word.ends_with(".hpp"))
         return {"include/goodput/" + word};
-    if (begins("build/release/benchmarks/")) return {word.substr(14) + ".cpp"};
+    if (begins("build/release/benchmarks/"))
+        return {source_of(word.substr(25), root,
+                          {"benchmarks/speed", "benchmarks/accuracy", "benchmarks/compare"})};
     if (word == "build/release/examples/goodput") return {"program/main.cpp"};
     if (begins("build/release/examples/")) return {word.substr(14) + ".cpp"};
     return {};
@@ -321,7 +330,7 @@ Report check_links(const fs::path& root) {
         for (const Mention& code : page.code) {
             const std::string at = place(root, page, code.line);
             for (const std::string& word : words_of(code.text))
-                for (const fs::path& file : files_behind(word)) {
+                for (const fs::path& file : files_behind(word, root)) {
                     ++report.counts["paths"];
                     if (!fs::exists(root / file))
                         report.faults.push_back(at + "there is no " + file.string());

@@ -99,6 +99,9 @@ TEST_CASE("links, paths and names that lead nowhere are named") {
     CHECK(names(faults_with("[x](docs/core.md#what)"), "no heading has this anchor"));
     CHECK(names(faults_with("`examples/two.cpp`"), "there is no examples/two.cpp"));
     CHECK(names(faults_with("`build/release/examples/two --help`"), "there is no examples/two.cpp"));
+    CHECK(names(faults_with("`build/release/benchmarks/two`"), "there is no benchmarks/speed/two.cpp"));
+    repository.write("benchmarks/compare/two.cpp", "int main() {}\n");
+    CHECK(faults_with("`build/release/benchmarks/two`").faults.empty());
     CHECK(names(faults_with("`core/job.hpp`"), "there is no include/goodput/core/job.hpp"));
     CHECK(names(faults_with("`Shapes`"), "no source has the name Shapes"));
     CHECK(names(faults_with("`nodes()`"), "no source has the name nodes"));

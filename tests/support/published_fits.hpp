@@ -20,7 +20,7 @@ struct PublishedFit {
 
 // Root mean square errors of ln(step time) over all of an application's placements of the released fit of
 // Pollux and Sia: objective, bounds, start and tolerance (1e-5) as published, scipy 1.10's L-BFGS-B with the
-// exact gradient. Made by benchmarks/published_fit.py, column `step`.
+// exact gradient. Made by benchmarks/compare/published_fit.py, column `step`.
 inline constexpr std::array<PublishedFit, 18> published_fits{{
     {"bert", "aws", 0.122099},
     {"bert", "dgx-ext", 0.032418},

@@ -18,7 +18,7 @@
 #include <cstring>
 #include <vector>
 
-#include "cpu_time.hpp"
+#include "../cpu_time.hpp"
 #include "goodput/allot/allot.hpp"
 #include "support/allot_random.hpp"
 #include "support/random.hpp"

@@ -12,6 +12,7 @@ import pathlib
 import subprocess
 import sys
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "compare"))
 from compare_share import question
 from plot_loads import line, text
 

@@ -45,7 +45,7 @@
 #include <utility>
 #include <vector>
 
-#include "cpu_time.hpp"
+#include "../cpu_time.hpp"
 #include "goodput/availability/lost_time.hpp"
 #include "goodput/core/job.hpp"
 #include "goodput/core/option.hpp"

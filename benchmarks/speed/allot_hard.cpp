@@ -24,7 +24,7 @@
 #include <string>
 #include <vector>
 
-#include "cpu_time.hpp"
+#include "../cpu_time.hpp"
 #include "goodput/allot/allot.hpp"
 #include "support/allot_random.hpp"
 #include "support/random.hpp"

@@ -8,7 +8,10 @@ and restarts a job: geometric means over the workloads of the ratios to the firs
 """
 import argparse
 import math
+import pathlib
+import sys
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "compare"))
 import compare_policies
 
 PANELS = (("average_jct_h", "Average completion time"), ("p99_jct_h", "99th percentile"),

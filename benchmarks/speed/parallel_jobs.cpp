@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "cpu_time.hpp"
+#include "../cpu_time.hpp"
 #include "goodput/parallel/parallel_plans.hpp"
 #include "goodput/policy/goodput_policy.hpp"
 #include "goodput/schedule/scheduler.hpp"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What it costs to include goodput: seconds of compiling each public header alone, and whole programs that use it.
 
-    benchmarks/compile_time.py [--compiler g++] [--runs 3] [--only REGEX]
+    benchmarks/speed/compile_time.py [--compiler g++] [--runs 3] [--only REGEX]
 
 Prints for every header of include/goodput (detail/ aside), by folder, for consumers, and for
 the third-party headers that the library did without: processor seconds (user and system, of all the compiler's processes, without ccache) as the median of the
@@ -20,7 +20,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ["core", "model", "fit", "allot", "place", "policy", "schedule", "moves", "policies", "hadar", "memory", "statistics",
            "availability", "hosts", "share", "pairs", "deadlines", "tasks", "parallel", "agent", "sim"]
 LIGHT = {"core", "model", "allot", "policy", "policies"}

@@ -13,7 +13,7 @@
 #include <limits>
 #include <vector>
 
-#include "cpu_time.hpp"
+#include "../cpu_time.hpp"
 #include "goodput/parallel/stage_checkpoints.hpp"
 #include "support/random.hpp"
 #include "support/stage_random.hpp"

@@ -49,7 +49,7 @@
 #include <utility>
 #include <vector>
 
-#include "cpu_time.hpp"
+#include "../cpu_time.hpp"
 #include "goodput/core/cluster.hpp"
 #include "goodput/core/job.hpp"
 #include "goodput/core/option.hpp"

@@ -25,7 +25,7 @@ import numpy as np
 
 import published_fit
 
-PROGRAM_FOLDER = pathlib.Path(__file__).resolve().parent.parent / "program"  # which has peers/
+PROGRAM_FOLDER = pathlib.Path(__file__).resolve().parents[2] / "program"  # which has peers/
 PROGRAM = r"""
 #include <algorithm>
 #include <chrono>
@@ -142,7 +142,7 @@ def run(tables, jobs, include, compiler):
         source.write_text(PROGRAM)
         subprocess.run([compiler, "-std=c++20", "-O2", "-DNDEBUG", f"-I{include}",
                         f"-I{PROGRAM_FOLDER}", "-isystem", "/usr/include/eigen3",
-                        str(source), str(PROGRAM_FOLDER / "peers" / "box_backend.cpp"), "-o", str(program),
+                        str(source), str(PROGRAM_FOLDER / "peers" / "pollux" / "box_backend.cpp"), "-o", str(program),
                         "-lceres", "-lglog"], check=True)
         text = "\n".join([str(len(tables))] + [text_of(table) for table in tables]
                          + [f"{len(job)} " + " ".join(f"{i} {text_of(samples)}" for i, samples in job) for job in jobs])
@@ -180,7 +180,7 @@ def report(title, tables, jobs, ours):
 
 
 def main():
-    include = sys.argv[2] if len(sys.argv) > 2 else str(pathlib.Path(__file__).resolve().parent.parent / "include")
+    include = sys.argv[2] if len(sys.argv) > 2 else str(pathlib.Path(__file__).resolve().parents[2] / "include")
     compiler = sys.argv[3] if len(sys.argv) > 3 else "g++"
     rng = random.Random(1)
     tables, applications = [], []

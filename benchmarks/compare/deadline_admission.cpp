@@ -14,7 +14,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cpu_time.hpp"
+#include "../cpu_time.hpp"
 #include "goodput/deadlines.hpp"
 #include "support/deadline_oracle.hpp"
 #include "support/recorded_admissions.hpp"

@@ -3,7 +3,7 @@
 
 usage: plot_renting.py FILE [--svg docs/renting_tradeoff.svg]
 
-FILE is what benchmarks/check_renting.py wrote with --jsonl: one panel a workload, ours by the worth of an hour as a
+FILE is what benchmarks/accuracy/check_renting.py wrote with --jsonl: one panel a workload, ours by the worth of an hour as a
 line, the fixed cluster and Pollux's band as points. Needs nothing but Python.
 """
 import argparse

@@ -11,6 +11,7 @@ import math
 import pathlib
 import sys
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "compare"))
 import compare_hosts
 from plot_loads import line, text
 

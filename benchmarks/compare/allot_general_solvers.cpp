@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-#include "cpu_time.hpp"
+#include "../cpu_time.hpp"
 #include "goodput/allot/allot.hpp"
 #include "support/allot_rounds.hpp"
 

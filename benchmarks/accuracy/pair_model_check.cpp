@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "support/gavel_pairs.hpp"
+#include "pairs/gavel_pairs.hpp"
 #include "support/validation.hpp"
 
 namespace {

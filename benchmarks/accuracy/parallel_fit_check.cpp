@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "support/left_out_profiles.hpp"
-#include "support/sailor_data.hpp"
+#include "parallel/left_out_profiles.hpp"
+#include "parallel/sailor_data.hpp"
 
 namespace {
 

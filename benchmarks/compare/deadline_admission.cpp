@@ -15,9 +15,9 @@
 #include <nlohmann/json.hpp>
 
 #include "../cpu_time.hpp"
+#include "deadlines/deadline_oracle.hpp"
+#include "deadlines/recorded_admissions.hpp"
 #include "goodput/deadlines.hpp"
-#include "support/deadline_oracle.hpp"
-#include "support/recorded_admissions.hpp"
 
 using namespace goodput;
 

@@ -24,8 +24,8 @@
 #include "goodput/tasks/pilots.hpp"
 #include "goodput/tasks/task_durations.hpp"
 #include "goodput/tasks/task_history.hpp"
+#include "sim/task_slots.hpp"
 #include "support/random.hpp"
-#include "support/task_slots.hpp"
 
 using namespace goodput;
 using support::Random;

@@ -15,8 +15,8 @@
 
 #include "../cpu_time.hpp"
 #include "goodput/parallel/stage_checkpoints.hpp"
+#include "parallel/stage_random.hpp"
 #include "support/random.hpp"
-#include "support/stage_random.hpp"
 
 namespace {
 

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "allocation/counting_new.hpp"
 #include "goodput/agent/training_agent.hpp"
-#include "support/counting_new.hpp"
 
 #include <doctest/doctest.h>
 

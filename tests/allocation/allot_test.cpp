@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "allocation/counting_new.hpp"
 #include "goodput/allot/allot.hpp"
 #include "support/allot_random.hpp"
-#include "support/counting_new.hpp"
 #include "support/random.hpp"
 
 #include <doctest/doctest.h>

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "allocation/counting_new.hpp"
 #include "goodput/fit/job_fit.hpp"
-#include "support/counting_new.hpp"
 #include "support/random.hpp"
 #include "support/refined_jobs.hpp"
 

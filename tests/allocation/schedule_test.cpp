@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "allocation/counting_new.hpp"
 #include "goodput/place/topology_placer.hpp"
 #include "goodput/policy/goodput_policy.hpp"
 #include "goodput/schedule/scheduler.hpp"
-#include "support/counting_new.hpp"
 #include "support/random.hpp"
 
 #include <doctest/doctest.h>

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "availability/interrupted_job.hpp"
 #include "goodput/availability/availability.hpp"
 #include "goodput/availability/usual_mechanisms.hpp"
-#include "support/interrupted_job.hpp"
 #include "support/random.hpp"
 
 #include <doctest/doctest.h>

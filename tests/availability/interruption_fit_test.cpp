@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "availability/interrupted_job.hpp"
 #include "goodput/availability/interruption_change.hpp"
 #include "goodput/availability/interruption_fit.hpp"
-#include "support/interrupted_job.hpp"
 #include "support/random.hpp"
 
 #include <doctest/doctest.h>

@@ -9,8 +9,8 @@
 
 #include <doctest/doctest.h>
 
+#include "deadlines/deadline_oracle.hpp"
 #include "goodput/deadlines.hpp"
-#include "support/deadline_oracle.hpp"
 #include "support/random.hpp"
 
 using namespace goodput;

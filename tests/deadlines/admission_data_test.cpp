@@ -8,9 +8,9 @@
 
 #include <doctest/doctest.h>
 
+#include "deadlines/deadline_oracle.hpp"
+#include "deadlines/recorded_admissions.hpp"
 #include "goodput/deadlines.hpp"
-#include "support/deadline_oracle.hpp"
-#include "support/recorded_admissions.hpp"
 
 using namespace goodput;
 using support::AdmissionState, support::AdmissionTrace;

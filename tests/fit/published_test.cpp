@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "support/published_fits.hpp"
+#include "fit/published_fits.hpp"
 #include "support/random.hpp"
 
 #include <doctest/doctest.h>

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "fit/published_fits.hpp"
 #include "goodput/tasks/forecast.hpp"
 #include "peers/pollux/throughput_fit.hpp"
-#include "support/published_fits.hpp"
 #include "support/refined_jobs.hpp"
 
 #include <doctest/doctest.h>

@@ -13,10 +13,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "fit/published_fits.hpp"
 #include "goodput/fit/job_fit.hpp"
 #include "goodput/tasks/forecast.hpp"
 #include "peers/pollux/throughput_fit.hpp"
-#include "support/published_fits.hpp"
 #include "support/random.hpp"
 
 #include <doctest/doctest.h>

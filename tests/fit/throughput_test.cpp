@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "fit/published_fits.hpp"
 #include "peers/pollux/prediction_interval.hpp"
-#include "support/published_fits.hpp"
 #include "support/random.hpp"
 
 #include <doctest/doctest.h>

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "deadlines/deadline_oracle.hpp"
 #include "goodput/deadlines/promised_scheduler.hpp"
-#include "support/deadline_oracle.hpp"
 
 #include "fuzz/support/bytes.hpp"
 #include "fuzz/support/check.hpp"

@@ -30,7 +30,7 @@
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/team_quotas.hpp"
 
-#include "support/host_use.hpp"
+#include "hosts/host_use.hpp"
 
 #include "fuzz/support/bytes.hpp"
 #include "fuzz/support/check.hpp"

@@ -10,7 +10,7 @@
 
 #include "goodput/share/share_time.hpp"
 #include "goodput/share/water_filling.hpp"
-#include "support/share_oracle.hpp"
+#include "share/share_oracle.hpp"
 
 #include "fuzz/support/bytes.hpp"
 #include "fuzz/support/check.hpp"

@@ -3,8 +3,8 @@
 #include <cstddef>
 
 #include "goodput/hadar/hadar.hpp"
+#include "hadar/typed_queue.hpp"
 #include "support/random.hpp"
-#include "support/typed_queue.hpp"
 
 #include <doctest/doctest.h>
 

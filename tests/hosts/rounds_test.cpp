@@ -18,7 +18,7 @@
 #include "goodput/schedule/explain_plan.hpp"
 #include "goodput/schedule/job_kinds.hpp"
 #include "goodput/schedule/scheduler.hpp"
-#include "support/hosted_round.hpp"
+#include "hosts/hosted_round.hpp"
 #include "support/random.hpp"
 
 #include <doctest/doctest.h>

@@ -11,8 +11,8 @@
 #include "goodput/policy/queue.hpp"
 #include "goodput/policy/sia.hpp"
 #include "goodput/schedule/scheduler.hpp"
-#include "support/host_use.hpp"
-#include "support/unlike_hosts.hpp"
+#include "hosts/host_use.hpp"
+#include "hosts/unlike_hosts.hpp"
 
 #include <doctest/doctest.h>
 

@@ -8,9 +8,9 @@
 #include <type_traits>
 #include <vector>
 
+#include "model/random_batch_cases.hpp"
 #include "peers/sia/published_batch_grid.hpp"
 #include "support/random.hpp"
-#include "support/random_batch_cases.hpp"
 #include "support/trials.hpp"
 
 #include <doctest/doctest.h>

@@ -10,7 +10,7 @@
 
 #include "goodput/pairs/pair_fit.hpp"
 #include "goodput/pairs/pair_model.hpp"
-#include "support/gavel_pairs.hpp"
+#include "pairs/gavel_pairs.hpp"
 #include "support/random.hpp"
 
 #include <doctest/doctest.h>

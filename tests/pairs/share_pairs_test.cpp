@@ -12,7 +12,7 @@
 
 #include "goodput/pairs/fill_water_in_pairs.hpp"
 #include "goodput/pairs/share_pairs.hpp"
-#include "support/share_pair_oracle.hpp"
+#include "pairs/share_pair_oracle.hpp"
 
 using namespace goodput;
 using support::for_paired_problems;

@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "support/left_out_profiles.hpp"
+#include "parallel/left_out_profiles.hpp"
+#include "parallel/sailor_data.hpp"
 #include "support/random.hpp"
 #include "support/random_parallel_run.hpp"
-#include "support/sailor_data.hpp"
 
 #include <doctest/doctest.h>
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "goodput/parallel/refined_constants.hpp"
+#include "parallel/sailor_data.hpp"
 #include "support/random.hpp"
 #include "support/random_parallel_run.hpp"
-#include "support/sailor_data.hpp"
 
 #include <doctest/doctest.h>
 

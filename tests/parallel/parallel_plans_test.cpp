@@ -17,9 +17,9 @@
 #include "goodput/schedule/cluster_limits.hpp"
 #include "goodput/schedule/explain_plan.hpp"
 #include "goodput/schedule/scheduler.hpp"
+#include "parallel/small_models.hpp"
 #include "support/pool_uses.hpp"
 #include "support/random.hpp"
-#include "support/small_models.hpp"
 
 #include <doctest/doctest.h>
 

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "goodput/parallel/parallel_planner.hpp"
-#include "support/parallel_claims.hpp"
-#include "support/parallel_random.hpp"
-#include "support/parallel_reference.hpp"
+#include "parallel/parallel_claims.hpp"
+#include "parallel/parallel_random.hpp"
+#include "parallel/parallel_reference.hpp"
 
 #include <doctest/doctest.h>
 

@@ -11,9 +11,9 @@
 
 #include "goodput/parallel/plan_score.hpp"
 #include "goodput/parallel/refined_constants.hpp"
-#include "support/parallel_claims.hpp"
-#include "support/parallel_random.hpp"
-#include "support/parallel_reference.hpp"
+#include "parallel/parallel_claims.hpp"
+#include "parallel/parallel_random.hpp"
+#include "parallel/parallel_reference.hpp"
 
 #include <doctest/doctest.h>
 

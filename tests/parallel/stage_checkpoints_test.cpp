@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "goodput/parallel/stage_checkpoints.hpp"
+#include "parallel/stage_oracle.hpp"
+#include "parallel/stage_random.hpp"
 #include "support/random.hpp"
-#include "support/stage_oracle.hpp"
-#include "support/stage_random.hpp"
 
 #include <doctest/doctest.h>
 

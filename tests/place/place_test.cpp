@@ -11,9 +11,9 @@
 #include <tuple>
 
 #include "goodput/place/least_moves.hpp"
-#include "support/place_brute_force.hpp"
+#include "place/place_brute_force.hpp"
+#include "place/place_rounds.hpp"
 #include "support/place_random.hpp"
-#include "support/place_rounds.hpp"
 #include "support/trials.hpp"
 
 #include <doctest/doctest.h>

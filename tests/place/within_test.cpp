@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "goodput/place/topology_placer.hpp"
-#include "support/place_brute_force.hpp"
-#include "support/place_rounds.hpp"
+#include "place/place_brute_force.hpp"
+#include "place/place_rounds.hpp"
 #include "support/random.hpp"
 
 #include <doctest/doctest.h>

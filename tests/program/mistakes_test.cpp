@@ -8,8 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "program/round_lines.hpp"
 #include "support/program.hpp"
-#include "support/round_lines.hpp"
 
 #include <doctest/doctest.h>
 

@@ -15,9 +15,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "program/round_lines.hpp"
 #include "support/program.hpp"
 #include "support/random.hpp"
-#include "support/round_lines.hpp"
 
 #include <doctest/doctest.h>
 

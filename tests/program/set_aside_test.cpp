@@ -7,9 +7,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "program/round_lines.hpp"
 #include "support/folder.hpp"
 #include "support/program.hpp"
-#include "support/round_lines.hpp"
 
 #include <doctest/doctest.h>
 

@@ -10,9 +10,9 @@
 #include <nlohmann/json.hpp>
 
 #include "goodput/share/objectives.hpp"
+#include "share/share_oracle.hpp"
 #include "support/program.hpp"
 #include "support/random.hpp"
-#include "support/share_oracle.hpp"
 
 #include <doctest/doctest.h>
 

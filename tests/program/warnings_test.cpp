@@ -15,10 +15,10 @@
 #include "goodput/schedule/cluster_limits.hpp"
 #include "goodput/schedule/job_memory.hpp"
 #include "goodput/schedule/scheduler.hpp"
+#include "program/round_lines.hpp"
 #include "replay/scene.hpp"
 #include "support/folder.hpp"
 #include "support/program.hpp"
-#include "support/round_lines.hpp"
 
 #include <doctest/doctest.h>
 

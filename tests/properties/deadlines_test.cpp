@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "deadlines/deadline_oracle.hpp"
 #include "goodput/deadlines/admission.hpp"
-#include "support/deadline_oracle.hpp"
 
 #include "properties.hpp"
 

@@ -7,8 +7,8 @@
 
 #include "goodput/hosts/with_hosts.hpp"
 #include "goodput/schedule/scheduler.hpp"
-#include "support/hosted_round.hpp"
-#include "support/unlike_hosts.hpp"
+#include "hosts/hosted_round.hpp"
+#include "hosts/unlike_hosts.hpp"
 
 #include "properties.hpp"
 #include "random_plans.hpp"

@@ -6,7 +6,7 @@
 
 #include "goodput/memory/memory.hpp"
 #include "goodput/model/batch_plan.hpp"
-#include "support/random_batch_cases.hpp"
+#include "model/random_batch_cases.hpp"
 
 #include "properties.hpp"
 

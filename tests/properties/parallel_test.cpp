@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "goodput/parallel/parallel_planner.hpp"
+#include "parallel/parallel_claims.hpp"
+#include "parallel/parallel_random.hpp"
+#include "parallel/parallel_reference.hpp"
 #include "properties.hpp"
-#include "support/parallel_claims.hpp"
-#include "support/parallel_random.hpp"
-#include "support/parallel_reference.hpp"
 
 using namespace goodput;
 using properties::Case;

@@ -8,7 +8,7 @@
 #include "goodput/place/fragmentation.hpp"
 #include "goodput/place/least_moves.hpp"
 #include "goodput/place/topology_placer.hpp"
-#include "support/place_rounds.hpp"
+#include "place/place_rounds.hpp"
 
 #include "properties.hpp"
 

@@ -8,8 +8,8 @@
 #include "goodput/share/share_time.hpp"
 #include "goodput/share/water_filling.hpp"
 #include "properties.hpp"
-#include "support/share_oracle.hpp"
-#include "support/share_random.hpp"
+#include "share/share_oracle.hpp"
+#include "share/share_random.hpp"
 
 using namespace goodput;
 using properties::Case;

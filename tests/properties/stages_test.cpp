@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "goodput/parallel/stage_checkpoints.hpp"
-#include "support/stage_random.hpp"
+#include "parallel/stage_random.hpp"
 
 #include "properties.hpp"
 

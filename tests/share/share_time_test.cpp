@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "goodput/share/share_time.hpp"
-#include "support/share_cases.hpp"
-#include "support/share_oracle.hpp"
-#include "support/share_random.hpp"
+#include "share/share_cases.hpp"
+#include "share/share_oracle.hpp"
+#include "share/share_random.hpp"
 
 #include <doctest/doctest.h>
 

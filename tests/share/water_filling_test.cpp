@@ -9,10 +9,10 @@
 
 #include "goodput/share/share_time.hpp"
 #include "goodput/share/water_filling.hpp"
-#include "support/share_cases.hpp"
-#include "support/share_lexicographic.hpp"
-#include "support/share_oracle.hpp"
-#include "support/share_random.hpp"
+#include "share/share_cases.hpp"
+#include "share/share_lexicographic.hpp"
+#include "share/share_oracle.hpp"
+#include "share/share_random.hpp"
 
 #include <doctest/doctest.h>
 

@@ -13,8 +13,8 @@
 #include "goodput/policy/sia.hpp"
 #include "goodput/sim/metrics.hpp"
 #include "goodput/sim/sia_world.hpp"
+#include "sim/replay_world.hpp"
 #include "support/random.hpp"
-#include "support/replay_world.hpp"
 
 #include <doctest/doctest.h>
 

@@ -11,8 +11,8 @@
 #include "goodput/sim/sia_world.hpp"
 #include "peers/gavel/time_shared_rounds.hpp"
 #include "peers/sia/fixed_sia_world.hpp"
+#include "sim/replay_world.hpp"
 #include "support/random.hpp"
-#include "support/replay_world.hpp"
 
 #include <doctest/doctest.h>
 

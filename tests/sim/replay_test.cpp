@@ -10,8 +10,8 @@
 #include "goodput/sim/modelling.hpp"
 #include "goodput/sim/sia_world.hpp"
 #include "peers/sia/published_models.hpp"
+#include "sim/replay_world.hpp"
 #include "support/random.hpp"
-#include "support/replay_world.hpp"
 
 #include <doctest/doctest.h>
 

@@ -13,8 +13,8 @@
 #include "goodput/sim/replay.hpp"
 #include "goodput/sim/task_world.hpp"
 #include "goodput/tasks/pilots.hpp"
+#include "sim/task_slots.hpp"
 #include "support/random.hpp"
-#include "support/task_slots.hpp"
 #include "support/validation.hpp"
 
 #include <doctest/doctest.h>

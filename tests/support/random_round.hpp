@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "goodput/schedule/snapshot.hpp"
-#include "random.hpp"
+#include "support/random.hpp"
 
 #include <doctest/doctest.h>
 

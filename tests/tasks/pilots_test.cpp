@@ -10,8 +10,8 @@
 #include "goodput/tasks/pilots.hpp"
 #include "support/pool_uses.hpp"
 #include "support/random.hpp"
-#include "support/task_samples.hpp"
 #include "support/validation.hpp"
+#include "tasks/task_samples.hpp"
 
 #include <doctest/doctest.h>
 

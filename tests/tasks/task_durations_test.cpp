@@ -13,8 +13,8 @@
 #include "goodput/tasks/task_durations.hpp"
 #include "goodput/tasks/task_history.hpp"
 #include "support/random.hpp"
-#include "support/task_samples.hpp"
 #include "support/validation.hpp"
+#include "tasks/task_samples.hpp"
 
 #include <doctest/doctest.h>
 

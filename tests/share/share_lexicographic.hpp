@@ -1,5 +1,5 @@
-#ifndef GOODPUT_TESTS_SUPPORT_SHARE_LEXICOGRAPHIC_HPP
-#define GOODPUT_TESTS_SUPPORT_SHARE_LEXICOGRAPHIC_HPP
+#ifndef GOODPUT_TESTS_SHARE_SHARE_LEXICOGRAPHIC_HPP
+#define GOODPUT_TESTS_SHARE_SHARE_LEXICOGRAPHIC_HPP
 
 // The lexicographic best of levels, from its definition: raise all who can still rise until one more step has
 // no solution, ask of everybody by a linear program of his own whether he could have more while all others
@@ -13,7 +13,7 @@
 
 #include "goodput/share/problem.hpp"
 #include "goodput/share/water_filling.hpp"
-#include "support/share_oracle.hpp"
+#include "share/share_oracle.hpp"
 
 namespace support {
 

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_TESTS_SUPPORT_PLACE_ROUNDS_HPP
-#define GOODPUT_TESTS_SUPPORT_PLACE_ROUNDS_HPP
+#ifndef GOODPUT_TESTS_PLACE_PLACE_ROUNDS_HPP
+#define GOODPUT_TESTS_PLACE_PLACE_ROUNDS_HPP
 
 // Random rounds of placement, and what every answer has to respect. For tests: includes doctest.
 

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_TESTS_SUPPORT_GAVEL_PAIRS_HPP
-#define GOODPUT_TESTS_SUPPORT_GAVEL_PAIRS_HPP
+#ifndef GOODPUT_TESTS_PAIRS_GAVEL_PAIRS_HPP
+#define GOODPUT_TESTS_PAIRS_GAVEL_PAIRS_HPP
 
 // Pairs of jobs on one GPU, as measured for Gavel (OSDI'20), and how well they are predicted when the pairs
 // of one kind of job are left out, or all but a few of them. Reads as the program does: links its readers.

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_TESTS_SUPPORT_HOST_USE_HPP
-#define GOODPUT_TESTS_SUPPORT_HOST_USE_HPP
+#ifndef GOODPUT_TESTS_HOSTS_HOST_USE_HPP
+#define GOODPUT_TESTS_HOSTS_HOST_USE_HPP
 
 // What a plan takes of every node's cores and memory, counted from placements.
 

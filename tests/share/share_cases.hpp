@@ -1,11 +1,11 @@
-#ifndef GOODPUT_TESTS_SUPPORT_SHARE_CASES_HPP
-#define GOODPUT_TESTS_SUPPORT_SHARE_CASES_HPP
+#ifndef GOODPUT_TESTS_SHARE_SHARE_CASES_HPP
+#define GOODPUT_TESTS_SHARE_SHARE_CASES_HPP
 
 // Claims about shares on many random problems. For tests: includes doctest.
 
 #include <cstdint>
 
-#include "support/share_random.hpp"
+#include "share/share_random.hpp"
 
 #include <doctest/doctest.h>
 

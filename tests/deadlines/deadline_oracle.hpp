@@ -1,5 +1,5 @@
-#ifndef GOODPUT_TESTS_SUPPORT_DEADLINE_ORACLE_HPP
-#define GOODPUT_TESTS_SUPPORT_DEADLINE_ORACLE_HPP
+#ifndef GOODPUT_TESTS_DEADLINES_DEADLINE_ORACLE_HPP
+#define GOODPUT_TESTS_DEADLINES_DEADLINE_ORACLE_HPP
 
 // Checks plans over time and proofs that there is none, knowing nothing of how they are found: GPUs are laid
 // on the nodes that are there, one by one, and all configurations of a moment are tried.

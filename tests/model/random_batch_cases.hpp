@@ -1,5 +1,5 @@
-#ifndef GOODPUT_TESTS_SUPPORT_RANDOM_BATCH_CASES_HPP
-#define GOODPUT_TESTS_SUPPORT_RANDOM_BATCH_CASES_HPP
+#ifndef GOODPUT_TESTS_MODEL_RANDOM_BATCH_CASES_HPP
+#define GOODPUT_TESTS_MODEL_RANDOM_BATCH_CASES_HPP
 
 // Random models of either form with random limits, as the search for the best batch plan has to take them.
 

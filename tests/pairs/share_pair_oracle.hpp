@@ -1,5 +1,5 @@
-#ifndef GOODPUT_TESTS_SUPPORT_SHARE_PAIR_ORACLE_HPP
-#define GOODPUT_TESTS_SUPPORT_SHARE_PAIR_ORACLE_HPP
+#ifndef GOODPUT_TESTS_PAIRS_SHARE_PAIR_ORACLE_HPP
+#define GOODPUT_TESTS_PAIRS_SHARE_PAIR_ORACLE_HPP
 
 // Shares of jobs alone and in pairs from their definition: a linear program with a variable for every job,
 // pair and GPU type, none left out and none put together, solved by the simplex method in long double. For a
@@ -15,10 +15,10 @@
 
 #include "goodput/pairs/paired_problem.hpp"
 #include "goodput/share/water_filling.hpp"
+#include "share/share_lexicographic.hpp"
+#include "share/share_oracle.hpp"
+#include "share/share_random.hpp"
 #include "support/random.hpp"
-#include "support/share_lexicographic.hpp"
-#include "support/share_oracle.hpp"
-#include "support/share_random.hpp"
 
 namespace support {
 

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_TESTS_SUPPORT_SHARE_ORACLE_HPP
-#define GOODPUT_TESTS_SUPPORT_SHARE_ORACLE_HPP
+#ifndef GOODPUT_TESTS_SHARE_SHARE_ORACLE_HPP
+#define GOODPUT_TESTS_SHARE_SHARE_ORACLE_HPP
 
 // What prices of GPUs prove about shares, computed from scratch. At any prices a job's best use of its time
 // is a linear program with two rows, its time and its rate, so that its best point runs on two types at most:

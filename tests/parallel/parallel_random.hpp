@@ -1,5 +1,5 @@
-#ifndef GOODPUT_TESTS_SUPPORT_PARALLEL_RANDOM_HPP
-#define GOODPUT_TESTS_SUPPORT_PARALLEL_RANDOM_HPP
+#ifndef GOODPUT_TESTS_PARALLEL_PARALLEL_RANDOM_HPP
+#define GOODPUT_TESTS_PARALLEL_PARALLEL_RANDOM_HPP
 
 // Small random models, clusters, plans and questions of every shape: even layers and one that outweighs all,
 // profiles with gaps, memory that nothing fits into, links that are missing or that no message gets over.
@@ -14,7 +14,7 @@
 
 #include "goodput/parallel/plan_question.hpp"
 #include "goodput/parallel/refined_constants.hpp"
-#include "support/parallel_reference.hpp"
+#include "parallel/parallel_reference.hpp"
 #include "support/random.hpp"
 
 namespace support {

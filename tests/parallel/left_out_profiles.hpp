@@ -1,5 +1,5 @@
-#ifndef GOODPUT_TESTS_SUPPORT_LEFT_OUT_PROFILES_HPP
-#define GOODPUT_TESTS_SUPPORT_LEFT_OUT_PROFILES_HPP
+#ifndef GOODPUT_TESTS_PARALLEL_LEFT_OUT_PROFILES_HPP
+#define GOODPUT_TESTS_PARALLEL_LEFT_OUT_PROFILES_HPP
 
 // How well gaps in profiles are filled: measurements are left out, filled in, and compared.
 

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_TESTS_SUPPORT_ROUND_LINES_HPP
-#define GOODPUT_TESTS_SUPPORT_ROUND_LINES_HPP
+#ifndef GOODPUT_TESTS_PROGRAM_ROUND_LINES_HPP
+#define GOODPUT_TESTS_PROGRAM_ROUND_LINES_HPP
 
 // Lines for `goodput plan`, and what every answer has to respect. For tests: includes doctest.
 
@@ -16,7 +16,7 @@
 
 #include "goodput/core/shape.hpp"
 #include "goodput/model/pollux.hpp"
-#include "program.hpp"
+#include "support/program.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_TESTS_SUPPORT_REPLAY_WORLD_HPP
-#define GOODPUT_TESTS_SUPPORT_REPLAY_WORLD_HPP
+#ifndef GOODPUT_TESTS_SIM_REPLAY_WORLD_HPP
+#define GOODPUT_TESTS_SIM_REPLAY_WORLD_HPP
 
 // Small clusters, applications and traces for replays.
 

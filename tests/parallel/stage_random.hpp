@@ -1,5 +1,5 @@
-#ifndef GOODPUT_TESTS_SUPPORT_STAGE_RANDOM_HPP
-#define GOODPUT_TESTS_SUPPORT_STAGE_RANDOM_HPP
+#ifndef GOODPUT_TESTS_PARALLEL_STAGE_RANDOM_HPP
+#define GOODPUT_TESTS_PARALLEL_STAGE_RANDOM_HPP
 
 // Random questions of checkpoint mechanisms by stage, and what is hard about some of them.
 

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_TESTS_SUPPORT_SMALL_MODELS_HPP
-#define GOODPUT_TESTS_SUPPORT_SMALL_MODELS_HPP
+#ifndef GOODPUT_TESTS_PARALLEL_SMALL_MODELS_HPP
+#define GOODPUT_TESTS_PARALLEL_SMALL_MODELS_HPP
 
 // Small large models on small clusters, whose plans can be counted: for tests of rounds with parallelism
 // plans.
@@ -10,7 +10,7 @@
 
 #include "goodput/parallel/large_models.hpp"
 #include "goodput/schedule/snapshot.hpp"
-#include "random.hpp"
+#include "support/random.hpp"
 
 namespace support {
 

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_TESTS_SUPPORT_TYPED_QUEUE_HPP
-#define GOODPUT_TESTS_SUPPORT_TYPED_QUEUE_HPP
+#ifndef GOODPUT_TESTS_HADAR_TYPED_QUEUE_HPP
+#define GOODPUT_TESTS_HADAR_TYPED_QUEUE_HPP
 
 // Jobs of fixed sizes that may run on any of several GPU types, each on one node, at a rate for each type:
 // what a policy is asked about them, and what came of it.

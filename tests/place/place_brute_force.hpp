@@ -1,5 +1,5 @@
-#ifndef GOODPUT_TESTS_SUPPORT_PLACE_BRUTE_FORCE_HPP
-#define GOODPUT_TESTS_SUPPORT_PLACE_BRUTE_FORCE_HPP
+#ifndef GOODPUT_TESTS_PLACE_PLACE_BRUTE_FORCE_HPP
+#define GOODPUT_TESTS_PLACE_PLACE_BRUTE_FORCE_HPP
 
 // The best placement by trying every node for every job. For a handful of nodes and jobs.
 
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "goodput/place/topology.hpp"
-#include "support/place_rounds.hpp"
+#include "place/place_rounds.hpp"
 
 namespace support::place {
 

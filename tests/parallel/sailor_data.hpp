@@ -1,5 +1,5 @@
-#ifndef GOODPUT_TESTS_SUPPORT_SAILOR_DATA_HPP
-#define GOODPUT_TESTS_SUPPORT_SAILOR_DATA_HPP
+#ifndef GOODPUT_TESTS_PARALLEL_SAILOR_DATA_HPP
+#define GOODPUT_TESTS_PARALLEL_SAILOR_DATA_HPP
 
 // Reads what Sailor published: profiles by layer, sizes, bandwidths and runs that were measured. Anything
 // missing or unreadable is an exception.

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_TESTS_SUPPORT_HOSTED_ROUND_HPP
-#define GOODPUT_TESTS_SUPPORT_HOSTED_ROUND_HPP
+#ifndef GOODPUT_TESTS_HOSTS_HOSTED_ROUND_HPP
+#define GOODPUT_TESTS_HOSTS_HOSTED_ROUND_HPP
 
 // Random rounds in which nodes count cores and memory, and what every plan of such a round has to respect.
 // For tests: includes doctest.
@@ -11,9 +11,9 @@
 
 #include "goodput/core/host.hpp"
 #include "goodput/schedule/snapshot.hpp"
-#include "host_use.hpp"
-#include "random.hpp"
-#include "random_round.hpp"
+#include "hosts/host_use.hpp"
+#include "support/random.hpp"
+#include "support/random_round.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_TESTS_SUPPORT_PUBLISHED_FITS_HPP
-#define GOODPUT_TESTS_SUPPORT_PUBLISHED_FITS_HPP
+#ifndef GOODPUT_TESTS_FIT_PUBLISHED_FITS_HPP
+#define GOODPUT_TESTS_FIT_PUBLISHED_FITS_HPP
 
 // The released fit's errors on the published profiles, and the samples themselves.
 

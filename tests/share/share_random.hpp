@@ -1,5 +1,5 @@
-#ifndef GOODPUT_TESTS_SUPPORT_SHARE_RANDOM_HPP
-#define GOODPUT_TESTS_SUPPORT_SHARE_RANDOM_HPP
+#ifndef GOODPUT_TESTS_SHARE_SHARE_RANDOM_HPP
+#define GOODPUT_TESTS_SHARE_SHARE_RANDOM_HPP
 
 // Random problems of shares: clusters that are nearly idle to clusters that are fifty times overloaded.
 

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_TESTS_SUPPORT_PARALLEL_REFERENCE_HPP
-#define GOODPUT_TESTS_SUPPORT_PARALLEL_REFERENCE_HPP
+#ifndef GOODPUT_TESTS_PARALLEL_PARALLEL_REFERENCE_HPP
+#define GOODPUT_TESTS_PARALLEL_PARALLEL_REFERENCE_HPP
 
 // Time, memory and cost of a parallelism plan, replica by replica as Sailor's simulator is described, and all
 // plans of a small case, one by one. It shares no formula with the library: whoever doubts a number compares.

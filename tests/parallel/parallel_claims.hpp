@@ -1,5 +1,5 @@
-#ifndef GOODPUT_TESTS_SUPPORT_PARALLEL_CLAIMS_HPP
-#define GOODPUT_TESTS_SUPPORT_PARALLEL_CLAIMS_HPP
+#ifndef GOODPUT_TESTS_PARALLEL_PARALLEL_CLAIMS_HPP
+#define GOODPUT_TESTS_PARALLEL_PARALLEL_CLAIMS_HPP
 
 // What a planner's answer claims, held against all plans there are.
 
@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "goodput/parallel/plan_question.hpp"
-#include "support/parallel_random.hpp"
-#include "support/parallel_reference.hpp"
+#include "parallel/parallel_random.hpp"
+#include "parallel/parallel_reference.hpp"
 
 namespace support {
 

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_TESTS_SUPPORT_INTERRUPTED_JOB_HPP
-#define GOODPUT_TESTS_SUPPORT_INTERRUPTED_JOB_HPP
+#ifndef GOODPUT_TESTS_AVAILABILITY_INTERRUPTED_JOB_HPP
+#define GOODPUT_TESTS_AVAILABILITY_INTERRUPTED_JOB_HPP
 
 // A job that is interrupted, event by event: what availability/availability.hpp has formulas for, written
 // without them. Progress is counted in seconds of training; a checkpoint is a number.

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_TESTS_SUPPORT_UNLIKE_HOSTS_HPP
-#define GOODPUT_TESTS_SUPPORT_UNLIKE_HOSTS_HPP
+#ifndef GOODPUT_TESTS_HOSTS_UNLIKE_HOSTS_HPP
+#define GOODPUT_TESTS_HOSTS_UNLIKE_HOSTS_HPP
 
 // Random rounds on nodes of one size with unlike cores and memory, some of which are not counted, with jobs
 // that may have none of either, and jobs that keep what they hold and need more than their share; and what
@@ -14,8 +14,8 @@
 
 #include "goodput/core/host.hpp"
 #include "goodput/schedule/snapshot.hpp"
-#include "host_use.hpp"
-#include "random.hpp"
+#include "hosts/host_use.hpp"
+#include "support/random.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_TESTS_SUPPORT_COUNTING_NEW_HPP
-#define GOODPUT_TESTS_SUPPORT_COUNTING_NEW_HPP
+#ifndef GOODPUT_TESTS_ALLOCATION_COUNTING_NEW_HPP
+#define GOODPUT_TESTS_ALLOCATION_COUNTING_NEW_HPP
 
 // Replaces the global operators new and delete by ones that count: for one source of a program of its own.
 

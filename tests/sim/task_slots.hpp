@@ -1,5 +1,5 @@
-#ifndef GOODPUT_TESTS_SUPPORT_TASK_SLOTS_HPP
-#define GOODPUT_TESTS_SUPPORT_TASK_SLOTS_HPP
+#ifndef GOODPUT_TESTS_SIM_TASK_SLOTS_HPP
+#define GOODPUT_TESTS_SIM_TASK_SLOTS_HPP
 
 // Jobs of many tasks on equal GPUs, event by event: what TaskWorld replays through a scheduler, written again
 // without rounds, configurations or options. A rule says where each job's next task stands in the line.

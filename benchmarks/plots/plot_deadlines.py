@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws the plan over time of examples/doc_deadlines.cpp: docs/deadlines_plan.svg.
+"""Draws the plan over time of docs/snippets/doc_deadlines.cpp: docs/deadlines_plan.svg.
 
 usage: plot_deadlines.py [--programs build/release/examples] [--docs docs]
 

@@ -4,7 +4,7 @@
 usage: plot_decisions.py [--programs build/release/examples] [--docs docs]
 
 Writes tutorial_plan.svg, tutorial_places.svg and allot_search.svg from runs of the program and of
-examples/tutorial_decisions.cpp. Needs nothing but Python and the two programs.
+docs/snippets/tutorial_decisions.cpp. Needs nothing but Python and the two programs.
 """
 import argparse
 import json

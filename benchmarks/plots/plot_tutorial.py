@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws the charts of docs/tutorial.md from runs of the program and of examples/tutorial_policy.cpp.
+"""Draws the charts of docs/tutorial.md from runs of the program and of docs/snippets/tutorial_policy.cpp.
 
 usage: plot_tutorial.py [--programs build/release/examples] [--docs docs]
 

@@ -63,7 +63,7 @@ def subjects(scratch):
             name = header.relative_to(include).as_posix()
             yield folder, name, source_with(name, [name]), LIGHT_SECONDS if folder in LIGHT else TARGETS.get(name)
     yield "programs", "tests/consume/uses_core.cpp", ROOT / "tests/consume/uses_core.cpp", CORE_CONSUMER_SECONDS
-    for example in sorted((ROOT / "examples").glob("*.cpp")):
+    for example in sorted((ROOT / "examples").glob("*.cpp")) + sorted((ROOT / "docs/snippets").glob("*.cpp")):
         name = example.relative_to(ROOT).as_posix()
         yield "programs", name, example, TARGETS.get(name)
     name = "examples/quickstart.cpp with goodput::compiled"

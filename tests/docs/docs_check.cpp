@@ -74,8 +74,8 @@ std::set<std::string> words_of_sources(const fs::path& root) {
     };
     for (const fs::path& entry : fs::directory_iterator(root))
         if (fs::is_regular_file(entry)) read(entry);
-    for (const char* folder :
-         {"include", "examples", "tests", "benchmarks", "cmake", "packaging", "test_package"})
+    for (const char* folder : {"include", "examples", "docs/snippets", "tests", "benchmarks", "cmake",
+                               "packaging", "test_package"})
         if (fs::exists(root / folder))
             for (const fs::path& entry : fs::recursive_directory_iterator(root / folder))
                 if (fs::is_regular_file(entry)) read(entry);
@@ -133,7 +133,8 @@ std::vector<fs::path> files_behind(const std::string& word, const fs::path& root
         return {source_of(word.substr(25), root,
                           {"benchmarks/speed", "benchmarks/accuracy", "benchmarks/compare"})};
     if (word == "build/release/examples/goodput") return {"program/main.cpp"};
-    if (begins("build/release/examples/")) return {word.substr(14) + ".cpp"};
+    if (begins("build/release/examples/"))
+        return {source_of(word.substr(23), root, {"examples", "docs/snippets"})};
     return {};
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""cppcheck over include/, examples/ and program/: warnings, performance, portability. cppcheck.txt holds what it gets wrong.
+"""cppcheck over include/, examples/, docs/snippets/ and program/: warnings, performance, portability. cppcheck.txt holds what it gets wrong.
 
     cppcheck.py [--jobs N] [--cppcheck PROGRAM]
 """
@@ -13,12 +13,14 @@ ROOT = HERE.parents[1]
 
 
 def main():
-    parser = argparse.ArgumentParser(description="cppcheck over include/, examples/ and program/")
+    parser = argparse.ArgumentParser(description="cppcheck over include/, examples/, docs/snippets/ and program/")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--cppcheck", default="cppcheck")
     options = parser.parse_args()
     # Headers one by one, because cppcheck looks for sources only; those of examples come with theirs.
-    files = sorted((ROOT / "include").rglob("*.hpp")) + sorted((ROOT / "examples").rglob("*.cpp")) + sorted((ROOT / "program").rglob("*.cpp"))
+    files = sorted((ROOT / "include").rglob("*.hpp"))
+    for folder in ("examples", "docs/snippets", "program"):
+        files += sorted((ROOT / folder).rglob("*.cpp"))
     folders = [ROOT / "include", ROOT / "program", ROOT / "examples" / "slurm"]
     done = subprocess.run([options.cppcheck, "--enable=warning,performance,portability", "--inline-suppr",
                            "--error-exitcode=1", "--std=c++20", "--language=c++", "--quiet", f"-j{options.jobs}",

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""clang-tidy (the repository's .clang-tidy) over include/ and examples/.
+"""clang-tidy (the repository's .clang-tidy) over include/, examples/ and docs/snippets/.
 
-Checks a source that includes every header, and the sources of examples/, in which the headers' templates are put to
+Checks a source that includes every header, and the sources of the other two, in which its templates are put to
 use. --quick leaves it at the first and one of the others. Prints what is found, and the seconds that each source took;
 exit status 1 if anything is found.
 
@@ -19,7 +19,7 @@ QUICK = ("all_headers.cpp", "doc_allot.cpp")
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description="clang-tidy over include/ and examples/")
+    parser = argparse.ArgumentParser(description="clang-tidy over include/, examples/ and docs/snippets/")
     parser.add_argument("--quick", action="store_true", help="two sources only")
     parser.add_argument("--only", default="", help="sources whose path contains this")
     parser.add_argument("--jobs", type=int, default=1)
@@ -56,7 +56,8 @@ def check(options, source):
 
 def main():
     options = arguments()
-    sources = [all_headers(options.scratch), *sorted((ROOT / "examples").rglob("*.cpp"))]
+    sources = [all_headers(options.scratch), *sorted((ROOT / "examples").rglob("*.cpp")),
+               *sorted((ROOT / "docs" / "snippets").glob("*.cpp"))]
     sources = [s for s in sources if options.only in str(s) and (s.name in QUICK or not options.quick)]
     if not sources:
         sys.exit("no such source")

@@ -1,8 +1,9 @@
-# cmake -DINCLUDE_DIR=<folder that holds goodput/> [-DCORE=<header,header ...>] -P headers.cmake
+# cmake -DINCLUDE_DIR=<folder that holds goodput/> [-DROOT=<repository>] [-DCORE=<header,header ...>] -P headers.cmake
 #
 # Fails with a line for each header that includes what its folder may not use, that has another include guard than
 # its path says, or that the door of its room does not reach. fit/ceres_backend.hpp is the one that is left out, for the
-# macros that come with it. CORE are the headers of goodput::core, which include neither a library nor a header outside of it.
+# macros that come with it. CORE are the headers of goodput::core, which include neither a library nor a header outside
+# of it. With ROOT the guards of all other headers of the repository are looked at, too.
 cmake_minimum_required(VERSION 3.23)
 
 # The toolkit: no room of it includes a system's.
@@ -57,6 +58,19 @@ function(complain text)
   set(complaints "${complaints}" PARENT_SCOPE)
 endfunction()
 
+# GOODPUT, and where the header is: below include/goodput, or else in the repository.
+function(check_guard folder header)
+  string(REGEX REPLACE "^(.*include/)?goodput/" "" guard "${header}")
+  string(TOUPPER "GOODPUT_${guard}" guard)
+  string(REGEX REPLACE "[/.]" "_" guard "${guard}")
+  file(STRINGS "${folder}/${header}" lines REGEX "^#(ifndef|define) ${guard}$")
+  list(LENGTH lines count)
+  if(NOT count EQUAL 2)
+    complain("${header}: the include guard must be ${guard}")
+    set(complaints "${complaints}" PARENT_SCOPE)
+  endif()
+endfunction()
+
 file(GLOB_RECURSE headers RELATIVE "${INCLUDE_DIR}" "${INCLUDE_DIR}/goodput/*")
 list(SORT headers)
 if(NOT headers)
@@ -79,13 +93,7 @@ foreach(header IN LISTS headers)
     endif()
   endforeach()
 
-  string(TOUPPER "${header}" guard)
-  string(REGEX REPLACE "[/.]" "_" guard "${guard}")
-  file(STRINGS "${INCLUDE_DIR}/${header}" lines REGEX "^#(ifndef|define) ${guard}$")
-  list(LENGTH lines count)
-  if(NOT count EQUAL 2)
-    complain("${header}: the include guard must be ${guard}")
-  endif()
+  check_guard("${INCLUDE_DIR}" "${header}")
 
   if(NOT header MATCHES "^goodput/([a-z_]+)/")
     continue()
@@ -117,6 +125,16 @@ foreach(header IN LISTS headers)
     endif()
   endforeach()
 endforeach()
+
+if(DEFINED ROOT)
+  cmake_path(ABSOLUTE_PATH ROOT)
+  foreach(folder IN ITEMS benchmarks compiled docs examples program python test_package tests)
+    file(GLOB_RECURSE others RELATIVE "${ROOT}" "${ROOT}/${folder}/*.hpp" "${ROOT}/${folder}/*.h")
+    foreach(header IN LISTS others)
+      check_guard("${ROOT}" "${header}")
+    endforeach()
+  endforeach()
+endif()
 
 if(DEFINED CORE)
   string(REPLACE "," ";" core "${CORE}")

@@ -30,13 +30,19 @@ function(write_clean_tree)
   write_header(goodput/sim/replay.hpp "#include \"goodput/hosts/hosts.hpp\"" "#include \"goodput/share/share.hpp\"")
   write_header(goodput/goodput.hpp "#include \"goodput/schedule/schedule.hpp\"")
   write_header(goodput/hosts.hpp "#include \"goodput/hosts/hosts.hpp\"")
+  foreach(path IN ITEMS tests/support/random.hpp program/peers/sia/fit.hpp)
+    string(TOUPPER "GOODPUT_${path}" guard)
+    string(REGEX REPLACE "[/.]" "_" guard "${guard}")
+    file(WRITE "${SCRATCH}/${path}" "#ifndef ${guard}\n#define ${guard}\n#endif\n")
+  endforeach()
+  file(WRITE "${SCRATCH}/compiled/c/include/goodput/goodput.h" "#ifndef GOODPUT_GOODPUT_H\n#define GOODPUT_GOODPUT_H\n#endif\n")
 endfunction()
 
 set(core goodput/core/shape.hpp,goodput/model/pollux.hpp,goodput/allot/allot.hpp,goodput/allot/detail/bound.hpp)
 string(APPEND core ",goodput/place/request.hpp,goodput/policy/sia.hpp")
 
 function(expect outcome pattern)
-  execute_process(COMMAND "${CMAKE_COMMAND}" "-DINCLUDE_DIR=${SCRATCH}" "-DCORE=${core}"
+  execute_process(COMMAND "${CMAKE_COMMAND}" "-DINCLUDE_DIR=${SCRATCH}" "-DROOT=${SCRATCH}" "-DCORE=${core}"
     -P "${CMAKE_CURRENT_LIST_DIR}/headers.cmake"
     RESULT_VARIABLE result ERROR_VARIABLE error)
   if(outcome STREQUAL "accepted" AND NOT result EQUAL 0)
@@ -130,6 +136,15 @@ expect(refused "goodput/sim/replay.hpp: goodput/goodput.hpp reaches it")
 write_clean_tree()
 file(WRITE "${SCRATCH}/goodput/core/shape.hpp" "#ifndef SHAPE_HPP\n#define SHAPE_HPP\n#endif\n")
 expect(refused "GOODPUT_CORE_SHAPE_HPP")
+
+foreach(path IN ITEMS benchmarks/speed/time.hpp examples/slurm/plugin/rounds.h program/plan/round.hpp
+    tests/share/share_oracle.hpp)
+  write_clean_tree()
+  file(WRITE "${SCRATCH}/${path}" "#ifndef GOODPUT_ELSEWHERE_HPP\n#define GOODPUT_ELSEWHERE_HPP\n#endif\n")
+  string(TOUPPER "GOODPUT_${path}" guard)
+  string(REGEX REPLACE "[/.]" "_" guard "${guard}")
+  expect(refused "${path}: the include guard must be ${guard}")
+endforeach()
 
 write_clean_tree()
 write_header(goodput/utility/text.hpp)

@@ -28,7 +28,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 INCLUDE = ROOT / "include" / "goodput"
-OUTSIDE = ("cli_test", "slurm_test", "docs_check_test")  # of the program, of an example, of the documentation
+OUTSIDE = ("program_test", "slurm_test", "docs_check_test")  # of the program, of an example, of the documentation
 
 
 def arguments():

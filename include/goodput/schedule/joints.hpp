@@ -21,6 +21,7 @@
 
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"
+#include "goodput/core/bodies.hpp"
 #include "goodput/core/job.hpp"
 #include "goodput/core/option.hpp"
 #include "goodput/core/sample.hpp"
@@ -35,10 +36,29 @@
 #include "goodput/schedule/limits.hpp"
 #include "goodput/schedule/makers.hpp"
 #include "goodput/schedule/node_station.hpp"
+#include "goodput/schedule/snapshot.hpp"
 
 namespace goodput {
 
 namespace detail {
+
+// What only some rounds need hangs at the joint of the part that needs it, so that others compile without.
+class AskedOptions;
+struct AskedRound;
+class DomainBlocks;
+class Offers;
+class OpenNodes;
+class PriceGroups;
+
+/// Asks a maker for options and allots (asked_options.hpp).
+void allot_asked(Kept<AskedOptions>& kept, const AskedRound& asked, const AllotOptions& options, bool again,
+                 AllotResult& result);
+/// Finds the rows for jobs that have to stay within a domain (domain_blocks.hpp).
+void find_domain_blocks(DomainBlocks& blocks, const Topology& topology, const Snapshot& snapshot,
+                        const OpenNodes& open, const Offers& offers);
+/// Whether nodes of one pool cost unlike. If so, the kept snapshot has those of one price in a group
+/// (price_groups.hpp).
+bool find_price_groups(Kept<PriceGroups>& kept, const Snapshot& snapshot);
 
 /// Where a part is. A part of a constant type is only read.
 template <class Part>
@@ -95,6 +115,9 @@ struct MakerJoint {
     /// PricedOptionMaker
     double (*ask)(void*, const Round&, const Job&, std::span<const int> most_gpus, const AtPrices&,
                   double least, std::vector<Option>&) = nullptr;
+    /// Where there is `ask`: allots with what it answers.
+    void (*allot_asked)(detail::Kept<detail::AskedOptions>&, const detail::AskedRound&, const AllotOptions&,
+                        bool again, AllotResult&) = nullptr;
     /// PredictingMaker
     void (*predict)(void*, const Job&, const std::optional<GradientStatistics>&, std::span<Option>,
                     const AskPredictor&) = nullptr;
@@ -111,6 +134,8 @@ struct LimitsJoint {
     void* part = nullptr;  ///< all limits
     /// Whether any of them limits dollars.
     bool (*counts_dollars)(const void*) = nullptr;
+    /// Where one of them may: puts nodes of one price into groups.
+    bool (*find_price_groups)(detail::Kept<detail::PriceGroups>&, const Snapshot&) = nullptr;
     /// Collects their rows, which follow `first` others.
     void (*rows)(void*, const Round&, std::size_t first, LimitRows&) = nullptr;
     /// Tells them which job the next options are of.
@@ -140,6 +165,9 @@ struct PlacerJoint {
     bool (*lies_within)(const void*, const std::string& level, const Placement&) = nullptr;
     /// The topology that it keeps to.
     const Topology& (*topology)(const void*) = nullptr;
+    /// Where there is a topology: the rows that it makes.
+    void (*find_domain_blocks)(detail::DomainBlocks&, const Topology&, const Snapshot&,
+                               const detail::OpenNodes&, const detail::Offers&) = nullptr;
     /// Tells it how much time it has.
     void (*set_time)(void*, std::optional<std::chrono::nanoseconds>) = nullptr;
     /// Adds what is probably a slip.
@@ -254,12 +282,14 @@ template <class Maker>
         joint.list_kept = [](void* part, const Round& round, const Job& job, std::vector<Option>& options) {
             static_cast<Maker*>(part)->list_kept(round, job, options);
         };
-    if constexpr (PricedOptionMaker<Maker>)
+    if constexpr (PricedOptionMaker<Maker>) {
         joint.ask = [](void* part, const Round& round, const Job& job, std::span<const int> most_gpus,
                        const AtPrices& at, double least, std::vector<Option>& options) {
             return static_cast<double>(
                 static_cast<Maker*>(part)->ask(round, job, most_gpus, at, least, options));
         };
+        joint.allot_asked = &detail::allot_asked;
+    }
     if constexpr (PredictingMaker<Maker>)
         joint.predict = [](void* part, const Job& job, const std::optional<GradientStatistics>& gradient,
                            std::span<Option> options, const AskPredictor& ask) {
@@ -290,6 +320,8 @@ template <class Pack>
         joint.counts_dollars = [](const void* part) {
             return static_cast<bool>(static_cast<const Pack*>(part)->counts_dollars());
         };
+        if constexpr (!requires { requires !Pack::may_count_dollars; })
+            joint.find_price_groups = &detail::find_price_groups;
         joint.rows = [](void* part, const Round& round, std::size_t first, LimitRows& rows) {
             static_cast<Pack*>(part)->rows(round, first, rows);
         };
@@ -346,10 +378,12 @@ template <class Algorithm>
         };
     if constexpr (requires(const Algorithm& it) {
                       { it.topology() } -> std::same_as<const Topology&>;
-                  })
+                  }) {
         joint.topology = [](const void* part) -> const Topology& {
             return static_cast<const Algorithm*>(part)->topology();
         };
+        joint.find_domain_blocks = &detail::find_domain_blocks;
+    }
     if constexpr (requires(std::optional<std::chrono::nanoseconds> time) { placer.set_time(time); })
         joint.set_time = [](void* part, std::optional<std::chrono::nanoseconds> time) {
             static_cast<Algorithm*>(part)->set_time(time);

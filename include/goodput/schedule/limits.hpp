@@ -98,6 +98,16 @@ concept Limit = requires(L& limit, const Round& round, const Job& job, const Opt
     limit.uses(round, job, option, uses);
 };
 
+namespace detail {
+
+/// A limit that says whether it limits dollars.
+template <class L>
+concept CountsDollars = requires(const L& limit) {
+    { limit.counts_dollars() } -> std::convertible_to<bool>;
+};
+
+}  // namespace detail
+
 /// Does not compile for what is not quite a limit, and says in one line which function is wrong in which way.
 template <class L>
 consteval bool limit_fits() {
@@ -119,10 +129,7 @@ consteval bool limit_fits() {
             requires(L & limit, const Round& round, const Job& job) { limit.start_job(round, job); },
         "Limit: start_job does not take these arguments: void start_job(const Round&, const Job&)");
     static_assert(
-        !requires { &L::counts_dollars; } ||
-            requires(const L& limit) {
-                { limit.counts_dollars() } -> std::convertible_to<bool>;
-            },
+        detail::CountsDollars<L> || !requires { &L::counts_dollars; },
         "Limit: counts_dollars is not: bool counts_dollars() const");
     static_assert(
         !requires { &L::warn; } ||
@@ -140,6 +147,8 @@ class Limits {
 
 public:
     static constexpr bool all_fit = (true && ... && Limit<Ls>);  ///< they are limits
+    /// Whether any of them can limit dollars.
+    static constexpr bool may_count_dollars = (false || ... || detail::CountsDollars<Ls>);
 
     /// The limits of these types, each as it is by default.
     Limits() = default;
@@ -157,9 +166,7 @@ public:
     /// Whether any of them limits dollars.
     [[nodiscard]] bool counts_dollars() const {
         const auto ask = []([[maybe_unused]] const auto& limit) {
-            if constexpr (requires {
-                              { limit.counts_dollars() } -> std::convertible_to<bool>;
-                          })
+            if constexpr (detail::CountsDollars<std::remove_cvref_t<decltype(limit)>>)
                 return static_cast<bool>(limit.counts_dollars());
             else
                 return false;

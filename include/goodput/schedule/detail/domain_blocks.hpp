@@ -15,7 +15,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -23,12 +22,15 @@
 #include <utility>
 #include <vector>
 
+#include "goodput/core/bodies.hpp"
 #include "goodput/core/cluster.hpp"
-#include "goodput/core/option.hpp"
 #include "goodput/core/resource_use.hpp"
 #include "goodput/place/topology.hpp"
+#include "goodput/schedule/detail/offers.hpp"
 #include "goodput/schedule/detail/open_nodes.hpp"
+#include "goodput/schedule/joints.hpp"
 #include "goodput/schedule/limits.hpp"
+#include "goodput/schedule/snapshot.hpp"
 
 namespace goodput::detail {
 
@@ -45,10 +47,9 @@ public:
 
     /// There are no rows any more.
     void clear() { rows_.clear(); }
-    /// Finds the rows for what jobs are offered; options_of(j) gives what the job of that index is. Where the
-    /// topology is not one of the cluster there are none.
-    void find(const Topology& topology, const Cluster& cluster, std::span<const Job> jobs,
-              const OpenNodes& open, const std::function<std::span<const Option>(std::size_t)>& options_of);
+    /// Finds the rows for what jobs are offered. Where the topology is not one of the cluster there are none.
+    void find(const Topology& topology, const Snapshot& snapshot, const OpenNodes& open,
+              const Offers& offers);
     /// The first row has the index `first` in the problem.
     void begin(std::size_t first) { first_ = first; }
 
@@ -73,9 +74,10 @@ private:
     std::vector<Row> rows_;
 };
 
-inline void DomainBlocks::find(const Topology& topology, const Cluster& cluster, std::span<const Job> jobs,
-                               const OpenNodes& open,
-                               const std::function<std::span<const Option>(std::size_t)>& options_of) {
+inline void DomainBlocks::find(const Topology& topology, const Snapshot& snapshot, const OpenNodes& open,
+                               const Offers& offers) {
+    const Cluster& cluster = snapshot.cluster;
+    const std::span<const Job> jobs = snapshot.jobs;
     rows_.clear();
     levels_.clear();
     for (const TopologyLevel& level : topology.levels) {
@@ -92,7 +94,7 @@ inline void DomainBlocks::find(const Topology& topology, const Cluster& cluster,
         std::fill(most.begin(), most.end(), 0);
         PoolShare last{};
         std::size_t pool = open.pools().size();
-        for (const Option& option : options_of(j))
+        for (const Option& option : offers.options_of(j))
             for (const PoolShare& part : option.configuration.parts()) {
                 if (!part.same_pool(last)) {
                     last = part;
@@ -125,6 +127,11 @@ inline void DomainBlocks::find(const Topology& topology, const Cluster& cluster,
                 if (asked > row.capacity) rows_.push_back(row);
             }
         }
+}
+
+GOODPUT_BODY void find_domain_blocks(DomainBlocks& blocks, const Topology& topology, const Snapshot& snapshot,
+                                     const OpenNodes& open, const Offers& offers) {
+    blocks.find(topology, snapshot, open, offers);
 }
 
 inline std::size_t DomainBlocks::level_of(const Job& job) const {

@@ -10,14 +10,15 @@
 //      5 predict    how good that is                                      offers.hpp
 //      6 pose       the allotment problem                                 rows.hpp
 //      7 value      what every option is worth                            worth.hpp
-//      8 allot      which option each job gets                            steady_choice.hpp,
-//      asked_options.hpp 9 place      on which nodes                                        placing.hpp
+//      8 allot      which option each job gets                            steady_choice.hpp
+//      9 place      on which nodes                                        placing.hpp
 //     10 settle     what is free, and a station of the user's             leftovers.hpp
 //     11 say        why                                                   reasons.hpp
 //     12 hand over  bound, status, what limits take, warnings
 //
 // The rows cannot say everything of the nodes: racks, sizes that do not divide one another. So a job may find
-// no nodes. Then that option is withdrawn, and stations 8 and 9 are entered again (leftovers.hpp).
+// no nodes. Then that option is withdrawn, and stations 8 and 9 are entered again (leftovers.hpp). Where a
+// maker answers at prices, station 8 asks it for more options (asked_options.hpp).
 
 #include <algorithm>
 #include <chrono>
@@ -70,11 +71,12 @@ public:
         joints_ = joints;
         options_ = options;
         const Snapshot& snapshot = check_(given, joints.placer.lies_within != nullptr, plan_.warnings);
-        by_price_ = joints.limits.counts_dollars(joints.limits.part) && price_groups_.find(snapshot);
-        plan_round(by_price_ ? price_groups_.snapshot() : snapshot, step);
+        by_price_ = joints.limits.find_price_groups && joints.limits.counts_dollars(joints.limits.part) &&
+                    joints.limits.find_price_groups(price_groups_, snapshot);
+        plan_round(by_price_ ? (*price_groups_).snapshot() : snapshot, step);
         for (std::size_t j = 0; by_price_ && j < plan_.decisions.size(); ++j)
-            price_groups_.forget(snapshot.cluster, plan_.decisions[j].placement,
-                                 plan_.decisions[j].option.configuration);
+            PriceGroups::forget(snapshot.cluster, plan_.decisions[j].placement,
+                                plan_.decisions[j].option.configuration);
         find_actions(snapshot, plan_);
         check_.give_what_is_held(given, plan_);
         if (joints.placer.warn) joints.placer.warn(joints.placer.part, snapshot.jobs, plan_.warnings);
@@ -87,7 +89,7 @@ public:
     [[nodiscard]] const AllotmentProblem& problem() const { return rows_.problem; }
     [[nodiscard]] const AllotResult& allotted() const { return allotted_; }
     [[nodiscard]] Round round_of(const Snapshot& snapshot) const {
-        const Cluster& cluster = by_price_ ? price_groups_.snapshot().cluster : snapshot.cluster;
+        const Cluster& cluster = by_price_ ? (*price_groups_).snapshot().cluster : snapshot.cluster;
         return {snapshot.time_seconds, cluster, open_.pools(), rows_.problem.capacity, snapshot.jobs};
     }
     [[nodiscard]] std::span<const Option> options_of(std::size_t job) const {
@@ -145,8 +147,8 @@ private:
 
     void pose(const Snapshot& snapshot, std::vector<PlanFault>& faults) {
         if (joints_.placer.topology)
-            rows_.domains.find(joints_.placer.topology(joints_.placer.part), snapshot.cluster, snapshot.jobs,
-                               open_, [&](std::size_t j) { return offers_.options_of(j); });
+            joints_.placer.find_domain_blocks(rows_.domains, joints_.placer.topology(joints_.placer.part),
+                                              snapshot, open_, offers_);
         rows_.pose(snapshot, round_of(snapshot), open_, offers_, joints_.limits, faults);
     }
 
@@ -204,8 +206,8 @@ private:
     void solve(const Snapshot& snapshot, const AllotOptions& options, bool again) {
         if (joints_.maker.ask) {
             const Round round = round_of(snapshot);
-            allotted_ =
-                asked_.allot({snapshot, round, open_, joints_, offers_, rows_, plan_.faults}, options, again);
+            joints_.maker.allot_asked(asked_, {snapshot, round, open_, joints_, offers_, rows_, plan_.faults},
+                                      options, again, allotted_);
         } else {
             joints_.solver.solve(joints_.solver.part, problem(), options, allotted_);
         }
@@ -496,14 +498,14 @@ private:
     Joints joints_;         // of the last plan's parts, which may be gone since
     AllotOptions options_;  // gap and deadline of the last plan
     SnapshotCheck check_;
-    PriceGroups price_groups_;
+    Kept<PriceGroups> price_groups_;
     bool by_price_ = false;  // in the last plan, nodes of unlike prices were pools of their own
     OpenNodes open_;
     Offers offers_;
     Rows rows_;
     Worth worth_;
     LeavingNodes leaving_;
-    AskedOptions asked_;
+    Kept<AskedOptions> asked_;
     AllotResult allotted_;
     SteadyChoice steady_;
     std::vector<std::size_t> chosen_;

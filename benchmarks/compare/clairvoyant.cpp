@@ -51,8 +51,8 @@
 
 #include "../cpu_time.hpp"
 #include "goodput/core/cluster.hpp"
+#include "goodput/core/configuration.hpp"
 #include "goodput/core/job.hpp"
-#include "goodput/core/option.hpp"
 #include "goodput/model/efficiency.hpp"
 #include "goodput/schedule/makers.hpp"
 #include "goodput/sim/application.hpp"

@@ -47,8 +47,8 @@
 
 #include "../cpu_time.hpp"
 #include "goodput/availability/lost_time.hpp"
+#include "goodput/core/configuration.hpp"
 #include "goodput/core/job.hpp"
-#include "goodput/core/option.hpp"
 #include "goodput/deadlines/promised_scheduler.hpp"
 #include "goodput/model/goodput_predictor.hpp"
 #include "goodput/model/job_model.hpp"

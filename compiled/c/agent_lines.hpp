@@ -16,7 +16,7 @@
 #include <string_view>
 
 #include "goodput/agent/training_agent.hpp"
-#include "goodput/core/batch.hpp"
+#include "goodput/core/configuration.hpp"
 #include "goodput/core/error.hpp"
 
 namespace goodput::c {

@@ -17,8 +17,8 @@
 #include <string_view>
 
 #include "goodput/allot/result.hpp"
+#include "goodput/core/detail/names.hpp"
 #include "goodput/core/error.hpp"
-#include "goodput/core/short_names.hpp"
 #include "goodput/goodput.h"
 
 namespace goodput::c {

@@ -8,8 +8,8 @@
 #include <tuple>
 #include <utility>
 
+#include "goodput/core/detail/names.hpp"
 #include "goodput/core/error.hpp"
-#include "goodput/core/names.hpp"
 
 namespace slurm {
 

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "goodput/core/batch.hpp"
+#include "goodput/core/configuration.hpp"
 #include "goodput/core/sample.hpp"
 #include "state.hpp"
 

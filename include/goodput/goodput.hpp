@@ -6,8 +6,8 @@
 // availability.hpp, hosts.hpp, share.hpp, pairs.hpp, deadlines.hpp, tasks.hpp, parallel.hpp, agent.hpp,
 // sim.hpp.
 //
-// With goodput::compiled (core/bodies.hpp) it means the same, and takes a fraction of the time. Who fits a
-// model of his own then includes fit/model_fit.hpp himself, which brings Eigen and Ceres.
+// With goodput::compiled (core/detail/bodies.hpp) it means the same, and takes a fraction of the time. Who
+// fits a model of his own then includes fit/model_fit.hpp himself, which brings Eigen and Ceres.
 
 #include "goodput/allot/allot.hpp"
 #include "goodput/allot/conflict.hpp"
@@ -17,23 +17,15 @@
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"
 #include "goodput/allot/rules.hpp"
-#include "goodput/core/batch.hpp"
-#include "goodput/core/bodies.hpp"
 #include "goodput/core/cluster.hpp"
 #include "goodput/core/configuration.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/host.hpp"
 #include "goodput/core/interruptions.hpp"
-#include "goodput/core/interval.hpp"
 #include "goodput/core/job.hpp"
-#include "goodput/core/option.hpp"
 #include "goodput/core/placement.hpp"
-#include "goodput/core/resource_use.hpp"
 #include "goodput/core/sample.hpp"
-#include "goodput/core/shape.hpp"
-#include "goodput/core/short_names.hpp"
 #include "goodput/core/tasks.hpp"
-#include "goodput/core/verdict.hpp"
 #include "goodput/fit/fit_status.hpp"
 #include "goodput/fit/job_fit.hpp"
 #include "goodput/fit/line.hpp"

@@ -12,8 +12,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "goodput/core/detail/names.hpp"
 #include "goodput/core/error.hpp"
-#include "goodput/core/short_names.hpp"
 #include "json/json_parse.hpp"
 #include "json/names.hpp"
 

@@ -1,12 +1,12 @@
 #ifndef GOODPUT_PROGRAM_JSON_NAMES_HPP
 #define GOODPUT_PROGRAM_JSON_NAMES_HPP
 
-// Names that people mistype (core/names.hpp), and texts that are too long to read.
+// Names that people mistype (core/detail/names.hpp), and texts that are too long to read.
 
 #include <cstddef>
 #include <string>
 
-#include "goodput/core/names.hpp"
+#include "goodput/core/detail/names.hpp"
 
 namespace cli {
 

@@ -9,9 +9,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "goodput/core/detail/names.hpp"
 #include "goodput/core/error.hpp"
-#include "goodput/core/names.hpp"
-#include "goodput/core/short_names.hpp"
 #include "goodput/place/sites.hpp"
 #include "json/names.hpp"
 #include "plan/samples.hpp"

@@ -6,8 +6,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "goodput/core/detail/names.hpp"
 #include "goodput/core/error.hpp"
-#include "goodput/core/names.hpp"
 #include "goodput/sim/interruptions.hpp"
 #include "json/names.hpp"
 #include "replay/embedded.hpp"

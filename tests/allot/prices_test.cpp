@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "goodput/allot/detail/price_master.hpp"
-#include "goodput/core/clock.hpp"
+#include "goodput/core/detail/clock.hpp"
 #include "support/random.hpp"
 
 #include <doctest/doctest.h>

@@ -18,14 +18,13 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/core/batch.hpp"
 #include "goodput/core/cluster.hpp"
+#include "goodput/core/configuration.hpp"
+#include "goodput/core/detail/names.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/job.hpp"
 #include "goodput/core/placement.hpp"
 #include "goodput/core/sample.hpp"
-#include "goodput/core/shape.hpp"
-#include "goodput/core/short_names.hpp"
 #include "support/random.hpp"
 
 #include <doctest/doctest.h>

@@ -18,7 +18,7 @@ using docs::Report;
 class Repository {
 public:
     Repository() {
-        write("include/goodput/core/shape.hpp",
+        write("include/goodput/core/configuration.hpp",
               "#ifndef A\n#define A\n\n// How many.\n\n/// A shape.\nstruct Shape { int gpus() const; "
               "};\n\n/// What has gpus.\ntemplate <class "
               "S>\nconcept Shaped = "
@@ -41,7 +41,7 @@ public:
 
     const std::string readme =
         "# Title\n\n## In your own code\n\n[Core](docs/core.md), [elsewhere](https://example.org/x#y), "
-        "`core/shape.hpp`, "
+        "`core/configuration.hpp`, "
         "`Shape::gpus`, `./examples/one.cpp`.\n\n<!-- examples/run.sh#loop -->\n```sh\necho 1\n```\n";
     support::Folder folder{};
 };

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "goodput/core/batch.hpp"
+#include "goodput/core/configuration.hpp"
 #include "goodput/core/job.hpp"
 #include "goodput/memory/memory.hpp"
 #include "support/random.hpp"

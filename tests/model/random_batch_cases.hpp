@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "goodput/core/batch.hpp"
-#include "goodput/core/shape.hpp"
+#include "goodput/core/configuration.hpp"
 #include "goodput/model/efficiency.hpp"
 #include "goodput/model/pollux.hpp"
 #include "goodput/model/refined.hpp"

@@ -14,7 +14,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "goodput/core/shape.hpp"
+#include "goodput/core/configuration.hpp"
 #include "goodput/model/pollux.hpp"
 #include "support/program.hpp"
 

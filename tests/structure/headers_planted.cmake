@@ -114,7 +114,12 @@ expect(refused "goodput/place/request.hpp: goodput::core may not include boost/c
 write_clean_tree()
 file(APPEND "${SCRATCH}/goodput/hosts/hosts.hpp" "#include \"goodput/allot/detail/bound.hpp\"\n")
 expect(refused "goodput/hosts/hosts.hpp: hosts/ may not look into goodput/allot/detail/bound.hpp")
-# But for what is named, which is for that system alone.
+# But for that of core, and for what is named, which is for that system alone.
+write_clean_tree()
+write_header(goodput/core/detail/clock.hpp)
+file(APPEND "${SCRATCH}/goodput/place/place.hpp" "#include \"goodput/core/detail/clock.hpp\"\n")
+file(APPEND "${SCRATCH}/goodput/hosts/hosts.hpp" "#include \"goodput/core/detail/clock.hpp\"\n")
+expect(accepted "")
 write_clean_tree()
 write_header(goodput/place/detail/holders.hpp)
 file(APPEND "${SCRATCH}/goodput/place/place.hpp" "#include \"goodput/place/detail/holders.hpp\"\n")

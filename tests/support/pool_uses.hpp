@@ -9,8 +9,7 @@
 #include <vector>
 
 #include "goodput/core/cluster.hpp"
-#include "goodput/core/option.hpp"
-#include "goodput/core/resource_use.hpp"
+#include "goodput/core/configuration.hpp"
 
 namespace support {
 

@@ -10,9 +10,8 @@
 #include <vector>
 
 #include "goodput/agent/learning_rate.hpp"
-#include "goodput/core/batch.hpp"
+#include "goodput/core/configuration.hpp"
 #include "goodput/core/error.hpp"
-#include "goodput/core/shape.hpp"
 #include "goodput/model/batch_plan.hpp"
 
 namespace goodput {

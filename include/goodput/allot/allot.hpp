@@ -8,7 +8,7 @@
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"
 #include "goodput/allot/rules.hpp"
-#include "goodput/core/bodies.hpp"
+#include "goodput/core/detail/bodies.hpp"
 
 namespace goodput {
 

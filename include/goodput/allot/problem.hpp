@@ -21,8 +21,8 @@
 #include <string>
 #include <vector>
 
+#include "goodput/core/configuration.hpp"
 #include "goodput/core/error.hpp"
-#include "goodput/core/resource_use.hpp"
 
 namespace goodput {
 

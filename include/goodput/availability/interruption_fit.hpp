@@ -26,7 +26,7 @@
 #include "goodput/availability/live_periods.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/interruptions.hpp"
-#include "goodput/core/interval.hpp"
+#include "goodput/core/sample.hpp"
 #include "goodput/statistics/distributions.hpp"
 
 namespace goodput {

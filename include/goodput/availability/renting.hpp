@@ -37,7 +37,6 @@
 #include "goodput/core/cluster.hpp"
 #include "goodput/core/configuration.hpp"
 #include "goodput/core/error.hpp"
-#include "goodput/core/option.hpp"
 #include "goodput/model/goodput_predictor.hpp"
 #include "goodput/policy/concepts.hpp"
 #include "goodput/policy/goodput_policy.hpp"

@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
+#include "goodput/core/configuration.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/interruptions.hpp"
-#include "goodput/core/shape.hpp"
 
 namespace goodput {
 

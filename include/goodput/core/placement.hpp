@@ -1,15 +1,17 @@
 #ifndef GOODPUT_CORE_PLACEMENT_HPP
 #define GOODPUT_CORE_PLACEMENT_HPP
 
-// Where a job runs: which nodes, and how many GPUs of each.
+// What a job got: which nodes, and how many GPUs of each; and why. Three things that are easily mixed up stay
+// apart: a job that waits would fit an emptier cluster; a job that is impossible would not fit the empty one;
+// bad input is neither and never gets here (error.hpp).
 
 #include <compare>
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "goodput/core/cluster.hpp"
 #include "goodput/core/configuration.hpp"
-#include "goodput/core/shape.hpp"
 
 namespace goodput {
 
@@ -61,6 +63,19 @@ using Placement = std::vector<NodeShare>;
     }
     return Configuration(std::move(parts));
 }
+
+/// What became of a job this round.
+enum class Outcome {
+    runs,       ///< has GPUs this round
+    waits,      ///< could run on this cluster, but lost to others this round
+    impossible  ///< no set of healthy nodes could hold it
+};
+
+/// An outcome with its reason.
+struct Verdict {
+    Outcome outcome = Outcome::runs;  ///< which of the three
+    std::string reason{};             ///< one sentence; empty for a job that runs
+};
 
 }  // namespace goodput
 

@@ -1,19 +1,24 @@
 #ifndef GOODPUT_CORE_SAMPLE_HPP
 #define GOODPUT_CORE_SAMPLE_HPP
 
-// What a running job reports: how long a step took, and how noisy its gradient is.
+// What a running job reports: how long a step took, and how noisy its gradient is; and the interval in which
+// something lies that was estimated from that.
 
 #include <cstddef>
 #include <optional>
 #include <string_view>
 #include <vector>
 
-#include "goodput/core/batch.hpp"
 #include "goodput/core/configuration.hpp"
 #include "goodput/core/error.hpp"
-#include "goodput/core/shape.hpp"
 
 namespace goodput {
+
+/// From `low` to `high`.
+struct Interval {
+    double low = 0;   ///< in the unit of what it is an interval of
+    double high = 0;  ///< at least `low`
+};
 
 /// One measurement of a job on one GPU type. `shape.gpus` counts replicas (equal to GPUs for data
 /// parallelism).

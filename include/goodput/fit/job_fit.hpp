@@ -28,7 +28,7 @@
 #include <string_view>
 #include <vector>
 
-#include "goodput/core/bodies.hpp"
+#include "goodput/core/detail/bodies.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/fit/minimise.hpp"

@@ -13,10 +13,9 @@
 
 #include "goodput/core/cluster.hpp"
 #include "goodput/core/configuration.hpp"
+#include "goodput/core/detail/names.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/job.hpp"
-#include "goodput/core/names.hpp"
-#include "goodput/core/option.hpp"
 #include "goodput/hosts/detail/hosts_left.hpp"
 #include "goodput/schedule/limits.hpp"
 

@@ -10,11 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "goodput/core/configuration.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/host.hpp"
 #include "goodput/core/job.hpp"
-#include "goodput/core/option.hpp"
-#include "goodput/core/resource_use.hpp"
 #include "goodput/schedule/goodput_factor.hpp"
 #include "goodput/schedule/limits.hpp"
 #include "goodput/schedule/snapshot.hpp"

@@ -35,7 +35,7 @@
 #include "goodput/core/configuration.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/host.hpp"
-#include "goodput/core/interval.hpp"
+#include "goodput/core/sample.hpp"
 #include "goodput/hosts/detail/host_posterior.hpp"
 #include "goodput/hosts/host_speed.hpp"
 #include "goodput/statistics/distributions.hpp"

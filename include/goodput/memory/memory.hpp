@@ -19,9 +19,9 @@
 #include <string>
 #include <utility>
 
-#include "goodput/core/batch.hpp"
+#include "goodput/core/configuration.hpp"
 #include "goodput/core/error.hpp"
-#include "goodput/core/verdict.hpp"
+#include "goodput/core/placement.hpp"
 
 namespace goodput {
 

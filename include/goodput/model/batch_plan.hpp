@@ -42,9 +42,8 @@
 #include <limits>
 #include <span>
 
-#include "goodput/core/batch.hpp"
+#include "goodput/core/configuration.hpp"
 #include "goodput/core/error.hpp"
-#include "goodput/core/shape.hpp"
 #include "goodput/model/concepts.hpp"
 #include "goodput/model/detail/batch_search.hpp"
 #include "goodput/model/detail/plan_range.hpp"

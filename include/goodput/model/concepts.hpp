@@ -5,8 +5,7 @@
 
 #include <concepts>
 
-#include "goodput/core/batch.hpp"
-#include "goodput/core/shape.hpp"
+#include "goodput/core/configuration.hpp"
 
 namespace goodput {
 

@@ -26,8 +26,8 @@
 #include <variant>
 #include <vector>
 
+#include "goodput/core/configuration.hpp"
 #include "goodput/core/job.hpp"
-#include "goodput/core/option.hpp"
 #include "goodput/model/batch_plan.hpp"
 #include "goodput/model/efficiency.hpp"
 #include "goodput/model/job_model.hpp"

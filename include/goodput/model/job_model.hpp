@@ -8,9 +8,8 @@
 #include <variant>
 #include <vector>
 
-#include "goodput/core/batch.hpp"
+#include "goodput/core/configuration.hpp"
 #include "goodput/core/job.hpp"
-#include "goodput/core/shape.hpp"
 #include "goodput/model/pollux.hpp"
 #include "goodput/model/refined.hpp"
 

@@ -14,9 +14,8 @@
 #include <concepts>
 #include <utility>
 
-#include "goodput/core/batch.hpp"
+#include "goodput/core/configuration.hpp"
 #include "goodput/core/error.hpp"
-#include "goodput/core/shape.hpp"
 #include "goodput/model/pollux.hpp"
 
 namespace goodput {

@@ -19,8 +19,7 @@
 #include <cmath>
 #include <limits>
 
-#include "goodput/core/batch.hpp"
-#include "goodput/core/shape.hpp"
+#include "goodput/core/configuration.hpp"
 
 namespace goodput {
 

@@ -32,8 +32,7 @@
 #include <numbers>
 #include <vector>
 
-#include "goodput/core/batch.hpp"
-#include "goodput/core/shape.hpp"
+#include "goodput/core/configuration.hpp"
 #include "goodput/model/pollux.hpp"
 
 namespace goodput {

@@ -23,8 +23,8 @@
 
 #include <span>
 
-#include "goodput/core/bodies.hpp"
 #include "goodput/core/cluster.hpp"
+#include "goodput/core/detail/bodies.hpp"
 #include "goodput/moves/defragment_plan.hpp"
 #include "goodput/place/least_moves.hpp"
 #include "goodput/place/request.hpp"

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "goodput/core/configuration.hpp"
 #include "goodput/core/placement.hpp"
-#include "goodput/core/shape.hpp"
 #include "goodput/place/fragmentation.hpp"
 #include "goodput/place/request.hpp"
 

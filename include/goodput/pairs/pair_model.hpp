@@ -24,7 +24,7 @@
 #include <optional>
 #include <vector>
 
-#include "goodput/core/interval.hpp"
+#include "goodput/core/sample.hpp"
 #include "goodput/pairs/paired_problem.hpp"
 #include "goodput/share/problem.hpp"
 

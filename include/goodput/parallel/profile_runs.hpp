@@ -50,8 +50,8 @@
 
 #include <Eigen/Core>
 
+#include "goodput/core/configuration.hpp"
 #include "goodput/core/error.hpp"
-#include "goodput/core/option.hpp"
 #include "goodput/fit/job_fit.hpp"
 #include "goodput/parallel/detail/joint_posterior.hpp"
 #include "goodput/parallel/detail/profile_design.hpp"

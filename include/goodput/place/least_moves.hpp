@@ -24,8 +24,8 @@
 #include <cstddef>
 #include <span>
 
-#include "goodput/core/bodies.hpp"
 #include "goodput/core/cluster.hpp"
+#include "goodput/core/detail/bodies.hpp"
 #include "goodput/place/concepts.hpp"
 #include "goodput/place/request.hpp"
 

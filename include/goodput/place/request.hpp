@@ -19,9 +19,8 @@
 #include <string>
 #include <vector>
 
+#include "goodput/core/configuration.hpp"
 #include "goodput/core/placement.hpp"
-#include "goodput/core/shape.hpp"
-#include "goodput/core/verdict.hpp"
 
 namespace goodput {
 

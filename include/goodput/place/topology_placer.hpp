@@ -17,10 +17,10 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/core/bodies.hpp"
 #include "goodput/core/cluster.hpp"
+#include "goodput/core/detail/bodies.hpp"
+#include "goodput/core/detail/names.hpp"
 #include "goodput/core/job.hpp"
-#include "goodput/core/names.hpp"
 #include "goodput/core/placement.hpp"
 #include "goodput/place/concepts.hpp"
 #include "goodput/place/least_moves.hpp"

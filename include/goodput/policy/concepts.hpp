@@ -28,9 +28,8 @@
 #include <vector>
 
 #include "goodput/core/cluster.hpp"
+#include "goodput/core/configuration.hpp"
 #include "goodput/core/job.hpp"
-#include "goodput/core/option.hpp"
-#include "goodput/core/resource_use.hpp"
 #include "goodput/model/job_model.hpp"
 
 namespace goodput {

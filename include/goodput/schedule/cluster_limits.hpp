@@ -14,9 +14,8 @@
 
 #include "goodput/core/cluster.hpp"
 #include "goodput/core/configuration.hpp"
+#include "goodput/core/detail/names.hpp"
 #include "goodput/core/job.hpp"
-#include "goodput/core/names.hpp"
-#include "goodput/core/option.hpp"
 #include "goodput/schedule/limits.hpp"
 
 namespace goodput {

@@ -11,8 +11,8 @@
 
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"
+#include "goodput/core/configuration.hpp"
 #include "goodput/core/job.hpp"
-#include "goodput/core/option.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/model/job_model.hpp"
 

@@ -11,7 +11,7 @@
 #include "goodput/core/cluster.hpp"
 #include "goodput/core/configuration.hpp"
 #include "goodput/core/error.hpp"
-#include "goodput/core/verdict.hpp"
+#include "goodput/core/placement.hpp"
 
 namespace goodput {
 

@@ -24,9 +24,8 @@
 #include <utility>
 #include <vector>
 
+#include "goodput/core/configuration.hpp"
 #include "goodput/core/job.hpp"
-#include "goodput/core/option.hpp"
-#include "goodput/core/resource_use.hpp"
 #include "goodput/policy/concepts.hpp"
 #include "goodput/schedule/limits.hpp"
 

@@ -21,9 +21,9 @@
 
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"
-#include "goodput/core/bodies.hpp"
+#include "goodput/core/configuration.hpp"
+#include "goodput/core/detail/bodies.hpp"
 #include "goodput/core/job.hpp"
-#include "goodput/core/option.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/model/job_model.hpp"
 #include "goodput/place/concepts.hpp"

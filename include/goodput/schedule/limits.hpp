@@ -30,10 +30,9 @@
 #include <utility>
 #include <vector>
 
+#include "goodput/core/configuration.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/job.hpp"
-#include "goodput/core/option.hpp"
-#include "goodput/core/resource_use.hpp"
 #include "goodput/policy/concepts.hpp"
 
 namespace goodput {

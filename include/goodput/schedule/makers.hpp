@@ -51,11 +51,10 @@
 #include <vector>
 
 #include "goodput/core/cluster.hpp"
+#include "goodput/core/configuration.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/job.hpp"
-#include "goodput/core/option.hpp"
 #include "goodput/core/sample.hpp"
-#include "goodput/core/shape.hpp"
 #include "goodput/policy/concepts.hpp"
 #include "goodput/schedule/detail/part_options.hpp"
 

@@ -20,7 +20,7 @@
 #include <string>
 
 #include "goodput/allot/problem.hpp"
-#include "goodput/core/option.hpp"
+#include "goodput/core/configuration.hpp"
 #include "goodput/core/placement.hpp"
 #include "goodput/policy/concepts.hpp"
 

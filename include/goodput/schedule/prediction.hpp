@@ -12,8 +12,8 @@
 #include <span>
 #include <vector>
 
+#include "goodput/core/configuration.hpp"
 #include "goodput/core/job.hpp"
-#include "goodput/core/option.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/model/job_model.hpp"
 #include "goodput/schedule/detail/contained.hpp"

@@ -12,8 +12,8 @@
 
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"
-#include "goodput/core/bodies.hpp"
-#include "goodput/core/option.hpp"
+#include "goodput/core/configuration.hpp"
+#include "goodput/core/detail/bodies.hpp"
 #include "goodput/policy/concepts.hpp"
 #include "goodput/schedule/decision_explanation.hpp"
 #include "goodput/schedule/goodput_factor.hpp"

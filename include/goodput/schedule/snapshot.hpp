@@ -14,10 +14,9 @@
 
 #include "goodput/allot/result.hpp"
 #include "goodput/core/cluster.hpp"
+#include "goodput/core/configuration.hpp"
 #include "goodput/core/job.hpp"
-#include "goodput/core/option.hpp"
 #include "goodput/core/placement.hpp"
-#include "goodput/core/verdict.hpp"
 #include "goodput/model/job_model.hpp"
 
 namespace goodput {

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/core/names.hpp"
+#include "goodput/core/detail/names.hpp"
 #include "goodput/schedule/cluster_limits.hpp"
 #include "goodput/schedule/limits.hpp"
 

@@ -12,10 +12,9 @@
 #include <variant>
 #include <vector>
 
-#include "goodput/core/batch.hpp"
+#include "goodput/core/configuration.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/sample.hpp"
-#include "goodput/core/shape.hpp"
 #include "goodput/model/pollux.hpp"
 #include "goodput/sim/tabulated.hpp"
 #include "goodput/tasks/learning_curve.hpp"

@@ -27,8 +27,8 @@
 #include <vector>
 
 #include "goodput/core/cluster.hpp"
+#include "goodput/core/configuration.hpp"
 #include "goodput/core/job.hpp"
-#include "goodput/core/option.hpp"
 #include "goodput/model/efficiency.hpp"
 #include "goodput/schedule/makers.hpp"
 #include "goodput/sim/application.hpp"

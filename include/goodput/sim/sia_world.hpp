@@ -24,7 +24,6 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/core/batch.hpp"
 #include "goodput/core/cluster.hpp"
 #include "goodput/core/configuration.hpp"
 #include "goodput/core/error.hpp"

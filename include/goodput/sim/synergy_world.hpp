@@ -24,13 +24,11 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/core/batch.hpp"
 #include "goodput/core/cluster.hpp"
 #include "goodput/core/configuration.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/host.hpp"
 #include "goodput/core/job.hpp"
-#include "goodput/core/option.hpp"
 #include "goodput/model/job_model.hpp"
 #include "goodput/sim/world_parts.hpp"
 

@@ -31,10 +31,9 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/core/batch.hpp"
+#include "goodput/core/configuration.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/sample.hpp"
-#include "goodput/core/shape.hpp"
 
 namespace goodput {
 

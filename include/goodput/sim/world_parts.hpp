@@ -14,9 +14,9 @@
 #include <string>
 #include <utility>
 
+#include "goodput/core/configuration.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/job.hpp"
-#include "goodput/core/option.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/model/job_model.hpp"
 

@@ -28,11 +28,9 @@
 
 #include <Eigen/Core>
 
-#include "goodput/core/batch.hpp"
+#include "goodput/core/configuration.hpp"
 #include "goodput/core/error.hpp"
-#include "goodput/core/interval.hpp"
 #include "goodput/core/sample.hpp"
-#include "goodput/core/shape.hpp"
 #include "goodput/fit/refined_fit.hpp"
 #include "goodput/model/valid_model.hpp"
 #include "goodput/statistics/distributions.hpp"

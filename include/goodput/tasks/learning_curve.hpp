@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "goodput/core/error.hpp"
-#include "goodput/core/interval.hpp"
+#include "goodput/core/sample.hpp"
 #include "goodput/fit/line.hpp"
 
 namespace goodput {

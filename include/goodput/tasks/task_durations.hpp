@@ -31,7 +31,7 @@
 #include <optional>
 
 #include "goodput/core/error.hpp"
-#include "goodput/core/interval.hpp"
+#include "goodput/core/sample.hpp"
 #include "goodput/core/tasks.hpp"
 #include "goodput/statistics/distributions.hpp"
 

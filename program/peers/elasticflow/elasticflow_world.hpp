@@ -29,7 +29,6 @@
 #include "goodput/core/configuration.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/job.hpp"
-#include "goodput/core/option.hpp"
 #include "goodput/core/placement.hpp"
 #include "goodput/model/job_model.hpp"
 #include "goodput/sim/world_parts.hpp"

@@ -23,11 +23,9 @@
 #include <cmath>
 #include <cstddef>
 
-#include "goodput/core/batch.hpp"
+#include "goodput/core/configuration.hpp"
 #include "goodput/core/error.hpp"
-#include "goodput/core/interval.hpp"
 #include "goodput/core/sample.hpp"
-#include "goodput/core/shape.hpp"
 #include "goodput/model/valid_model.hpp"
 #include "goodput/statistics/distributions.hpp"
 #include "peers/pollux/throughput_fit.hpp"

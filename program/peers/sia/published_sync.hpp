@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "goodput/core/shape.hpp"
+#include "goodput/core/configuration.hpp"
 #include "goodput/model/pollux.hpp"
 
 namespace goodput::peers {

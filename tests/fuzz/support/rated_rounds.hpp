@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "goodput/core/cluster.hpp"
+#include "goodput/core/configuration.hpp"
 #include "goodput/core/job.hpp"
-#include "goodput/core/option.hpp"
 #include "goodput/model/job_model.hpp"
 #include "goodput/schedule/plan.hpp"
 #include "goodput/schedule/scheduler.hpp"

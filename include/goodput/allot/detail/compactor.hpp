@@ -24,7 +24,7 @@
 
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/problem.hpp"
-#include "goodput/core/clock.hpp"
+#include "goodput/core/detail/clock.hpp"
 
 namespace goodput::detail {
 

@@ -17,8 +17,8 @@
 #include "goodput/allot/detail/units.hpp"
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"
-#include "goodput/core/bodies.hpp"
-#include "goodput/core/clock.hpp"
+#include "goodput/core/detail/bodies.hpp"
+#include "goodput/core/detail/clock.hpp"
 #include "goodput/core/error.hpp"
 
 namespace goodput {

@@ -15,7 +15,7 @@
 
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/incumbent.hpp"
-#include "goodput/core/clock.hpp"
+#include "goodput/core/detail/clock.hpp"
 
 namespace goodput::detail {
 

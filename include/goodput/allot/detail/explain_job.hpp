@@ -14,7 +14,7 @@
 #include "goodput/allot/explain_job.hpp"
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"
-#include "goodput/core/bodies.hpp"
+#include "goodput/core/detail/bodies.hpp"
 #include "goodput/core/error.hpp"
 
 namespace goodput {

@@ -21,7 +21,7 @@
 #include "goodput/allot/detail/exchange.hpp"
 #include "goodput/allot/detail/incumbent.hpp"
 #include "goodput/allot/detail/relaxation.hpp"
-#include "goodput/core/clock.hpp"
+#include "goodput/core/detail/clock.hpp"
 
 namespace goodput::detail {
 

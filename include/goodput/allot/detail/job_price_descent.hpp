@@ -17,7 +17,7 @@
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/job_prices.hpp"
 #include "goodput/allot/result.hpp"
-#include "goodput/core/clock.hpp"
+#include "goodput/core/detail/clock.hpp"
 
 namespace goodput::detail {
 

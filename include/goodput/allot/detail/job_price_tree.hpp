@@ -22,7 +22,7 @@
 #include "goodput/allot/detail/job_prices.hpp"
 #include "goodput/allot/detail/relaxation.hpp"
 #include "goodput/allot/result.hpp"
-#include "goodput/core/clock.hpp"
+#include "goodput/core/detail/clock.hpp"
 
 namespace goodput::detail {
 

@@ -28,7 +28,7 @@
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/table_rows.hpp"
 #include "goodput/allot/detail/whole_resources.hpp"
-#include "goodput/core/clock.hpp"
+#include "goodput/core/detail/clock.hpp"
 
 namespace goodput::detail {
 

@@ -20,7 +20,7 @@
 #include "goodput/allot/detail/incumbent.hpp"
 #include "goodput/allot/detail/job_prices.hpp"
 #include "goodput/allot/detail/table_rows.hpp"
-#include "goodput/core/clock.hpp"
+#include "goodput/core/detail/clock.hpp"
 
 namespace goodput::detail {
 

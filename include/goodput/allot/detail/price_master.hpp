@@ -25,7 +25,7 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/core/clock.hpp"
+#include "goodput/core/detail/clock.hpp"
 
 namespace goodput::detail {
 

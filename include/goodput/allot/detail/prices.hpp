@@ -28,7 +28,7 @@
 #include "goodput/allot/detail/careful_bound.hpp"
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/price_master.hpp"
-#include "goodput/core/clock.hpp"
+#include "goodput/core/detail/clock.hpp"
 
 namespace goodput::detail {
 

@@ -40,7 +40,7 @@
 #include "goodput/allot/detail/states.hpp"
 #include "goodput/allot/result.hpp"
 #include "goodput/allot/rules.hpp"
-#include "goodput/core/clock.hpp"
+#include "goodput/core/detail/clock.hpp"
 
 namespace goodput::detail {
 

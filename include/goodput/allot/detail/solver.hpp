@@ -21,8 +21,8 @@
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"
 #include "goodput/allot/rules.hpp"
-#include "goodput/core/bodies.hpp"
-#include "goodput/core/clock.hpp"
+#include "goodput/core/detail/bodies.hpp"
+#include "goodput/core/detail/clock.hpp"
 
 namespace goodput::detail {
 

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "goodput/core/cluster.hpp"
+#include "goodput/core/configuration.hpp"
 #include "goodput/core/job.hpp"
-#include "goodput/core/option.hpp"
 #include "goodput/deadlines/deadline_job.hpp"
 #include "goodput/deadlines/promised_jobs.hpp"
 #include "goodput/deadlines/promises.hpp"

@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/core/bodies.hpp"
+#include "goodput/core/detail/bodies.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/deadlines/admission_change.hpp"
 #include "goodput/deadlines/detail/promise_maker.hpp"

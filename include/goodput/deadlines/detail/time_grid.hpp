@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/core/resource_use.hpp"
+#include "goodput/core/configuration.hpp"
 #include "goodput/deadlines/cluster_over_time.hpp"
 #include "goodput/deadlines/deadline_job.hpp"
 #include "goodput/deadlines/deadline_plan.hpp"

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "goodput/core/bodies.hpp"
+#include "goodput/core/detail/bodies.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/fit/detail/refined_fitting.hpp"
 #include "goodput/fit/job_fit.hpp"

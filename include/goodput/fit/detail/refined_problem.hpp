@@ -19,8 +19,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "goodput/core/configuration.hpp"
 #include "goodput/core/sample.hpp"
-#include "goodput/core/shape.hpp"
 #include "goodput/fit/line.hpp"
 #include "goodput/fit/refined_parameters.hpp"
 #include "goodput/fit/refined_prior.hpp"

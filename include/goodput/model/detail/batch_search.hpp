@@ -20,8 +20,7 @@
 #include <cstddef>
 #include <limits>
 
-#include "goodput/core/batch.hpp"
-#include "goodput/core/shape.hpp"
+#include "goodput/core/configuration.hpp"
 #include "goodput/model/detail/broken_line.hpp"
 #include "goodput/model/detail/plan_range.hpp"
 #include "goodput/model/pollux.hpp"

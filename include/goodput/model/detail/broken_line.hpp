@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "goodput/core/batch.hpp"
+#include "goodput/core/configuration.hpp"
 
 namespace goodput::detail {
 

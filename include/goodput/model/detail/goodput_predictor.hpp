@@ -11,9 +11,9 @@
 #include <span>
 #include <variant>
 
-#include "goodput/core/bodies.hpp"
+#include "goodput/core/configuration.hpp"
+#include "goodput/core/detail/bodies.hpp"
 #include "goodput/core/job.hpp"
-#include "goodput/core/option.hpp"
 #include "goodput/model/batch_plan.hpp"
 #include "goodput/model/detail/plan_range.hpp"
 #include "goodput/model/efficiency.hpp"

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "goodput/core/batch.hpp"
+#include "goodput/core/configuration.hpp"
 
 namespace goodput::detail {
 

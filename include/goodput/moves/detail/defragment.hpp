@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/core/bodies.hpp"
 #include "goodput/core/cluster.hpp"
+#include "goodput/core/detail/bodies.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/moves/defragment.hpp"
 #include "goodput/moves/defragment_plan.hpp"

@@ -19,7 +19,7 @@
 
 #include "goodput/allot/allot.hpp"
 #include "goodput/allot/problem.hpp"
-#include "goodput/core/resource_use.hpp"
+#include "goodput/core/configuration.hpp"
 
 namespace goodput::detail {
 

@@ -35,8 +35,8 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/core/bodies.hpp"
-#include "goodput/core/clock.hpp"
+#include "goodput/core/detail/bodies.hpp"
+#include "goodput/core/detail/clock.hpp"
 #include "goodput/core/job.hpp"
 #include "goodput/pairs/detail/job_of_pair.hpp"
 #include "goodput/pairs/detail/pair_choice.hpp"

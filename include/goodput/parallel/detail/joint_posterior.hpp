@@ -35,9 +35,8 @@
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
 
-#include "goodput/core/batch.hpp"
+#include "goodput/core/configuration.hpp"
 #include "goodput/core/error.hpp"
-#include "goodput/core/shape.hpp"
 #include "goodput/fit/job_fit.hpp"
 #include "goodput/statistics/fitted_slopes.hpp"
 

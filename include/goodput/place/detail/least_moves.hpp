@@ -48,8 +48,8 @@
 #include <string>
 #include <vector>
 
-#include "goodput/core/bodies.hpp"
 #include "goodput/core/cluster.hpp"
+#include "goodput/core/detail/bodies.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/place/detail/admission.hpp"
 #include "goodput/place/detail/holders.hpp"

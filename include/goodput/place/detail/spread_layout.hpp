@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/core/clock.hpp"
 #include "goodput/core/cluster.hpp"
+#include "goodput/core/detail/clock.hpp"
 #include "goodput/place/detail/node_choice.hpp"
 #include "goodput/place/request.hpp"
 #include "goodput/place/topology.hpp"

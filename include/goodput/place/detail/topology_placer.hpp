@@ -38,9 +38,9 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/core/bodies.hpp"
-#include "goodput/core/clock.hpp"
 #include "goodput/core/cluster.hpp"
+#include "goodput/core/detail/bodies.hpp"
+#include "goodput/core/detail/clock.hpp"
 #include "goodput/place/detail/spread_layout.hpp"
 #include "goodput/place/detail/within_domains.hpp"
 #include "goodput/place/fragmentation.hpp"

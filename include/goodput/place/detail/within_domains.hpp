@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/core/clock.hpp"
 #include "goodput/core/cluster.hpp"
+#include "goodput/core/detail/clock.hpp"
 #include "goodput/place/detail/holders.hpp"
 #include "goodput/place/detail/spread_layout.hpp"
 #include "goodput/place/fragmentation.hpp"

@@ -35,8 +35,8 @@
 
 #include "goodput/allot/allot.hpp"
 #include "goodput/allot/detail/units.hpp"
-#include "goodput/core/bodies.hpp"
-#include "goodput/core/clock.hpp"
+#include "goodput/core/detail/bodies.hpp"
+#include "goodput/core/detail/clock.hpp"
 #include "goodput/policy/concepts.hpp"
 #include "goodput/schedule/detail/offers.hpp"
 #include "goodput/schedule/detail/open_nodes.hpp"

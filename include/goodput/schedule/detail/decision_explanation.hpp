@@ -6,11 +6,11 @@
 #include <cmath>
 #include <string>
 
-#include "goodput/core/bodies.hpp"
 #include "goodput/core/cluster.hpp"
+#include "goodput/core/configuration.hpp"
+#include "goodput/core/detail/bodies.hpp"
 #include "goodput/core/error.hpp"
-#include "goodput/core/shape.hpp"
-#include "goodput/core/verdict.hpp"
+#include "goodput/core/placement.hpp"
 #include "goodput/schedule/decision_explanation.hpp"
 #include "goodput/schedule/snapshot.hpp"
 

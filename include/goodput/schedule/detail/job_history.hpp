@@ -12,7 +12,7 @@
 #include <string_view>
 #include <variant>
 
-#include "goodput/core/bodies.hpp"
+#include "goodput/core/detail/bodies.hpp"
 #include "goodput/core/job.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/fit/job_fit.hpp"

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/core/bodies.hpp"
+#include "goodput/core/detail/bodies.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/job.hpp"
 #include "goodput/core/sample.hpp"

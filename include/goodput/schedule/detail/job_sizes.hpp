@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/core/bodies.hpp"
+#include "goodput/core/detail/bodies.hpp"
 #include "goodput/core/job.hpp"
 #include "goodput/schedule/job_sizes.hpp"
 #include "goodput/schedule/kind_of.hpp"

@@ -25,9 +25,8 @@
 
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/problem.hpp"
-#include "goodput/core/clock.hpp"
+#include "goodput/core/detail/clock.hpp"
 #include "goodput/core/placement.hpp"
-#include "goodput/core/verdict.hpp"
 #include "goodput/place/topology.hpp"
 #include "goodput/schedule/detail/offers.hpp"
 #include "goodput/schedule/detail/open_nodes.hpp"

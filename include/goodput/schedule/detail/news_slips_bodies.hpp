@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "goodput/core/bodies.hpp"
+#include "goodput/core/detail/bodies.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/schedule/detail/news_slips.hpp"
 

@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "goodput/core/cluster.hpp"
-#include "goodput/core/option.hpp"
+#include "goodput/core/configuration.hpp"
 #include "goodput/schedule/detail/open_nodes.hpp"
 #include "goodput/schedule/limits.hpp"
 

@@ -26,9 +26,9 @@
 #include <vector>
 
 #include "goodput/core/cluster.hpp"
+#include "goodput/core/configuration.hpp"
 #include "goodput/core/job.hpp"
 #include "goodput/core/placement.hpp"
-#include "goodput/core/resource_use.hpp"
 
 namespace goodput::detail {
 

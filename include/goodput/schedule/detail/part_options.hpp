@@ -8,7 +8,7 @@
 #include <limits>
 #include <span>
 
-#include "goodput/core/option.hpp"
+#include "goodput/core/configuration.hpp"
 
 namespace goodput::detail {
 

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/core/bodies.hpp"
+#include "goodput/core/detail/bodies.hpp"
 #include "goodput/core/cluster.hpp"
 #include "goodput/schedule/joints.hpp"
 #include "goodput/schedule/snapshot.hpp"

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "goodput/core/bodies.hpp"
+#include "goodput/core/detail/bodies.hpp"
 #include "goodput/core/job.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/schedule/running_plans.hpp"

@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/core/option.hpp"
+#include "goodput/core/configuration.hpp"
 #include "goodput/schedule/detail/question.hpp"
 
 namespace goodput::detail {

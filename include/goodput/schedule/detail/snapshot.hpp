@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "goodput/core/bodies.hpp"
 #include "goodput/core/cluster.hpp"
+#include "goodput/core/detail/bodies.hpp"
 #include "goodput/core/job.hpp"
 #include "goodput/schedule/snapshot.hpp"
 

@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "goodput/core/bodies.hpp"
 #include "goodput/core/cluster.hpp"
+#include "goodput/core/detail/bodies.hpp"
+#include "goodput/core/detail/names.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/job.hpp"
-#include "goodput/core/names.hpp"
 #include "goodput/schedule/snapshot.hpp"
 #include "goodput/schedule/snapshot_check.hpp"
 

@@ -37,7 +37,7 @@
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"
-#include "goodput/core/option.hpp"
+#include "goodput/core/configuration.hpp"
 
 namespace goodput::detail {
 

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "goodput/availability/renting.hpp"
-#include "goodput/core/bodies.hpp"
 #include "goodput/core/cluster.hpp"
 #include "goodput/core/configuration.hpp"
+#include "goodput/core/detail/bodies.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/job.hpp"
 #include "goodput/core/placement.hpp"

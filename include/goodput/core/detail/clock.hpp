@@ -1,5 +1,5 @@
-#ifndef GOODPUT_CORE_CLOCK_HPP
-#define GOODPUT_CORE_CLOCK_HPP
+#ifndef GOODPUT_CORE_DETAIL_CLOCK_HPP
+#define GOODPUT_CORE_DETAIL_CLOCK_HPP
 
 // The caller's deadline, looked at after so much work rather than in so many places: whatever loops over
 // options, moves or states says what it is about to do, and every some microseconds of it there is a look.

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_CORE_BODIES_HPP
-#define GOODPUT_CORE_BODIES_HPP
+#ifndef GOODPUT_CORE_DETAIL_BODIES_HPP
+#define GOODPUT_CORE_DETAIL_BODIES_HPP
 
 // A public header declares. The bodies lie in a header of detail/ behind it, which it includes at its end.
 // They are inline there. Where GOODPUT_COMPILED is defined, headers leave the bodies out, and one source of

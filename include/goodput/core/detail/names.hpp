@@ -1,10 +1,14 @@
-#ifndef GOODPUT_CORE_NAMES_HPP
-#define GOODPUT_CORE_NAMES_HPP
+#ifndef GOODPUT_CORE_DETAIL_NAMES_HPP
+#define GOODPUT_CORE_DETAIL_NAMES_HPP
 
-// Names that people mistype, and names in warnings.
+// Names that people mistype, names in warnings, and what the JSON formats and the C interface call the
+// members of the library's types, where they call them otherwise: for messages to those who know nothing of
+// C++.
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <exception>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -88,6 +92,47 @@ template <class Names>
 [[nodiscard]] std::string did_you_mean(std::string_view name, const Names& known) {
     const std::string_view nearest = nearest_name(name, known);
     return nearest.empty() ? std::string() : " (did you mean " + std::string(nearest) + "?)";
+}
+
+/// The short name of a field of BadInput; the field itself where it has no other.
+[[nodiscard]] inline std::string_view short_name_of(std::string_view field) {
+    static constexpr std::array<std::pair<std::string_view, std::string_view>, 26> names{
+        {{"sample.shape.nodes", "samples.nodes"},
+         {"sample.shape.gpus", "samples.gpus"},
+         {"sample.plan.atomic_batch", "samples.local_batch"},
+         {"sample.plan.accumulation_steps", "samples.accumulation"},
+         {"sample.step_seconds", "samples.step_s"},
+         {"sample.sync_seconds", "samples.sync_s"},
+         {"sample.host.cores_per_gpu", "samples.cores_per_gpu"},
+         {"sample.host.memory_gib_per_gpu", "samples.memory_gib_per_gpu"},
+         {"gradient.squared_norm", "gradient.sqr"},
+         {"gradient.variance", "gradient.var"},
+         {"submitted_seconds", "submitted_s"},
+         {"restart_cost_seconds", "restart_cost_s"},
+         {"attained_gpu_seconds", "attained_gpu_s"},
+         {"checkpoint_seconds", "checkpoint_s"},
+         {"pause_seconds", "pause_s"},
+         {"write_seconds", "write_s"},
+         {"restore_seconds", "restore_s"},
+         {"dollars_per_hour", "price_h"},
+         {"interruptions_per_hour", "interruptions_h"},
+         {"start_seconds", "start_s"},
+         {"most_nodes", "most"},
+         {"time_seconds", "time_s"},
+         {"interruptions.per_hour", "interruptions_h"},
+         {"interruptions.off_seconds", "off_s"},
+         {"work_seconds", "work_s"},
+         {"extra_seconds", "extra_s"}}};
+    for (const auto& [ours, theirs] : names)
+        if (field == ours) return theirs;
+    return field;
+}
+
+/// What an exception says, with the short name of the field where it is a BadInput.
+[[nodiscard]] inline std::string text_in_short_names(const std::exception& error) {
+    const auto* bad = dynamic_cast<const BadInput*>(&error);
+    if (!bad) return error.what();
+    return BadInput(bad->subject, short_name_of(bad->field), bad->value, bad->expected).what();
 }
 
 }  // namespace goodput

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "goodput/model/valid_model.hpp"
+#include "goodput/model/job_model.hpp"
 #include "goodput/place/sites.hpp"
 #include "round.hpp"
 #include "support.hpp"

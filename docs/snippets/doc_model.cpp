@@ -4,7 +4,7 @@
 #include <goodput/memory/memory.hpp>
 #include <goodput/model/batch_plan.hpp>
 #include <goodput/model/efficiency.hpp>
-#include <goodput/model/pollux.hpp>
+#include <goodput/model/throughput.hpp>
 #include <iostream>
 
 using namespace goodput;

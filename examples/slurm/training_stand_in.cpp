@@ -31,7 +31,7 @@
 
 #include "goodput/core/sample.hpp"
 #include "goodput/model/efficiency.hpp"
-#include "goodput/model/pollux.hpp"
+#include "goodput/model/throughput.hpp"
 
 namespace {
 

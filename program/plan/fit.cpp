@@ -43,9 +43,9 @@ public:
     std::vector<goodput::TypeFit> types{};
 };
 
-/// The parameters of Pollux's model (model/pollux.hpp) that come nearest: computing and overlap as they are,
-/// and the straight lines that meet the laws of synchronising, single shapes' factors aside, at two replicas
-/// and at eight, on one node and on two.
+/// The parameters of Pollux's model (model/throughput.hpp) that come nearest: computing and overlap as they
+/// are, and the straight lines that meet the laws of synchronising, single shapes' factors aside, at two
+/// replicas and at eight, on one node and on two.
 goodput::PolluxThroughput published_form(const goodput::RefinedThroughput& model) {
     goodput::RefinedThroughput laws = model;
     laws.shapes.clear();

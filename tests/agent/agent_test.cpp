@@ -12,7 +12,7 @@
 
 #include "goodput/fit/noise_scale.hpp"
 #include "goodput/model/batch_plan.hpp"
-#include "goodput/model/pollux.hpp"
+#include "goodput/model/throughput.hpp"
 #include "support/noisy_quadratic.hpp"
 #include "support/random.hpp"
 

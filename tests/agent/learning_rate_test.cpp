@@ -5,7 +5,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "goodput/model/concepts.hpp"
+#include "goodput/model/batch_plan.hpp"
 #include "goodput/model/efficiency.hpp"
 #include "support/random.hpp"
 

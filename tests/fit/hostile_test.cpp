@@ -17,7 +17,7 @@
 #include "goodput/memory/memory_fit.hpp"
 #include "goodput/model/batch_plan.hpp"
 #include "goodput/model/efficiency.hpp"
-#include "goodput/model/valid_model.hpp"
+#include "goodput/model/job_model.hpp"
 #include "goodput/parallel/profile_runs.hpp"
 #include "goodput/statistics/gradient_by_batch.hpp"
 #include "goodput/tasks/forecast.hpp"

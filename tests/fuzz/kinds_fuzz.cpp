@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/model/valid_model.hpp"
+#include "goodput/model/job_model.hpp"
 #include "goodput/schedule/job_kinds.hpp"
 
 #include "fuzz/support/bytes.hpp"

@@ -16,7 +16,6 @@
 #include "goodput/model/batch_plan.hpp"
 #include "goodput/model/goodput_predictor.hpp"
 #include "goodput/model/job_model.hpp"
-#include "goodput/model/valid_model.hpp"
 #include "support/random.hpp"
 #include "support/trials.hpp"
 

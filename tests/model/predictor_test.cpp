@@ -10,7 +10,7 @@
 #include "goodput/model/batch_plan.hpp"
 #include "goodput/model/efficiency.hpp"
 #include "goodput/model/goodput_predictor.hpp"
-#include "goodput/model/refined.hpp"
+#include "goodput/model/throughput.hpp"
 #include "support/random.hpp"
 
 #include <doctest/doctest.h>

@@ -8,8 +8,7 @@
 
 #include "goodput/core/configuration.hpp"
 #include "goodput/model/efficiency.hpp"
-#include "goodput/model/pollux.hpp"
-#include "goodput/model/refined.hpp"
+#include "goodput/model/throughput.hpp"
 #include "support/random.hpp"
 
 namespace support {

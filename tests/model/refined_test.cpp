@@ -1,4 +1,4 @@
-#include "goodput/model/refined.hpp"
+#include "goodput/model/throughput.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -6,10 +6,9 @@
 #include <vector>
 
 #include "goodput/model/batch_plan.hpp"
-#include "goodput/model/concepts.hpp"
 #include "goodput/model/efficiency.hpp"
 #include "goodput/model/pipeline.hpp"
-#include "goodput/model/pollux.hpp"
+#include "goodput/model/throughput.hpp"
 #include "goodput/sim/tabulated.hpp"
 #include "support/profiles.hpp"
 #include "support/random.hpp"

@@ -8,8 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "goodput/model/pollux.hpp"
-#include "goodput/model/refined.hpp"
+#include "goodput/model/throughput.hpp"
 #include "support/program.hpp"
 #include "support/random.hpp"
 

@@ -15,7 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "goodput/core/configuration.hpp"
-#include "goodput/model/pollux.hpp"
+#include "goodput/model/throughput.hpp"
 #include "support/program.hpp"
 
 #include <doctest/doctest.h>

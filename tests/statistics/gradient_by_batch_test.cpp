@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "goodput/model/concepts.hpp"
+#include "goodput/model/batch_plan.hpp"
 #include "goodput/model/efficiency.hpp"
 #include "goodput/statistics/gradient_by_batch.hpp"
 #include "support/random.hpp"

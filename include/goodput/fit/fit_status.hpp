@@ -3,7 +3,7 @@
 
 // How a fit ended.
 //
-// Every fit returns a model that predicts (model/valid_model.hpp), whatever the samples. A result is not
+// Every fit returns a model that predicts (model/job_model.hpp), whatever the samples. A result is not
 // trusted where the minimisation could not be begun, where the model or its covariance is no number or lies
 // beyond what a model may be, or where it explains the samples worse than what the fit started from. Then the
 // model is the previous fit, if one was given as the start, else the prior; nothing counts as identified, the

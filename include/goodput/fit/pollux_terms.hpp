@@ -1,7 +1,7 @@
 #ifndef GOODPUT_FIT_POLLUX_TERMS_HPP
 #define GOODPUT_FIT_POLLUX_TERMS_HPP
 
-// The terms of Pollux's throughput model (model/pollux.hpp; OSDI'21, section 3.2), to be fitted by
+// The terms of Pollux's throughput model (model/throughput.hpp; OSDI'21, section 3.2), to be fitted by
 // fit_model(). The published fit minimises the same errors within bounds and without a prior
 // (program/peers/sia/published_fit.hpp has it to the letter).
 
@@ -14,7 +14,7 @@
 #include <type_traits>
 
 #include "goodput/core/sample.hpp"
-#include "goodput/model/pollux.hpp"
+#include "goodput/model/throughput.hpp"
 
 namespace goodput {
 

@@ -14,8 +14,8 @@
 #include "goodput/fit/fit_status.hpp"
 #include "goodput/fit/refined_parameters.hpp"
 #include "goodput/fit/refined_prior.hpp"
-#include "goodput/model/refined.hpp"
-#include "goodput/model/valid_model.hpp"
+#include "goodput/model/job_model.hpp"
+#include "goodput/model/throughput.hpp"
 
 namespace goodput {
 

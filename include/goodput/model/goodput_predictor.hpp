@@ -16,7 +16,7 @@
 // for all types of a job together (fit/job_fit.hpp), and answer for themselves on every type, measured or
 // not.
 //
-// A model from which nothing can be predicted (model/valid_model.hpp) has no options: their goodput is 0,
+// A model from which nothing can be predicted (model/job_model.hpp) has no options: their goodput is 0,
 // never negative, infinite or not a number. Whoever would rather know calls validate() first.
 
 #include <algorithm>
@@ -32,7 +32,7 @@
 #include "goodput/model/efficiency.hpp"
 #include "goodput/model/job_model.hpp"
 #include "goodput/model/pipeline.hpp"
-#include "goodput/model/pollux.hpp"
+#include "goodput/model/throughput.hpp"
 
 namespace goodput {
 

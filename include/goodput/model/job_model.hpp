@@ -3,15 +3,29 @@
 
 // What is known of one job's speed on every GPU type. goodput_predictor.hpp says what follows for its
 // options.
+//
+// Limits. Which models may be predicted from? A model is a handful of numbers that anybody can write by hand, read
+// from a file or take from a broken fit. One that passes here predicts a positive, finite time for every
+// shape of up to 2^20 replicas and every batch plan of up to 2^30 examples and 2^20 accumulation steps, hence
+// a finite throughput; and the searches for batch plans, which trust it, end.
+//
+// The limits lie far beyond any machine. They are chosen so that the largest product of a law, a time of
+// 1e30 s with two exponents of 16 on 2^20 replicas and three factors of 1e12, still is a number, and so is
+// its inverse. Cost: a few comparisons for each number of the model.
 
+#include <algorithm>
+#include <concepts>
 #include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
 #include "goodput/core/configuration.hpp"
+#include "goodput/core/error.hpp"
 #include "goodput/core/job.hpp"
-#include "goodput/model/pollux.hpp"
-#include "goodput/model/refined.hpp"
+#include "goodput/model/throughput.hpp"
 
 namespace goodput {
 
@@ -49,6 +63,124 @@ struct JobModel {
     const TypeLimits& type = job.types[gpu_type];
     return {job.initial_batch, job.largest_batch(), type.min_atomic_batch, type.max_atomic_batch,
             job.single_gpu_accumulates};
+}
+
+/// Largest parameter that is a time, in seconds.
+inline constexpr double most_model_seconds = 1e30;
+/// Least computing time of one example before factors, in seconds.
+inline constexpr double least_compute_seconds = 1e-30;
+/// Factors lie within [1 / this, this].
+inline constexpr double most_model_factor = 1e12;
+/// Exponents lie within [-this, this].
+inline constexpr double most_model_exponent = 16;
+/// Largest gamma: beyond it nothing but the longer part counts.
+inline constexpr double most_model_gamma = 1e6;
+
+/// What may be predicted from, or not. Of a TypeModel the form that it has counts, and nothing where it says
+/// nothing (not measured, not fitted).
+template <class Model>
+concept LimitedModel = std::same_as<Model, PolluxThroughput> || std::same_as<Model, RefinedThroughput> ||
+    std::same_as<Model, TypeModel>;
+
+/// Whether the model may be predicted from: its parameters are finite, times at least 0, and computing takes
+/// some time; for RefinedThroughput also that batches and shapes ascend.
+template <LimitedModel Model>
+[[nodiscard]] bool is_valid(const Model& model);
+
+/// Refuses a model that is_valid() does not accept, naming `subject`, the parameter and its value
+/// (std::invalid_argument). `subject` is a text, or a function that makes one.
+template <LimitedModel Model, MessageSubject Subject>
+void validate(const Model& model, const Subject& subject);
+/// As before for all GPU types of a job, `subject` naming the job; `gpu_types` holds their names for the
+/// message, or nothing, and they then go by their index. Does not ask how many types there should be.
+template <MessageSubject Subject>
+void validate(const JobModel& model, const Subject& subject, std::span<const std::string> gpu_types = {});
+
+namespace detail {
+
+/// Calls require(field, value, least, most) for what a model has to keep to.
+template <class Require>
+void for_each_limit(const PolluxThroughput& model, const Require& require) {
+    require("alpha_c", model.alpha_c, 0, most_model_seconds);
+    require("beta_c", model.beta_c, 0, most_model_seconds);
+    require("alpha_n", model.alpha_n, 0, most_model_seconds);
+    require("beta_n", model.beta_n, 0, most_model_seconds);
+    require("alpha_r", model.alpha_r, 0, most_model_seconds);
+    require("beta_r", model.beta_r, 0, most_model_seconds);
+    require("gamma", model.gamma, 1, most_model_gamma);
+    require("alpha_c + beta_c", model.alpha_c + model.beta_c, least_compute_seconds, 2 * most_model_seconds);
+}
+
+template <class Require>
+void for_each_limit(const RefinedThroughput& model, const Require& require) {
+    constexpr double factor = most_model_factor, exponent = most_model_exponent;
+    require("alpha_c", model.alpha_c, 0, most_model_seconds);
+    require("beta_c", model.beta_c, 0, most_model_seconds);
+    require("alone", model.alone, 1 / factor, factor);
+    require("straggling", model.straggling, -exponent, exponent);
+    require("node_seconds", model.node_seconds, 0, most_model_seconds);
+    require("node_gpus", model.node_gpus, -exponent, exponent);
+    require("network_seconds", model.network_seconds, 0, most_model_seconds);
+    require("network_gpus", model.network_gpus, -exponent, exponent);
+    require("network_nodes", model.network_nodes, -exponent, exponent);
+    require("network_ring", model.network_ring, 1 / factor, factor);
+    require("gamma", model.gamma, 1, most_model_gamma);
+    require("alpha_c + beta_c", model.alpha_c + model.beta_c, least_compute_seconds, 2 * most_model_seconds);
+    double before = 0;
+    for (const BatchFactor& at : model.batches) {
+        require("batches.batch", at.batch, std::max(before * (1 + 0x1p-52), 0x1p-20), 0x1p31);
+        require("batches.factor", at.factor, 1 / factor, factor);
+        before = at.batch;
+    }
+    Shape last{};
+    for (const ShapeFactor& at : model.shapes) {
+        require("shapes.nodes", at.shape.nodes, std::max(last.nodes, 1), 1 << 20);
+        require("shapes.gpus", at.shape.gpus,
+                at.shape.nodes == last.nodes ? std::max(last.gpus + 1, at.shape.nodes) : at.shape.nodes,
+                1 << 20);
+        require("shapes.compute", at.compute, 1 / factor, factor);
+        require("shapes.sync", at.sync, 1 / factor, factor);
+        last = at.shape;
+    }
+}
+
+template <class Require>
+void for_each_limit(const TypeModel& model, const Require& require) {
+    require("most_replicas", model.most_replicas, 0, 1 << 20);
+    require("last_plan.atomic_batch", model.last_plan.atomic_batch, 0, 1 << 30);
+    require("last_plan.accumulation_steps", model.last_plan.accumulation_steps, 0, 1 << 20);
+    if (model.most_replicas > 0 || (model.refined() && model.fitted))
+        std::visit([&](const auto& throughput) { for_each_limit(throughput, require); }, model.throughput);
+}
+
+}  // namespace detail
+
+template <LimitedModel Model>
+bool is_valid(const Model& model) {
+    bool valid = true;
+    detail::for_each_limit(model, [&valid](std::string_view, double value, double least, double most) {
+        valid = valid && value >= least && value <= most;  // false for what is not a number
+    });
+    return valid;
+}
+
+template <LimitedModel Model, MessageSubject Subject>
+void validate(const Model& model, const Subject& subject) {
+    detail::for_each_limit(model, [&](std::string_view field, double value, double least, double most) {
+        if (value >= least && value <= most) return;
+        bad_input(detail::text_of_subject(subject), "model." + std::string(field), value,
+                  "between " + text_of(least) + " and " + text_of(most));
+    });
+}
+
+template <MessageSubject Subject>
+void validate(const JobModel& model, const Subject& subject, std::span<const std::string> gpu_types) {
+    for (std::size_t t = 0; t < model.types.size(); ++t) {
+        validate(model.types[t], [&] {
+            const std::string on = t < gpu_types.size() ? gpu_types[t] : "GPU type " + text_of(t);
+            return detail::text_of_subject(subject) + " on " + on;
+        });
+    }
 }
 
 }  // namespace goodput

@@ -16,7 +16,7 @@
 
 #include "goodput/core/configuration.hpp"
 #include "goodput/core/error.hpp"
-#include "goodput/model/pollux.hpp"
+#include "goodput/model/throughput.hpp"
 
 namespace goodput {
 

@@ -15,7 +15,7 @@
 #include "goodput/core/configuration.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/sample.hpp"
-#include "goodput/model/pollux.hpp"
+#include "goodput/model/throughput.hpp"
 #include "goodput/sim/tabulated.hpp"
 #include "goodput/tasks/learning_curve.hpp"
 

@@ -32,7 +32,7 @@
 #include "goodput/core/error.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/fit/refined_fit.hpp"
-#include "goodput/model/valid_model.hpp"
+#include "goodput/model/job_model.hpp"
 #include "goodput/statistics/distributions.hpp"
 #include "goodput/statistics/fitted_slopes.hpp"
 

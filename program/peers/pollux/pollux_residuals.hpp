@@ -1,7 +1,7 @@
 #ifndef GOODPUT_PROGRAM_PEERS_POLLUX_POLLUX_RESIDUALS_HPP
 #define GOODPUT_PROGRAM_PEERS_POLLUX_POLLUX_RESIDUALS_HPP
 
-// The residuals of Pollux's throughput model (model/pollux.hpp) and their derivatives (Residuals of
+// The residuals of Pollux's throughput model (model/throughput.hpp) and their derivatives (Residuals of
 // fit/least_squares.hpp). Each sample has two: with a the modelled computing time, w the synchronising time
 // and T the step,
 //
@@ -28,7 +28,7 @@
 #include <Eigen/Core>
 
 #include "goodput/fit/detail/log_step.hpp"
-#include "goodput/model/pollux.hpp"
+#include "goodput/model/throughput.hpp"
 
 namespace goodput::peers {
 

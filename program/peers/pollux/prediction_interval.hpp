@@ -26,7 +26,7 @@
 #include "goodput/core/configuration.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/sample.hpp"
-#include "goodput/model/valid_model.hpp"
+#include "goodput/model/job_model.hpp"
 #include "goodput/statistics/distributions.hpp"
 #include "peers/pollux/throughput_fit.hpp"
 

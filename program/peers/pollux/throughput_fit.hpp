@@ -48,8 +48,8 @@
 #include "goodput/core/error.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/fit/fit_status.hpp"
-#include "goodput/model/pollux.hpp"
-#include "goodput/model/valid_model.hpp"
+#include "goodput/model/job_model.hpp"
+#include "goodput/model/throughput.hpp"
 #include "peers/pollux/box_backend.hpp"
 #include "peers/pollux/pollux_residuals.hpp"
 #include "peers/pollux/pollux_start.hpp"
@@ -95,7 +95,7 @@ class ThroughputFitter {
 public:
     /// The parameters that explain `samples` of one job on one GPU type, in any order, duplicates welcome.
     /// The model is always one that predicts; status says whether the samples or what was believed before
-    /// made it. Refuses an empty set, bad samples, a start that is no model (model/valid_model.hpp, and gamma
+    /// made it. Refuses an empty set, bad samples, a start that is no model (model/job_model.hpp, and gamma
     /// at most 10) and a negative limit of iterations (std::invalid_argument). `backend` minimises.
     template <class Backend = BoxBackend>
     [[nodiscard]] ThroughputFit fit(std::span<const ThroughputSample> samples, const FitOptions& options = {},

@@ -10,13 +10,13 @@
 #include <span>
 
 #include "goodput/core/sample.hpp"
-#include "goodput/model/pollux.hpp"
+#include "goodput/model/throughput.hpp"
 #include "peers/pollux/pollux_start.hpp"
 
 namespace goodput::peers {
 
 /// The prior around the geometric means of computing times and batches, which one sample that is far off
-/// hardly moves. `samples`: valid, and at least one. Always a valid model (model/valid_model.hpp).
+/// hardly moves. `samples`: valid, and at least one. Always a valid model (model/job_model.hpp).
 /// O(samples).
 [[nodiscard]] inline PolluxThroughput throughput_prior(std::span<const ThroughputSample> samples) {
     double log_seconds = 0, log_batch = 0;

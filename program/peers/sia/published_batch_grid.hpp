@@ -33,7 +33,7 @@
 #include "goodput/core/configuration.hpp"
 #include "goodput/model/batch_plan.hpp"
 #include "goodput/model/efficiency.hpp"
-#include "goodput/model/pollux.hpp"
+#include "goodput/model/throughput.hpp"
 #include "peers/sia/published_sync.hpp"
 
 namespace goodput::peers {

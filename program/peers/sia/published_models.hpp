@@ -20,7 +20,6 @@
 
 #include "goodput/model/goodput_predictor.hpp"
 #include "goodput/model/job_model.hpp"
-#include "goodput/model/valid_model.hpp"
 #include "peers/sia/published_batch_grid.hpp"
 #include "peers/sia/separate_models.hpp"
 

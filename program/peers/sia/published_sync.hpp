@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "goodput/core/configuration.hpp"
-#include "goodput/model/pollux.hpp"
+#include "goodput/model/throughput.hpp"
 
 namespace goodput::peers {
 

@@ -36,7 +36,7 @@
 #include "goodput/fit/model_fit.hpp"
 #include "goodput/fit/refined_fit.hpp"
 #include "goodput/fit/refined_prior.hpp"
-#include "goodput/model/valid_model.hpp"
+#include "goodput/model/job_model.hpp"
 
 namespace goodput::detail {
 

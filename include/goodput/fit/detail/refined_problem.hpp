@@ -25,7 +25,7 @@
 #include "goodput/fit/refined_parameters.hpp"
 #include "goodput/fit/refined_prior.hpp"
 #include "goodput/fit/throughput_residuals.hpp"
-#include "goodput/model/refined.hpp"
+#include "goodput/model/throughput.hpp"
 
 namespace goodput::detail {
 

@@ -23,7 +23,7 @@
 #include "goodput/core/configuration.hpp"
 #include "goodput/model/detail/broken_line.hpp"
 #include "goodput/model/detail/plan_range.hpp"
-#include "goodput/model/pollux.hpp"
+#include "goodput/model/throughput.hpp"
 
 namespace goodput::detail {
 

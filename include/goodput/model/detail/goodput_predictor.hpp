@@ -20,8 +20,7 @@
 #include "goodput/model/goodput_predictor.hpp"
 #include "goodput/model/job_model.hpp"
 #include "goodput/model/pipeline.hpp"
-#include "goodput/model/pollux.hpp"
-#include "goodput/model/valid_model.hpp"
+#include "goodput/model/throughput.hpp"
 
 namespace goodput {
 

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "goodput/allot/detail/units.hpp"
-#include "goodput/model/valid_model.hpp"
+#include "goodput/model/job_model.hpp"
 #include "goodput/schedule/detail/offers.hpp"
 #include "goodput/schedule/detail/rows.hpp"
 #include "goodput/schedule/makers.hpp"
@@ -60,7 +60,7 @@ inline Outcome why_not(const Snapshot& snapshot, std::size_t j, const OpenNodes&
     }
     if (best == options.size()) {
         reason = "no batch plan respects its limits on any option";
-        // A model that cannot be predicted from (model/valid_model.hpp) has no plans either.
+        // A model that cannot be predicted from (model/job_model.hpp) has no plans either.
         contained([&] { validate(model_of(snapshot, j), "it", snapshot.cluster.gpu_types); },
                   [&](const std::string& what) { reason = "no model: " + what; });
         return Outcome::impossible;

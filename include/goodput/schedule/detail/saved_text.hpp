@@ -31,7 +31,6 @@
 #include "goodput/core/sample.hpp"
 #include "goodput/fit/job_fit.hpp"
 #include "goodput/model/job_model.hpp"
-#include "goodput/model/valid_model.hpp"
 
 namespace goodput::detail {
 

@@ -26,14 +26,10 @@
 #include "goodput/core/placement.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/core/tasks.hpp"
-#include "goodput/fit/fit_status.hpp"
 #include "goodput/fit/job_fit.hpp"
-#include "goodput/fit/line.hpp"
 #include "goodput/fit/minimise.hpp"
 #include "goodput/fit/noise_scale.hpp"
 #include "goodput/fit/refined_fit.hpp"
-#include "goodput/fit/refined_parameters.hpp"
-#include "goodput/fit/refined_prior.hpp"
 #include "goodput/model/batch_plan.hpp"
 #include "goodput/model/efficiency.hpp"
 #include "goodput/model/goodput_predictor.hpp"
@@ -83,8 +79,7 @@
 #if !defined(GOODPUT_COMPILED) || defined(GOODPUT_IMPLEMENTATION)
 #include "goodput/fit/least_squares.hpp"
 #include "goodput/fit/model_fit.hpp"
-#include "goodput/fit/pollux_terms.hpp"
-#include "goodput/fit/throughput_residuals.hpp"
+#include "goodput/fit/throughput_terms.hpp"
 #endif
 
 #endif

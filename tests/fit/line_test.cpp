@@ -1,6 +1,6 @@
 // Lines of least squares: no other line of the same kind is nearer to the points.
 
-#include "goodput/fit/line.hpp"
+#include "goodput/fit/detail/line.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "goodput/fit/pollux_terms.hpp"
+#include "goodput/fit/throughput_terms.hpp"
 #include "peers/pollux/throughput_fit.hpp"
 #include "support/random.hpp"
 

@@ -35,8 +35,10 @@ set(sim_may_use ${toolkit} moves policies hadar memory statistics availability h
 # another room's; no other does.
 set(moves_may_look_into goodput/place/detail/holders.hpp goodput/place/detail/packing.hpp)
 set(hadar_may_look_into goodput/allot/detail/units.hpp goodput/schedule/detail/part_options.hpp)
-set(statistics_may_look_into goodput/fit/detail/log_step.hpp goodput/fit/detail/refined_problem.hpp
-  goodput/fit/detail/touched_parameters.hpp)
+set(memory_may_look_into goodput/fit/detail/line.hpp)
+set(tasks_may_look_into goodput/fit/detail/line.hpp)
+set(statistics_may_look_into goodput/fit/detail/line.hpp goodput/fit/detail/log_step.hpp
+  goodput/fit/detail/refined_problem.hpp goodput/fit/detail/touched_parameters.hpp)
 # Who may use which library. Small headers only: <Eigen/Dense> would bring in all of it, and <ceres/ceres.h> its macros.
 set(eigen "Eigen/(Core|Cholesky|Eigenvalues|LU|QR|SparseCholesky|SparseCore|SVD)")
 set(fit_third_party "^(${eigen}|ceres/(jet|tiny_solver|tiny_solver_autodiff_function)[.]h)$")

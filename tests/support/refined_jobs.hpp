@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "goodput/core/sample.hpp"
-#include "goodput/fit/refined_prior.hpp"
+#include "goodput/fit/refined_fit.hpp"
 #include "support/random.hpp"
 
 namespace support {

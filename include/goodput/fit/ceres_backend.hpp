@@ -18,7 +18,6 @@
 
 #include <Eigen/Core>
 
-#include "goodput/fit/fit_status.hpp"
 #include "goodput/fit/least_squares.hpp"
 #include "goodput/fit/minimise.hpp"
 

@@ -11,11 +11,11 @@
 //
 // Of one type: which parameters of RefinedThroughput explain the measurements, and how sure are we of them?
 // Those of greatest posterior probability: least squares in the logarithms of computing and step times over
-// the samples, plus the prior's (fit/throughput_residuals.hpp has the residuals, refined_prior.hpp the prior,
+// the samples, plus the prior's (fit/throughput_terms.hpp has the residuals, refined_prior.hpp the prior,
 // detail/refined_fitting.hpp the method). So everything that samples leave open is there all the same, from
 // the prior, with the prior's uncertainty: a parameter is identified where the samples have halved its
 // variance. A result that is not to be trusted gives way to the previous fit, or to the prior around the
-// computing times (fit_status.hpp).
+// computing times (minimise.hpp).
 //
 // Incremental: a type whose measurements have not changed keeps its evidence as long as the reference batch
 // stays, in whose unit it is, and every fit starts from the last one. Cost: two fits for the type that
@@ -33,7 +33,6 @@
 #include "goodput/core/sample.hpp"
 #include "goodput/fit/minimise.hpp"
 #include "goodput/fit/refined_fit.hpp"
-#include "goodput/fit/refined_prior.hpp"
 
 namespace goodput {
 

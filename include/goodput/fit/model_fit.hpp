@@ -2,7 +2,7 @@
 #define GOODPUT_FIT_MODEL_FIT_HPP
 
 // Which parameters of a throughput model explain the measurements of a job on one GPU type? For any model
-// that gives its terms and a prior (fit/throughput_residuals.hpp): Pollux's (PolluxTerms), or one of your
+// that gives its terms and a prior (fit/throughput_terms.hpp): Pollux's (PolluxTerms), or one of your
 // own.
 //
 // Method: least squares in the logarithms of computing and step times, from the prior's mean, by
@@ -20,10 +20,9 @@
 #include "goodput/core/error.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/fit/detail/log_step.hpp"
-#include "goodput/fit/fit_status.hpp"
 #include "goodput/fit/least_squares.hpp"
 #include "goodput/fit/minimise.hpp"
-#include "goodput/fit/throughput_residuals.hpp"
+#include "goodput/fit/throughput_terms.hpp"
 
 namespace goodput {
 

@@ -34,7 +34,7 @@
 #include <vector>
 
 #include "goodput/core/error.hpp"
-#include "goodput/fit/line.hpp"
+#include "goodput/fit/detail/line.hpp"
 #include "goodput/memory/memory.hpp"
 
 namespace goodput {

@@ -29,7 +29,6 @@
 #include <vector>
 
 #include "goodput/core/error.hpp"
-#include "goodput/fit/fit_status.hpp"
 #include "goodput/fit/least_squares.hpp"
 #include "goodput/fit/minimise.hpp"
 #include "goodput/parallel/plan_score.hpp"

@@ -21,7 +21,7 @@
 
 #include "goodput/core/error.hpp"
 #include "goodput/core/sample.hpp"
-#include "goodput/fit/line.hpp"
+#include "goodput/fit/detail/line.hpp"
 #include "goodput/model/efficiency.hpp"
 
 namespace goodput {

@@ -28,7 +28,7 @@
 //     a single number of replicas            the beta of that block is 1e-8 s
 //     too few sorts of samples for gamma     gamma = 1: no overlap
 //
-// A result that is not to be trusted gives way to the previous fit or the prior (fit_status.hpp,
+// A result that is not to be trusted gives way to the previous fit or the prior (minimise.hpp,
 // throughput_prior.hpp).
 //
 // Cost: O(samples) for each of typically 5 to 15 iterations. A local minimum is not proven to be the global
@@ -47,7 +47,7 @@
 
 #include "goodput/core/error.hpp"
 #include "goodput/core/sample.hpp"
-#include "goodput/fit/fit_status.hpp"
+#include "goodput/fit/minimise.hpp"
 #include "goodput/model/job_model.hpp"
 #include "goodput/model/throughput.hpp"
 #include "peers/pollux/box_backend.hpp"

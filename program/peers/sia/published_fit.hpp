@@ -43,7 +43,7 @@
 #include "goodput/core/error.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/fit/detail/log_step.hpp"
-#include "goodput/fit/fit_status.hpp"
+#include "goodput/fit/minimise.hpp"
 #include "goodput/model/job_model.hpp"
 #include "goodput/model/throughput.hpp"
 #include "peers/pollux/pollux_residuals.hpp"

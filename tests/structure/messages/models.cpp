@@ -1,5 +1,5 @@
 #include <goodput/fit/model_fit.hpp>
-#include <goodput/fit/pollux_terms.hpp>
+#include <goodput/fit/throughput_terms.hpp>
 #include <goodput/model/batch_plan.hpp>
 #include <goodput/model/pipeline.hpp>
 

@@ -19,7 +19,6 @@
 #include "goodput/fit/least_squares.hpp"
 #include "goodput/fit/minimise.hpp"
 #include "goodput/fit/refined_fit.hpp"
-#include "goodput/fit/refined_prior.hpp"
 
 namespace goodput {
 

@@ -30,12 +30,11 @@
 #include "goodput/core/error.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/fit/detail/refined_problem.hpp"
-#include "goodput/fit/fit_status.hpp"
 #include "goodput/fit/job_fit.hpp"
 #include "goodput/fit/least_squares.hpp"
+#include "goodput/fit/minimise.hpp"
 #include "goodput/fit/model_fit.hpp"
 #include "goodput/fit/refined_fit.hpp"
-#include "goodput/fit/refined_prior.hpp"
 #include "goodput/model/job_model.hpp"
 
 namespace goodput::detail {

@@ -1,10 +1,10 @@
 #ifndef GOODPUT_FIT_DETAIL_REFINED_PROBLEM_HPP
 #define GOODPUT_FIT_DETAIL_REFINED_PROBLEM_HPP
 
-// A fit of RefinedThroughput as one of residuals (fit/throughput_residuals.hpp).
+// A fit of RefinedThroughput as one of residuals (fit/throughput_terms.hpp).
 //
 // The terms: the logarithms of its computing and synchronising times in the coordinates of
-// fit/refined_parameters.hpp, and after them ln of the factor at each break point of the computing time. The
+// fit/refined_fit.hpp, and after them ln of the factor at each break point of the computing time. The
 // problem: its samples, sorted by what they share, and its prior. Where a fit starts, in closed form:
 // computing times on a straight line in the batch, and the synchronising times that the steps then leave at
 // one of three overlaps.
@@ -21,10 +21,9 @@
 
 #include "goodput/core/configuration.hpp"
 #include "goodput/core/sample.hpp"
-#include "goodput/fit/line.hpp"
-#include "goodput/fit/refined_parameters.hpp"
-#include "goodput/fit/refined_prior.hpp"
-#include "goodput/fit/throughput_residuals.hpp"
+#include "goodput/fit/detail/line.hpp"
+#include "goodput/fit/refined_fit.hpp"
+#include "goodput/fit/throughput_terms.hpp"
 #include "goodput/model/throughput.hpp"
 
 namespace goodput::detail {

@@ -19,7 +19,6 @@
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
 
-#include "goodput/fit/fit_status.hpp"
 #include "goodput/fit/minimise.hpp"
 
 namespace goodput::detail {

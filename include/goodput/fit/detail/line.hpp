@@ -1,5 +1,5 @@
-#ifndef GOODPUT_FIT_LINE_HPP
-#define GOODPUT_FIT_LINE_HPP
+#ifndef GOODPUT_FIT_DETAIL_LINE_HPP
+#define GOODPUT_FIT_DETAIL_LINE_HPP
 
 // Straight lines of least squares.
 

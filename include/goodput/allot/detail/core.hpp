@@ -122,8 +122,7 @@ public:
     [[nodiscard]] std::size_t work_of_bound() const { return width() * (stride_ + 4); }
 
     /// The largest sum that a state can still reach after `level`: the least of the bounds at all price
-    /// vectors, or the first few of them that are not above `threshold`. Of what the state leaves of a
-    /// resource only a multiple of the granule of all later moves can be used.
+    /// vectors, or the first few of them that are not above `threshold`. It is that of usable().
     [[nodiscard]] double bound(double value, const double* left, std::uint32_t copies_left, std::size_t level,
                                double threshold) {
         const double* still = still_.data() + level * stride_;
@@ -142,6 +141,9 @@ public:
         }
         return value + least;
     }
+    /// What of the units last asked about is of use: of each resource a multiple of the granule of all later
+    /// moves, and no more than all of them together take. States that differ beyond it come to the same.
+    [[nodiscard]] const double* usable() const { return usable_.data(); }
 
 private:
     static constexpr std::size_t lanes = 4;
@@ -246,36 +248,45 @@ private:
     }
 
     /// By level, of what comes after it: still_ is what later bunches can raise the bounds by, chain_ the
-    /// same of a copy that is left to this bunch's chain, least_left_ what both cannot give back.
+    /// same of a copy that is left to this bunch's chain, least_left_ what both cannot give back, most_taken_
+    /// what both can take.
     bool lay_out_what_remains(const CompactProblem& problem, Clock& clock) {
         still_.resize(levels_.size() * stride_);
         chain_.resize(levels_.size() * stride_);
         least_left_.resize(levels_.size() * width());
+        most_taken_.resize(levels_.size() * width());
         later_.assign(stride_, 0);
         later_least_.assign(width(), 0);
         for (std::size_t r = 0; r < problem.resources(); ++r) later_least_[r] = -problem.tolerance[r];
         gain_.assign(stride_, 0);
         back_.assign(width(), 0);
+        later_most_.assign(problem.tolerance.begin(), problem.tolerance.end());
+        forth_.assign(width(), 0);
         for (std::size_t level = levels_.size(); level-- > 0;) {
             const Level& here = levels_[level];
             const double copies = bunches_[here.bunch].copies;
             if (clock.late(4 * stride_ + (here.end_move - here.first_move) * work_of_bound())) return false;
             std::copy(later_.begin(), later_.end(), still_.data() + level * stride_);
             std::copy(gain_.begin(), gain_.end(), chain_.data() + level * stride_);
-            for (std::size_t r = 0; r < width(); ++r)
+            for (std::size_t r = 0; r < width(); ++r) {
                 least_left_[level * width() + r] = later_least_[r] - copies * back_[r];
+                most_taken_[level * width() + r] = later_most_[r] + copies * forth_[r];
+            }
             for (std::size_t m = here.first_move; m < here.end_move; ++m)
                 if (moves_[m].copies == 1) raise_gains(m);
             if (!here.begins) continue;
             for (std::size_t q = 0; q < stride_; ++q) later_[q] += copies * gain_[q];
             for (std::size_t r = 0; r < width(); ++r) later_least_[r] -= copies * back_[r];
+            for (std::size_t r = 0; r < width(); ++r) later_most_[r] += copies * forth_[r];
             std::fill(gain_.begin(), gain_.end(), 0.0);
             std::fill(back_.begin(), back_.end(), 0.0);
+            std::fill(forth_.begin(), forth_.end(), 0.0);
         }
         return true;
     }
 
     [[nodiscard]] double usable_of(double left, std::size_t r, std::size_t level) const {
+        left = std::min(left, most_taken_[level * width() + r]);
         const double granule = granules_[level * width() + r];
         if (granule == 0) return left;
         if (std::isinf(granule)) return std::min(left, 0.0);
@@ -310,6 +321,7 @@ private:
             gain_[q] = std::max(gain_[q], reduced);
         }
         for (std::size_t r = 0; r < width(); ++r) back_[r] = std::max(back_[r], -use[r]);
+        for (std::size_t r = 0; r < width(); ++r) forth_[r] = std::max(forth_[r], use[r]);
     }
 
     std::size_t resources_ = 0, stride_ = 0;
@@ -321,7 +333,8 @@ private:
     std::vector<Level> levels_;
     std::vector<Move> moves_;
     std::vector<double> taken_, vectors_, columns_;
-    std::vector<double> still_, chain_, least_left_, later_, later_least_, gain_, back_;
+    std::vector<double> still_, chain_, least_left_, most_taken_;
+    std::vector<double> later_, later_least_, later_most_, gain_, back_, forth_;  // of the levels laid out
     std::vector<double> granules_, granule_, tolerance_, usable_;
 };
 

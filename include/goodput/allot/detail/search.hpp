@@ -341,6 +341,7 @@ private:
         if (cut(bound)) return false;
         if (core_.level(level).ends) bound = std::min(bound, later_.bound(value, left, level));
         if (cut(bound)) return false;
+        left = core_.usable();
         const std::uint32_t twin = table_.find_or_add(left, core_.width(), copies_left, children_);
         if (twin == none) {
             children_.append(left, core_.width(), {value, bound, copies_left, step}, most_children_);

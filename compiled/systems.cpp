@@ -5,4 +5,5 @@
 #include "goodput/deadlines/detail/promises_round.hpp"
 #include "goodput/moves/detail/defragment.hpp"
 #include "goodput/pairs/detail/pairs_round.hpp"
+#include "goodput/proving/detail/proving_allotter.hpp"
 #include "goodput/sim/detail/replay.hpp"

@@ -1,5 +1,5 @@
-// The allotment solver on problems that are hard for it, each by a new solver, until the best is proven (gap
-// 0) or so many seconds have passed.
+// The proving allotter on problems that are hard for an allotter, each by a new one, until the best is proven
+// (gap 0) or so many seconds have passed.
 //
 // usage: allot_hard odd [PROBLEMS [SEED [SECONDS]]]     200 1 1
 //            pools with an odd number of units, 200 to 800 jobs that take multiples of four or six
@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "../cpu_time.hpp"
-#include "goodput/allot/allot.hpp"
+#include "goodput/proving.hpp"
 #include "support/allot_random.hpp"
 #include "support/random.hpp"
 
@@ -103,7 +103,7 @@ int odd_pools(int problems, int seed, double seconds) {
             support::odd_pools_problem(random, random.integer(3, 6), random.integer(200, 800));
         AllotResult result;
         const double milliseconds =
-            benchmarks::milliseconds_of([&] { result = allot(problem, until(3 * seconds)); });
+            benchmarks::milliseconds_of([&] { result = ProvingAllotter()(problem, until(3 * seconds)); });
         took.push_back(milliseconds / 1e3);
         if (result.status != AllotStatus::optimal || took.back() > seconds) late.push_back(took.back());
         if (result.status != AllotStatus::optimal) open.push_back(result.gap() / result.bound);
@@ -139,7 +139,7 @@ int files(const std::string& folder, double seconds) {
         const Published read = cells[2] == "gap" ? read_assignment(in) : read_choices(in);
         AllotResult result;
         const double milliseconds =
-            benchmarks::milliseconds_of([&] { result = allot(read.problem, until(seconds)); });
+            benchmarks::milliseconds_of([&] { result = ProvingAllotter()(read.problem, until(seconds)); });
         const double best = std::atof(cells[4].c_str()), objective = read.own(result.objective);
         const double distance = read.sign * (best - objective) / std::abs(best);
         const bool is_proven = result.status == AllotStatus::optimal;

@@ -22,7 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ["core", "model", "fit", "allot", "place", "policy", "schedule", "moves", "policies", "hadar", "memory", "statistics",
-           "availability", "hosts", "share", "pairs", "deadlines", "tasks", "parallel", "agent", "sim"]
+           "availability", "hosts", "share", "pairs", "deadlines", "tasks", "parallel", "agent", "sim", "proving"]
 LIGHT = {"core", "model", "allot", "policy", "policies"}
 LIGHT_SECONDS, CORE_CONSUMER_SECONDS = 0.6, 1.5
 TARGETS = {"goodput/goodput.hpp": 5.0, "goodput/schedule/scheduler.hpp": 2.5, "examples/quickstart.cpp": 6.0,

@@ -2,9 +2,9 @@
 #define GOODPUT_GOODPUT_HPP
 
 // The toolkit: models and their fits, the allotment, placement, policies, and the round that joins them. What
-// stands on it has a header of its own: moves.hpp, policies.hpp, hadar.hpp, memory.hpp, statistics.hpp,
-// availability.hpp, hosts.hpp, share.hpp, pairs.hpp, deadlines.hpp, tasks.hpp, parallel.hpp, agent.hpp,
-// sim.hpp.
+// stands on it has a header of its own: proving.hpp, moves.hpp, policies.hpp, hadar.hpp, memory.hpp,
+// statistics.hpp, availability.hpp, hosts.hpp, share.hpp, pairs.hpp, deadlines.hpp, tasks.hpp, parallel.hpp,
+// agent.hpp, sim.hpp.
 //
 // With goodput::compiled (core/detail/bodies.hpp) it means the same, and takes a fraction of the time. Who
 // fits a model of his own then includes fit/model_fit.hpp himself, which brings Eigen and Ceres.

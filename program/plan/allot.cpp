@@ -10,9 +10,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "goodput/allot/allot.hpp"
 #include "goodput/allot/conflict.hpp"
 #include "goodput/allot/explain.hpp"
+#include "goodput/proving.hpp"
 #include "json/json_lines.hpp"
 #include "plan/status.hpp"
 #include "plan/stopwatch.hpp"
@@ -170,7 +170,7 @@ Json conflict_in(const goodput::AllotmentProblem& problem, goodput::AllotOptions
     return json;
 }
 
-Json solve(goodput::Allotter<>& allotter, const goodput::AllotmentProblem& problem,
+Json solve(goodput::ProvingAllotter& allotter, const goodput::AllotmentProblem& problem,
            const goodput::AllotOptions& options, bool explain) {
     const Stopwatch stopwatch;
     const goodput::AllotResult& result = allotter(problem, options);
@@ -186,7 +186,7 @@ Json solve(goodput::Allotter<>& allotter, const goodput::AllotmentProblem& probl
     return json;
 }
 
-Json relax(goodput::Allotter<>& allotter, const goodput::AllotmentProblem& problem,
+Json relax(goodput::ProvingAllotter& allotter, const goodput::AllotmentProblem& problem,
            const goodput::AllotOptions& options) {
     const Stopwatch stopwatch;
     const goodput::RelaxedAllotment relaxed = allotter.relax(problem, options);
@@ -207,7 +207,7 @@ Json relax(goodput::Allotter<>& allotter, const goodput::AllotmentProblem& probl
 }  // namespace
 
 int run_allot(const AllotCommand& command, std::istream& in, std::ostream& out) {
-    goodput::Allotter<> allotter;
+    goodput::ProvingAllotter allotter;
     goodput::AllotmentProblem problem;
     return serve_lines(in, out, command.strict, [&](const Json& document, Warnings& warnings) {
         goodput::AllotOptions options = read(Field(document, subject, &warnings), problem);

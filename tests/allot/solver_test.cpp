@@ -244,31 +244,6 @@ TEST_CASE("out of time or memory: still feasible, with an honest bound and the r
     CHECK(late.report().find("deadline") != std::string::npos);
 }
 
-namespace {
-
-/// Jobs that must run, each on one of `agents` resources, with units and values as unlike as can be. One
-/// allotment fits, and takes all that there is; `value` is its worth.
-AllotmentProblem tight_problem(Random& random, int agents, int jobs, double& value) {
-    AllotmentProblem problem;
-    problem.capacity.assign(static_cast<std::size_t>(agents), 0);
-    value = 0;
-    for (int job = 0; job < jobs; ++job) {
-        const int planted = random.integer(0, agents - 1), least = random.integer(200, 999);
-        problem.add_job(true);
-        for (int agent = 0; agent < agents; ++agent) {
-            const double units = least + (agent == planted ? random.integer(0, 9) : random.integer(0, 300)),
-                         worth = random.integer(-50, -10);
-            problem.add_option(worth, {{static_cast<std::uint32_t>(agent), units}});
-            if (agent != planted) continue;
-            problem.capacity[static_cast<std::size_t>(agent)] += units;
-            value += worth;
-        }
-    }
-    return problem;
-}
-
-}  // namespace
-
 TEST_CASE("what is feasible is never said to be infeasible, however soon the search is cut off") {
     Random random(5100);
     int unknown = 0, found = 0;
@@ -276,7 +251,7 @@ TEST_CASE("what is feasible is never said to be infeasible, however soon the sea
         CAPTURE(round);
         double planted = 0;
         const AllotmentProblem problem =
-            tight_problem(random, random.integer(2, 7), random.integer(5, 60), planted);
+            support::tight_problem(random, random.integer(2, 7), random.integer(5, 60), planted);
         AllotOptions options{.gap = 0};
         switch (random.integer(0, 2)) {
             case 0:
@@ -310,38 +285,12 @@ TEST_CASE("what is feasible is never said to be infeasible, however soon the sea
     CHECK(found > 30);
 }
 
-TEST_CASE("jobs that must run and hardly fit are served where their values show the way") {
-    // Class b of the generalised assignment problems of the literature, with somewhat smaller capacities.
-    constexpr int agents = 5, jobs = 100;
-    int served = 0;
-    for (int round = 0; round < 12; ++round) {
-        Random random(static_cast<std::uint32_t>(5200 + round));
-        AllotmentProblem problem;
-        std::vector<double> cheapest(agents, 0);  // units of the jobs that cost least there
-        for (int job = 0; job < jobs; ++job) {
-            problem.add_job(true);
-            std::size_t best = 0;
-            for (std::uint32_t agent = 0; agent < agents; ++agent) {
-                problem.add_option(random.integer(-50, -10),
-                                   {{agent, static_cast<double>(random.integer(5, 25))}});
-                if (problem.value(problem.jobs() - 1, agent) > problem.value(problem.jobs() - 1, best))
-                    best = agent;
-            }
-            cheapest[best] += problem.uses(problem.jobs() - 1, best)[0].units;
-        }
-        const double most = *std::ranges::max_element(cheapest);
-        problem.capacity.assign(agents, std::floor(0.66 * (9.0 * jobs / agents + 0.4 * most)));
-        served += found_allotment(allot(problem, {.gap = 1e-2}).status) ? 1 : 0;
-    }
-    CHECK(served == 12);
-}
-
 TEST_CASE("to be content with any gap does not make jobs infeasible that fit") {
     Random random(5300);
     Allotter<> allotter;
     for (int round = 0; round < 200; ++round) {
         double planted = 0;
-        const AllotmentProblem problem = tight_problem(random, 3, 12, planted);
+        const AllotmentProblem problem = support::tight_problem(random, 3, 12, planted);
         REQUIRE(found_allotment(allotter(problem, {.absolute_gap = 1e9}).status));
     }
 }

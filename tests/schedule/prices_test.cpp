@@ -78,12 +78,17 @@ TEST_CASE("the budget holds at the true prices of nodes, however many there are"
         auto scheduler = Scheduler(Sia()).limited_by(Budget(budget));
         const Plan& plan = scheduler.plan(snapshot);
         double spent = 0;
-        for (const Decision& decision : plan.decisions)
+        bool all_run = true;
+        for (const Decision& decision : plan.decisions) {
+            all_run = all_run && !decision.placement.empty();
             for (const NodeShare& share : decision.placement) {
                 const Node& node = snapshot.cluster.nodes[share.node];
                 spent += node.dollars_per_hour * share.gpus / node.gpus;
             }
+        }
         CHECK(spent <= budget * (1 + 1e-9));
-        CHECK(spent > 0.9 * budget);
+        // Who waits lacks dollars, but for what near prices count for more than they are. Where nobody waits,
+        // all that they ask for may be had for less.
+        CHECK((all_run || spent > 0.98 * budget));
     }
 }

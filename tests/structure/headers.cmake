@@ -39,6 +39,10 @@ set(memory_may_look_into goodput/fit/detail/line.hpp)
 set(tasks_may_look_into goodput/fit/detail/line.hpp)
 set(statistics_may_look_into goodput/fit/detail/line.hpp goodput/fit/detail/log_step.hpp
   goodput/fit/detail/refined_problem.hpp goodput/fit/detail/touched_parameters.hpp)
+set(proving_may_use core allot proving)
+# The proving search improves the allotter's own first allotment, upon its reduced problem, relaxation and core: it alone
+# looks into all of another room. A border between the two would have to show all of these.
+set(proving_looks_into allot)
 # Who may use which library. Small headers only: <Eigen/Dense> would bring in all of it, and <ceres/ceres.h> its macros.
 set(eigen "Eigen/(Core|Cholesky|Eigenvalues|LU|QR|SparseCholesky|SparseCore|SVD)")
 set(fit_third_party "^(${eigen}|ceres/(jet|tiny_solver|tiny_solver_autodiff_function)[.]h)$")
@@ -119,8 +123,8 @@ foreach(header IN LISTS headers)
       set(used ${CMAKE_MATCH_1})
       if(NOT used IN_LIST ${folder}_may_use)
         complain("${header}: ${folder}/ may not include ${included}")
-      elseif(NOT folder IN_LIST toolkit AND NOT folder STREQUAL used AND included MATCHES "/detail/"
-          AND NOT used STREQUAL "core" AND NOT included IN_LIST ${folder}_may_look_into)
+      elseif(NOT folder IN_LIST toolkit AND NOT folder STREQUAL used AND NOT used IN_LIST ${folder}_looks_into
+          AND included MATCHES "/detail/" AND NOT used STREQUAL "core" AND NOT included IN_LIST ${folder}_may_look_into)
         complain("${header}: ${folder}/ may not look into ${included}")
       endif()
     elseif(NOT included MATCHES "^[a-z_]+$" AND NOT included MATCHES "${third_party}")
@@ -166,7 +170,7 @@ endfunction()
 
 # Each room has one door: goodput.hpp is that of the toolkit, and goodput/SYSTEM.hpp that of a system.
 foreach(door IN ITEMS goodput moves policies hadar memory statistics availability hosts share pairs deadlines tasks
-    parallel agent sim)
+    parallel agent sim proving)
   if(NOT "goodput/${door}.hpp" IN_LIST headers)
     continue()
   endif()

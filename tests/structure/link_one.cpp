@@ -6,6 +6,7 @@
 #include "goodput/hosts.hpp"
 #include "goodput/pairs.hpp"
 #include "goodput/parallel.hpp"
+#include "goodput/proving.hpp"
 #include "goodput/share.hpp"
 #include "goodput/sim.hpp"
 #include "goodput/tasks.hpp"

@@ -4,6 +4,7 @@
 #include "goodput/goodput.hpp"
 #include "goodput/hosts.hpp"
 #include "goodput/parallel.hpp"
+#include "goodput/proving.hpp"
 #include "goodput/share.hpp"
 #include "goodput/sim.hpp"
 #include "goodput/tasks.hpp"

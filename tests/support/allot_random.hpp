@@ -348,6 +348,27 @@ inline goodput::AllotmentProblem odd_pools_problem(Random& random, int pools, in
     return problem;
 }
 
+/// Jobs that must run, each on one of `agents` resources, with units and values as unlike as can be. One
+/// allotment fits, and takes all that there is; `value` is its worth.
+inline goodput::AllotmentProblem tight_problem(Random& random, int agents, int jobs, double& value) {
+    goodput::AllotmentProblem problem;
+    problem.capacity.assign(static_cast<std::size_t>(agents), 0);
+    value = 0;
+    for (int job = 0; job < jobs; ++job) {
+        const int planted = random.integer(0, agents - 1), least = random.integer(200, 999);
+        problem.add_job(true);
+        for (int agent = 0; agent < agents; ++agent) {
+            const double units = least + (agent == planted ? random.integer(0, 9) : random.integer(0, 300)),
+                         worth = random.integer(-50, -10);
+            problem.add_option(worth, {{static_cast<std::uint32_t>(agent), units}});
+            if (agent != planted) continue;
+            problem.capacity[static_cast<std::size_t>(agent)] += units;
+            value += worth;
+        }
+    }
+    return problem;
+}
+
 }  // namespace support
 
 #endif

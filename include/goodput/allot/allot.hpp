@@ -13,7 +13,7 @@
 namespace goodput {
 
 namespace detail {
-class Solver;
+struct Solver;
 const AllotResult& solve(Kept<Solver>& solver, const AllotmentProblem& problem, const AllotOptions& options,
                          const AnyBranching& branching);
 RelaxedAllotment relax(Kept<Solver>& solver, const AllotmentProblem& problem, const AllotOptions& options);
@@ -61,7 +61,7 @@ inline AllotResult allot(const AllotmentProblem& problem, const AllotOptions& op
 }  // namespace goodput
 
 #if !defined(GOODPUT_COMPILED) || defined(GOODPUT_IMPLEMENTATION)
-#include "goodput/allot/detail/solver.hpp"
+#include "goodput/allot/detail/allot.hpp"
 #endif
 
 #endif

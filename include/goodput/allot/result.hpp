@@ -32,17 +32,17 @@ struct AllotOptions {
     /// be another one within the gap.
     bool warm_start = false;
     /// Most states of the search looked at (AllotResult::nodes): bounds the work of the search, with the same
-    /// answer on every machine. Of R >= 8 resources, whose states take longer, most_states / (R / 4). What
-    /// the search by prices on jobs reads and writes counts as states that take as long; it finishes the pass
-    /// over the jobs that it is in, so that AllotResult::nodes may end above this by what one pass counts.
-    /// The default takes a second or two.
+    /// answer on every machine. Of R >= 8 resources, whose states take longer, most_states / (R / 4). The
+    /// default takes a second or two. What a ProvingAllotter (goodput/proving.hpp) reads and writes besides
+    /// counts as states that take as long; it finishes the pass over the jobs that it is in, so that
+    /// AllotResult::nodes may end above this by what one pass counts.
     std::size_t most_states = std::size_t{1} << 23;
     /// Most states of the search kept at once, half of them those that wait to be searched. With R resources
     /// (counted as 4 if they are fewer) their memory stays below memory_states * (8 R + 64) bytes, and half
-    /// of that more for a moment while it grows: by default 400 MB for up to 4 resources; prices on jobs keep
-    /// at most 40 bytes for each of memory_states. Besides: some 100 bytes an option and
-    /// 16 a use of the problem; 4 bytes a job and price pass, at most 256 MB; 8 R bytes for every option of
-    /// every job that is left in the core.
+    /// of that more for a moment while it grows: by default 400 MB for up to 4 resources; a ProvingAllotter
+    /// keeps at most 40 bytes for each of memory_states. Besides: some 100 bytes an option and 16 a use of
+    /// the problem; 4 bytes a job and price pass, at most 256 MB; 8 R bytes for every option of every job
+    /// that is left in the core.
     std::size_t memory_states = std::size_t{1} << 22;
 
     /// By how much an objective may lie below this bound and be good enough.

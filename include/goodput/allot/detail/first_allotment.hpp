@@ -4,9 +4,8 @@
 // A first allotment from the prices and the linear relaxation: the rounded relaxation, repaired. While a
 // capacity is exceeded, the step that loses least for what it gives back of the overload, at the prices, is
 // taken: of the options of small regret, some for each job on average, because hardly any other is ever one.
-// Where that fails, exchanges repair it (exchange.hpp), and where they fail or it is late, the jobs that are
-// surest of their best option (largest distance to the second best) get theirs first, and the others the best
-// that still fits. Then jobs rise where room is left.
+// Where that fails, the jobs that are surest of their best option (largest distance to the second best) get
+// theirs first, and the others the best that still fits. Then jobs rise where room is left.
 
 #include <algorithm>
 #include <cmath>
@@ -18,7 +17,6 @@
 #include <vector>
 
 #include "goodput/allot/detail/compact.hpp"
-#include "goodput/allot/detail/exchange.hpp"
 #include "goodput/allot/detail/incumbent.hpp"
 #include "goodput/allot/detail/relaxation.hpp"
 #include "goodput/core/detail/clock.hpp"
@@ -28,15 +26,16 @@ namespace goodput::detail {
 class FirstAllotment {
 public:
     /// Fills `incumbent`; false if a job that must run got nothing. Late, jobs come in the order given, those
-    /// that must run first.
+    /// that must run first. `repair_otherwise(incumbent)`, which is asked where our own repair fails and it
+    /// is not late: whether it could make an allotment of the rounded relaxation.
+    template <class Repair>
     bool operator()(const CompactProblem& problem, const Relaxation& relaxation, Incumbent& incumbent,
-                    Clock& clock) {
+                    Clock& clock, Repair repair_otherwise) {
         incumbent = relaxation.rounded();
         reserve(problem);
         if (!incumbent.feasible(problem) && !repair(problem, relaxation.prices(), incumbent, clock)) {
             incumbent = relaxation.rounded();
-            if ((clock.late() ||
-                 !exchange_.repair(problem, relaxation.prices(), incumbent, most_exchange_work, clock)) &&
+            if ((clock.late() || !repair_otherwise(incumbent)) &&
                 !surest_first(problem, relaxation.prices(), incumbent, clock))
                 return false;
         }
@@ -236,8 +235,6 @@ private:
     }
 
     static constexpr std::size_t most_repair_work = std::size_t{1} << 28;
-    static constexpr std::size_t most_exchange_work = std::size_t{1} << 22;
-    Exchange exchange_;
     std::vector<double> weight_, regret_, sorted_, sureness_;  // by resource; by option, twice; by group
     std::vector<std::uint32_t> candidates_, first_candidate_, order_;
 };

@@ -35,7 +35,6 @@
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/core.hpp"
 #include "goodput/allot/detail/incumbent.hpp"
-#include "goodput/allot/detail/later_knapsacks.hpp"
 #include "goodput/allot/detail/relaxation.hpp"
 #include "goodput/allot/detail/states.hpp"
 #include "goodput/allot/result.hpp"
@@ -50,8 +49,35 @@ struct SearchOutcome {
     std::size_t nodes = 0;
 };
 
+/// What the search of the core is told beforehand.
+struct SearchStart {
+    std::span<const std::uint8_t>
+        left_out{};  ///< by option of the problem: of no interest; empty: nothing is
+    /// No allotment with an option that is left out is worth more.
+    double left_out_bound = -std::numeric_limits<double>::infinity();
+    /// Only allotments that are worth more are looked for.
+    double above = -std::numeric_limits<double>::infinity();
+    bool backwards = false;  ///< last in the order of the branching rule comes first
+    /// How promising a state is: its bound less this part of the price of every unit that it leaves idle or
+    /// has yet to get back.
+    double part_of_price = 0.2;
+};
+
+/// A second bound of what the levels to come are worth: none. Another search may know one.
+struct NoSecondBound {
+    void assign(const CompactProblem&, const Core&, const Incumbent&, std::span<const double>, std::size_t,
+                Clock&) {}
+    [[nodiscard]] double bound(double, const double*, std::size_t) const {
+        return std::numeric_limits<double>::infinity();
+    }
+};
+
+template <class SecondBound = NoSecondBound>
 class CoreSearch {
 public:
+    /// What bounds the states besides the prices on capacities.
+    [[nodiscard]] SecondBound& second_bound() { return second_bound_; }
+
     /// Improves `incumbent` until it is proven within the gap. What is worth no more than start.above counts
     /// as known.
     SearchOutcome run(const CompactProblem& problem, const Relaxation& relaxation, const SearchStart& start,
@@ -91,10 +117,8 @@ public:
                 outcome.stopped = StopReason::deadline;
                 return outcome;
             }
-            later_.clear();
-            if (start.relaxation)
-                later_.assign(problem, core_, relaxation.rounded(), *start.relaxation, start.job_prices,
-                              prices_, 2 * options.memory_states, clock);
+            second_bound_.assign(problem, core_, relaxation.rounded(), prices_, 2 * options.memory_states,
+                                 clock);
             const std::size_t widest_beam =
                 std::clamp<std::size_t>(options.memory_states / (4 * core_.levels() + 1), 64, 1 << 16);
             const std::optional<StopReason> stopped = search(problem, relaxation, std::min(beam, widest_beam),
@@ -339,7 +363,7 @@ private:
              std::size_t level) {
         double bound = core_.bound(value, left, copies_left, level, threshold_);
         if (cut(bound)) return false;
-        if (core_.level(level).ends) bound = std::min(bound, later_.bound(value, left, level));
+        if (core_.level(level).ends) bound = std::min(bound, second_bound_.bound(value, left, level));
         if (cut(bound)) return false;
         left = core_.usable();
         const std::uint32_t twin = table_.find_or_add(left, core_.width(), copies_left, children_);
@@ -383,7 +407,7 @@ private:
     std::vector<Waiting> waiting_;
     std::vector<Step> steps_;
     StateTable table_;
-    LaterKnapsacks later_;
+    SecondBound second_bound_;
 };
 
 }  // namespace goodput::detail

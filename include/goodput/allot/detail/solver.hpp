@@ -2,22 +2,20 @@
 #define GOODPUT_ALLOT_DETAIL_SOLVER_HPP
 
 // One line of stations: the compact problem (compactor.hpp), prices (prices.hpp), a first allotment from them
-// (first_allotment.hpp), then exact searches in turn (search_turns.hpp) until the gap asked for is proven.
+// (first_allotment.hpp), then an exact search until the gap asked for is proven.
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <utility>
 
-#include "goodput/allot/allot.hpp"
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/compactor.hpp"
 #include "goodput/allot/detail/first_allotment.hpp"
 #include "goodput/allot/detail/incumbent.hpp"
 #include "goodput/allot/detail/left_out.hpp"
 #include "goodput/allot/detail/relaxation.hpp"
-#include "goodput/allot/detail/search_turns.hpp"
+#include "goodput/allot/detail/search.hpp"
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"
 #include "goodput/allot/rules.hpp"
@@ -26,28 +24,30 @@
 
 namespace goodput::detail {
 
-/// What an Allotter does and remembers, whatever its branching rule.
-class Solver {
+/// What an Allotter does and remembers, whatever its branching rule. `Search`: who improves a first
+/// allotment, and what is tried to find one (core_alone.hpp; proving/detail/search_turns.hpp is another).
+template <class Search>
+class SolverBy {
 public:
-    Solver() = default;
+    SolverBy() = default;
     /// Memory is not copied.
-    Solver(const Solver& /*other*/) : Solver() {}
+    SolverBy(const SolverBy& /*other*/) : SolverBy() {}
 
     /// See Allotter.
     const AllotResult& solve(const AllotmentProblem& problem, const AllotOptions& options,
                              const AnyBranching& branching) {
         Clock clock(options.deadline);
         begin(problem, options, clock, false);
-        turns_.begin(branching);
+        search_.begin(branching);
         if (!possible_) result_.status = AllotStatus::infeasible;
         if (possible_ && find_incumbent(options, clock)) {
             const SearchOutcome outcome =
-                turns_.run(compact_, relaxation_, incumbent_, what_is_left_of(options), clock);
+                search_.run(compact_, relaxation_, incumbent_, what_is_left_of(options), clock);
             result_.bound = outcome.bound;
             result_.stopped = outcome.stopped;
             finish(options);
         }
-        result_.nodes = turns_.nodes();
+        result_.nodes = search_.nodes();
         return result_;
     }
 
@@ -113,30 +113,26 @@ private:
     /// The options with the states that have not been looked at yet.
     [[nodiscard]] AllotOptions what_is_left_of(const AllotOptions& options) const {
         AllotOptions rest = options;
-        rest.most_states -= std::min(rest.most_states, turns_.nodes());
+        rest.most_states -= std::min(rest.most_states, search_.nodes());
         return rest;
     }
 
     /// A first allotment that serves every job that must run. If there is none, or none was found: false,
     /// and what is known is in result_.
     bool find_incumbent(const AllotOptions& options, Clock& clock) {
-        if (first_allotment_(compact_, relaxation_, incumbent_, clock)) return true;
-        if (relaxation_.feasible()) {
-            if (find_near_relaxation(SearchTurns::first_states, options, clock)) return true;
-            incumbent_.clear(compact_);
-            incumbent_.value = -std::numeric_limits<double>::infinity();
-            if (turns_.find(compact_, relaxation_, incumbent_, what_is_left_of(options), clock)) return true;
-            if (find_near_relaxation(options.most_states, options, clock)) return true;
-        }
+        if (find_first(compact_, relaxation_, clock)) return true;
+        if (relaxation_.feasible() &&
+            search_.find(compact_, relaxation_, incumbent_, what_is_left_of(options), clock))
+            return true;
         // Which jobs fit together is a problem of the same kind: every option of a job that must run is
         // worth 1.
         const double wanted = ask_for_service();
         service_relaxation_.solve(service_, false, clock);
-        first_allotment_(service_, service_relaxation_, incumbent_, clock);
+        find_first(service_, service_relaxation_, clock);
         AllotOptions all = what_is_left_of(options);
         all.gap = all.absolute_gap = 0;
         const SearchOutcome outcome =
-            turns_.search_core(service_, service_relaxation_, {}, incumbent_, all, clock);
+            search_.search_core(service_, service_relaxation_, incumbent_, all, clock);
         if (incumbent_.value < wanted - 0.5) {
             const bool proven = outcome.bound < wanted - 0.5;
             result_.status = proven ? AllotStatus::infeasible : AllotStatus::unknown;
@@ -152,22 +148,10 @@ private:
         return true;
     }
 
-    /// Searches as if an allotment were known that is worth a little less than the bound. Where all jobs that
-    /// must run fit, but hardly, that is quicker than to ask for their service alone, because their values
-    /// say which of many choices to look at.
-    bool find_near_relaxation(std::size_t most_states, const AllotOptions& options, Clock& clock) {
-        for (const double below : {0.01, 0.1}) {
-            AllotOptions part = what_is_left_of(options);
-            part.most_states = std::min(part.most_states, most_states) / 8;
-            part.gap = std::min(part.gap, below / 8);
-            part.absolute_gap = 0;
-            SearchStart start;
-            start.above = relaxation_.bound() - below * compact_.magnitude;
-            incumbent_.value = -std::numeric_limits<double>::infinity();
-            turns_.search_core(compact_, relaxation_, start, incumbent_, part, clock);
-            if (incumbent_.value > start.above) return true;
-        }
-        return false;
+    bool find_first(const CompactProblem& problem, const Relaxation& relaxation, Clock& clock) {
+        return first_allotment_(problem, relaxation, incumbent_, clock, [&](Incumbent& incumbent) {
+            return search_.repair(problem, relaxation, incumbent, clock);
+        });
     }
 
     /// Fills service_: the jobs that must run may get nothing or be worth 1, the others get nothing;
@@ -246,19 +230,10 @@ private:
     Relaxation relaxation_, service_relaxation_;
     FirstAllotment first_allotment_;
     Incumbent incumbent_, served_;
-    SearchTurns turns_;
+    Search search_;
     bool possible_ = true;
     AllotResult result_;
 };
-
-GOODPUT_BODY const AllotResult& solve(Kept<Solver>& solver, const AllotmentProblem& problem,
-                                      const AllotOptions& options, const AnyBranching& branching) {
-    return solver.get().solve(problem, options, branching);
-}
-GOODPUT_BODY RelaxedAllotment relax(Kept<Solver>& solver, const AllotmentProblem& problem,
-                                    const AllotOptions& options) {
-    return solver.get().relax(problem, options);
-}
 
 }  // namespace goodput::detail
 

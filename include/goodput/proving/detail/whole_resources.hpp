@@ -1,5 +1,5 @@
-#ifndef GOODPUT_ALLOT_DETAIL_WHOLE_RESOURCES_HPP
-#define GOODPUT_ALLOT_DETAIL_WHOLE_RESOURCES_HPP
+#ifndef GOODPUT_PROVING_DETAIL_WHOLE_RESOURCES_HPP
+#define GOODPUT_PROVING_DETAIL_WHOLE_RESOURCES_HPP
 
 // Which resources can be knapsacks of their own, solved exactly over whole units (job_prices.hpp)? Those of
 // which every option takes a multiple of some number, not too fine; and no option takes two of them. The most

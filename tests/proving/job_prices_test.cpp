@@ -1,5 +1,5 @@
 // The relaxation by prices on jobs and the search by it, alone: on small problems against all choices, on
-// larger ones against the search of the core. What callers see of them is in the other allotment tests.
+// larger ones against the search of the core. Then what a ProvingAllotter proves by them.
 
 #include <algorithm>
 #include <cmath>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "goodput/allot/allot.hpp"
+#include "goodput/proving.hpp"
 #include "support/allot_random.hpp"
 #include "support/random.hpp"
 
@@ -82,6 +83,22 @@ AllotmentProblem whole_problem(Random& random) {
 const FineGrainedFirst rule;
 const detail::AnyBranching any_rule(rule);
 
+/// A first allotment as a ProvingAllotter makes it. False: a job that must run got nothing.
+bool find_first(Prepared& prepared, detail::Incumbent& incumbent) {
+    detail::FirstAllotment first;
+    detail::Exchange exchange;
+    return first(prepared.problem, prepared.relaxation, incumbent, prepared.clock,
+                 [&](detail::Incumbent& rounded) {
+                     return exchange.repair(prepared.problem, prepared.relaxation.prices(), rounded,
+                                            std::size_t{1} << 22, prepared.clock);
+                 });
+}
+
+/// What a ProvingAllotter makes of a problem.
+AllotResult prove(const AllotmentProblem& problem, const AllotOptions& options) {
+    return ProvingAllotter()(problem, options);
+}
+
 /// The search by job prices alone, from the first allotment; the bound it proves is in `bound`.
 struct ByJobPrices {
     detail::JobPriceSearch search;
@@ -89,10 +106,8 @@ struct ByJobPrices {
     /// Whether the relaxation applies and there was an allotment to begin with.
     bool operator()(Prepared& prepared, detail::Incumbent& incumbent, double& bound,
                     AllotOptions options = {.gap = 0}) {
-        detail::FirstAllotment first;
         search.reset();
-        return first(prepared.problem, prepared.relaxation, incumbent, prepared.clock) &&
-               improve(prepared, incumbent, bound, options);
+        return find_first(prepared, incumbent) && improve(prepared, incumbent, bound, options);
     }
     /// Goes on from an incumbent. False: the relaxation does not apply.
     bool improve(Prepared& prepared, detail::Incumbent& incumbent, double& bound,
@@ -241,7 +256,7 @@ TEST_CASE("searched by job prices and by the core, assignments end at the same o
             random, random.integer(2, 5), random.integer(10, 22), random.between(0.75, 0.95));
         Prepared prepared(problem);
         REQUIRE(prepared.possible);
-        detail::CoreSearch core;
+        detail::CoreSearch<> core;
         detail::Incumbent incumbent, other;
         double bound = 0;
         if (!by_job_prices(prepared, incumbent, bound)) continue;
@@ -275,21 +290,20 @@ TEST_CASE("the core finds whatever is worth more than the target that prices on 
         const double best = incumbent.value;
         if (!odd) REQUIRE(best == doctest::Approx(best_of(prepared.problem)).epsilon(1e-9));
         // Another search, which knows of no allotment but the first that comes to mind.
-        detail::FirstAllotment first;
         detail::Incumbent weak;
-        if (!first(prepared.problem, prepared.relaxation, weak, prepared.clock)) continue;
+        if (!find_first(prepared, weak)) continue;
         detail::JobPriceSearch search;
         if (!search.prepare(prepared.problem, prepared.relaxation, prepared.relaxation.bound(), weak, options,
                             prepared.clock))
             continue;
         const double target =
             std::max(weak.value, best + random.between(-1, 1) * random.between(0, 0.2 * best));
-        auto start = search.narrow(prepared.relaxation, target, options);
+        detail::CoreSearch<detail::LaterKnapsacks> core;
+        auto start = search.narrow(prepared.relaxation, target, options, core.second_bound());
         detail::Incumbent found;
         double proven = target;
         if (start) {
             start->above = target;
-            detail::CoreSearch core;
             const detail::SearchOutcome outcome = core.run(prepared.problem, prepared.relaxation, *start,
                                                            found, options, prepared.clock, any_rule);
             REQUIRE(outcome.stopped == StopReason::proven);
@@ -316,7 +330,7 @@ TEST_CASE("from an incumbent just below the best, prices on jobs find the best")
         CAPTURE(round);
         const AllotmentProblem problem =
             support::odd_pools_problem(random, random.integer(2, 4), random.integer(30, 60));
-        const AllotResult known = allot(problem, {.gap = 0});
+        const AllotResult known = prove(problem, {.gap = 0});
         REQUIRE(known.status == AllotStatus::optimal);
         Prepared prepared(problem);
         detail::Incumbent incumbent;
@@ -340,14 +354,13 @@ TEST_CASE("both searches get their turns: what one of them cannot prove alone is
         // Sizes that hardly fit: the core's bound stays above the best.
         const AllotmentProblem odd = support::odd_pools_problem(random, 5, 150);
         Prepared prepared(odd);
-        detail::FirstAllotment first;
         detail::Incumbent incumbent;
-        REQUIRE(first(prepared.problem, prepared.relaxation, incumbent, prepared.clock));
-        detail::CoreSearch core;
+        REQUIRE(find_first(prepared, incumbent));
+        detail::CoreSearch<> core;
         const detail::SearchOutcome alone =
             core.run(prepared.problem, prepared.relaxation, {}, incumbent, options, prepared.clock, any_rule);
         not_by_core += alone.stopped == StopReason::states ? 1 : 0;
-        CHECK(allot(odd, options).status == AllotStatus::optimal);
+        CHECK(prove(odd, options).status == AllotStatus::optimal);
     }
     CHECK(not_by_core > 0);
     int not_by_job_prices = 0;
@@ -369,7 +382,7 @@ TEST_CASE("both searches get their turns: what one of them cannot prove alone is
         ByJobPrices by_job_prices;
         if (!by_job_prices(prepared, incumbent, bound, options) || bound > incumbent.value * (1 + 1e-12))
             ++not_by_job_prices;
-        CHECK(allot(alike, options).status == AllotStatus::optimal);
+        CHECK(prove(alike, options).status == AllotStatus::optimal);
     }
     CHECK(not_by_job_prices > 0);
 }
@@ -395,7 +408,7 @@ TEST_CASE("where options use several resources, more work never makes it worse")
         double before = 0;
         for (const int states : {15, 18, 20}) {
             const AllotOptions options{.gap = 0, .most_states = std::size_t{1} << states};
-            const AllotResult result = allot(problem, options);
+            const AllotResult result = prove(problem, options);
             REQUIRE(found_allotment(result.status));
             CHECK(result.objective >= before);
             CHECK(result.bound >= result.objective);
@@ -410,7 +423,7 @@ TEST_CASE("pools of odd size in which everybody takes multiples of four are prov
         CAPTURE(round);
         const AllotmentProblem problem =
             support::odd_pools_problem(random, random.integer(3, 6), random.integer(40, 120));
-        const AllotResult result = allot(problem, {.gap = 0});
+        const AllotResult result = prove(problem, {.gap = 0});
         CHECK(result.status == AllotStatus::optimal);
         std::vector<double> used(problem.capacity.size(), 0.0);
         for (std::size_t job = 0; job < problem.jobs(); ++job)
@@ -423,13 +436,13 @@ TEST_CASE("pools of odd size in which everybody takes multiples of four are prov
 
 TEST_CASE("assignments of some hundred jobs are proven, and do not depend on what was solved before") {
     Random random(6);
-    Allotter<> kept;
+    ProvingAllotter kept;
     for (int round = 0; round < 3; ++round) {
         CAPTURE(round);
         const AllotmentProblem problem = support::assignment_problem(random, 8, 80, 0.8);
         const AllotOptions options{.gap = 0, .most_states = std::size_t{1} << 26};
         const AllotResult& again = kept(problem, options);
-        const AllotResult fresh = allot(problem, options);
+        const AllotResult fresh = prove(problem, options);
         CHECK(again.choice == fresh.choice);
         CHECK(again.bound == fresh.bound);
         CHECK(again.nodes == fresh.nodes);
@@ -443,7 +456,7 @@ TEST_CASE("jobs that hardly fit are served") {
     int served = 0;
     for (int round = 0; round < 6; ++round) {
         CAPTURE(round);
-        const AllotResult result = allot(support::assignment_problem(random, 20, 200, 0.72), {.gap = 1e-2});
+        const AllotResult result = prove(support::assignment_problem(random, 20, 200, 0.72), {.gap = 1e-2});
         CHECK(result.status != AllotStatus::infeasible);
         if (found_allotment(result.status)) ++served;
     }

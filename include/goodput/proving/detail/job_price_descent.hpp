@@ -1,5 +1,5 @@
-#ifndef GOODPUT_ALLOT_DETAIL_JOB_PRICE_DESCENT_HPP
-#define GOODPUT_ALLOT_DETAIL_JOB_PRICE_DESCENT_HPP
+#ifndef GOODPUT_PROVING_DETAIL_JOB_PRICE_DESCENT_HPP
+#define GOODPUT_PROVING_DETAIL_JOB_PRICE_DESCENT_HPP
 
 // Lowers the bound of job_prices.hpp by subgradient steps, whose lengths aim at a threshold (Polyak 1969),
 // and leaves out on the way whatever cannot be part of an allotment above the threshold. Counts the work, and
@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "goodput/allot/detail/compact.hpp"
-#include "goodput/allot/detail/job_prices.hpp"
 #include "goodput/allot/result.hpp"
 #include "goodput/core/detail/clock.hpp"
+#include "goodput/proving/detail/job_prices.hpp"
 
 namespace goodput::detail {
 

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_ALLOT_DETAIL_JOB_PRICES_HPP
-#define GOODPUT_ALLOT_DETAIL_JOB_PRICES_HPP
+#ifndef GOODPUT_PROVING_DETAIL_JOB_PRICES_HPP
+#define GOODPUT_PROVING_DETAIL_JOB_PRICES_HPP
 
 // The second relaxation: prices on jobs instead of on capacities. A job pays its price u_j and may then be
 // served by every resource, or by none; each resource takes the jobs that are worth most to it beyond their
@@ -26,9 +26,9 @@
 #include <vector>
 
 #include "goodput/allot/detail/compact.hpp"
-#include "goodput/allot/detail/table_rows.hpp"
-#include "goodput/allot/detail/whole_resources.hpp"
 #include "goodput/core/detail/clock.hpp"
+#include "goodput/proving/detail/table_rows.hpp"
+#include "goodput/proving/detail/whole_resources.hpp"
 
 namespace goodput::detail {
 

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_ALLOT_DETAIL_JOB_PRICE_SEARCH_HPP
-#define GOODPUT_ALLOT_DETAIL_JOB_PRICE_SEARCH_HPP
+#ifndef GOODPUT_PROVING_DETAIL_JOB_PRICE_SEARCH_HPP
+#define GOODPUT_PROVING_DETAIL_JOB_PRICE_SEARCH_HPP
 
 // The exact search by prices on jobs (job_prices.hpp): searches depth first (job_price_tree.hpp) towards a
 // threshold, which begins just below the bound and falls. Near the bound little is left of the problem, and
@@ -18,13 +18,13 @@
 
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/incumbent.hpp"
-#include "goodput/allot/detail/job_price_descent.hpp"
-#include "goodput/allot/detail/job_price_tree.hpp"
-#include "goodput/allot/detail/later_knapsacks.hpp"
 #include "goodput/allot/detail/relaxation.hpp"
 #include "goodput/allot/detail/search.hpp"
 #include "goodput/allot/result.hpp"
 #include "goodput/core/detail/clock.hpp"
+#include "goodput/proving/detail/job_price_descent.hpp"
+#include "goodput/proving/detail/job_price_tree.hpp"
+#include "goodput/proving/detail/later_knapsacks.hpp"
 
 namespace goodput::detail {
 
@@ -86,8 +86,9 @@ public:
     }
 
     /// Leaves out what can be part of no allotment worth more than `target`, until widen(). What is known of
-    /// the rest; nothing if that is nothing.
-    std::optional<SearchStart> narrow(const Relaxation& linear, double target, const AllotOptions& options) {
+    /// the rest, for the core and its second bound; nothing if that is nothing.
+    std::optional<SearchStart> narrow(const Relaxation& linear, double target, const AllotOptions& options,
+                                      LaterKnapsacks& later) {
         tree_.descent().go_on(options);
         narrowed_from_ = tree_.relaxation().mark();
         const double threshold = tree_.problem().least_bound_above(target);
@@ -97,12 +98,9 @@ public:
         if (tree_.descent().lower(narrow_prices_, steps_at_top) <= threshold && !tree_.stopped())
             return std::nullopt;
         tree_.relaxation().left_out(left_out_, tree_.problem().count);
-        return SearchStart{.left_out = left_out_,
-                           .left_out_bound = threshold,
-                           .relaxation = &tree_.relaxation(),
-                           .job_prices = narrow_prices_,
-                           .backwards = true,
-                           .part_of_price = 0.05};
+        later.know(tree_.relaxation(), narrow_prices_);
+        return SearchStart{
+            .left_out = left_out_, .left_out_bound = threshold, .backwards = true, .part_of_price = 0.05};
     }
     void widen() { tree_.relaxation().undo(narrowed_from_); }
 

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_ALLOT_DETAIL_SEARCH_TURNS_HPP
-#define GOODPUT_ALLOT_DETAIL_SEARCH_TURNS_HPP
+#ifndef GOODPUT_PROVING_DETAIL_SEARCH_TURNS_HPP
+#define GOODPUT_PROVING_DETAIL_SEARCH_TURNS_HPP
 
 // From an allotment and a bound to a proof: the searches there are, and who of them has its turn for how
 // long. One of them often does in milliseconds what takes the others hours, and nothing tells beforehand
@@ -9,17 +9,21 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <limits>
 #include <optional>
 #include <utility>
 
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/incumbent.hpp"
-#include "goodput/allot/detail/job_price_search.hpp"
+#include "goodput/allot/detail/near_relaxation.hpp"
 #include "goodput/allot/detail/relaxation.hpp"
 #include "goodput/allot/detail/search.hpp"
 #include "goodput/allot/result.hpp"
 #include "goodput/allot/rules.hpp"
 #include "goodput/core/detail/clock.hpp"
+#include "goodput/proving/detail/exchange.hpp"
+#include "goodput/proving/detail/job_price_search.hpp"
+#include "goodput/proving/detail/later_knapsacks.hpp"
 
 namespace goodput::detail {
 
@@ -42,23 +46,39 @@ public:
     /// States of the core's search before another has its first turn.
     static constexpr std::size_t first_states = std::size_t{1} << 15;
 
-    /// Looks for any allotment that serves all jobs that must run, by prices on jobs. Whether there is one
-    /// now in `incumbent`.
+    /// Makes an allotment of choices that exceed capacities, by exchanges. Whether it is one.
+    bool repair(const CompactProblem& problem, const Relaxation& relaxation, Incumbent& incumbent,
+                Clock& clock) {
+        return exchange_.repair(problem, relaxation.prices(), incumbent, most_exchange_work, clock);
+    }
+
+    /// Looks for any allotment that serves all jobs that must run. Whether there is one now in `incumbent`.
     bool find(const CompactProblem& problem, const Relaxation& relaxation, Incumbent& incumbent,
               const AllotOptions& options, Clock& clock) {
-        const bool found = job_price_search_.find(problem, relaxation, incumbent, options, clock);
+        const std::size_t before = nodes_;
+        const auto rest = [&] {
+            AllotOptions left = options;
+            left.most_states -= std::min(left.most_states, nodes_ - before);
+            return left;
+        };
+        const auto near = [&](std::size_t most_states) {
+            return find_near_relaxation(problem, relaxation, incumbent, most_states, rest,
+                                        [&](const SearchStart& start, const AllotOptions& part) {
+                                            search_core(problem, relaxation, start, incumbent, part, clock);
+                                        });
+        };
+        if (near(first_states)) return true;
+        incumbent.clear(problem);
+        incumbent.value = -std::numeric_limits<double>::infinity();
+        const bool found = job_price_search_.find(problem, relaxation, incumbent, rest(), clock);
         nodes_ += job_price_search_.nodes();
-        return found;
+        return found || near(options.most_states);
     }
 
     /// Improves `incumbent` by the core's search alone.
     SearchOutcome search_core(const CompactProblem& problem, const Relaxation& relaxation,
-                              const SearchStart& start, Incumbent& incumbent, const AllotOptions& options,
-                              Clock& clock) {
-        const SearchOutcome outcome =
-            core_search_.run(problem, relaxation, start, incumbent, options, clock, *branching_);
-        nodes_ += outcome.nodes;
-        return outcome;
+                              Incumbent& incumbent, const AllotOptions& options, Clock& clock) {
+        return search_core(problem, relaxation, {}, incumbent, options, clock);
     }
 
     /// Improves `incumbent` until it is proven within the gap, or time, states or memory end.
@@ -72,6 +92,15 @@ public:
     }
 
 private:
+    SearchOutcome search_core(const CompactProblem& problem, const Relaxation& relaxation,
+                              const SearchStart& start, Incumbent& incumbent, const AllotOptions& options,
+                              Clock& clock) {
+        const SearchOutcome outcome =
+            core_search_.run(problem, relaxation, start, incumbent, options, clock, *branching_);
+        nodes_ += outcome.nodes;
+        return outcome;
+    }
+
     /// The core first, which is enough for most problems; then the core with what prices on jobs know and the
     /// search by these in turn, each for several times as long as before.
     SearchOutcome take_turns(const AllotOptions& options) {
@@ -154,8 +183,8 @@ private:
                          least = value + std::max(problem_->rounding(), options.enough(value));
             below = std::max(4 * below, (outcome.bound - value) * part_of_gap_);
             const double target = outcome.bound - below > least ? outcome.bound - below : value;
-            std::optional<SearchStart> start =
-                job_price_search_.narrow(*relaxation_, std::max(target, least), part);
+            std::optional<SearchStart> start = job_price_search_.narrow(*relaxation_, std::max(target, least),
+                                                                        part, core_search_.second_bound());
             count(job_price_search_.nodes());
             nodes_ += job_price_search_.nodes();
             if (!start) {
@@ -170,6 +199,7 @@ private:
                 else if (incumbent_->value <= target)
                     part_of_gap_ *= 2;
             }
+            core_search_.second_bound().forget();
             job_price_search_.widen();
             if (is_enough(outcome.bound, options)) break;
             if (part.most_states == 0) outcome.stopped = StopReason::states;
@@ -216,13 +246,15 @@ private:
         return false;
     }
 
+    static constexpr std::size_t most_exchange_work = std::size_t{1} << 22;
     static constexpr std::size_t narrow = 4;
     static constexpr std::size_t growth_of_states = 8;  ///< by which a turn grows
     static constexpr std::size_t first_varied_states = std::size_t{1} << 20;
     static constexpr double first_part_of_gap = 0.25;
     const AnyBranching* branching_ = nullptr;
     JobPriceSearch job_price_search_;
-    CoreSearch core_search_;
+    CoreSearch<LaterKnapsacks> core_search_;
+    Exchange exchange_;
     std::size_t nodes_ = 0;
     std::size_t varied_ = 0;  ///< variations of the core's search that were tried
     double part_of_gap_ = 0;  ///< how far below the bound the core looks first

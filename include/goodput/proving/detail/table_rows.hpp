@@ -1,5 +1,5 @@
-#ifndef GOODPUT_ALLOT_DETAIL_TABLE_ROWS_HPP
-#define GOODPUT_ALLOT_DETAIL_TABLE_ROWS_HPP
+#ifndef GOODPUT_PROVING_DETAIL_TABLE_ROWS_HPP
+#define GOODPUT_PROVING_DETAIL_TABLE_ROWS_HPP
 
 // The two loops in which knapsacks by dynamic programming spend their time, written so that compilers make
 // vector instructions of them without being told that sums may be reordered.

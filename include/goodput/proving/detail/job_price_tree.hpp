@@ -1,5 +1,5 @@
-#ifndef GOODPUT_ALLOT_DETAIL_JOB_PRICE_TREE_HPP
-#define GOODPUT_ALLOT_DETAIL_JOB_PRICE_TREE_HPP
+#ifndef GOODPUT_PROVING_DETAIL_JOB_PRICE_TREE_HPP
+#define GOODPUT_PROVING_DETAIL_JOB_PRICE_TREE_HPP
 
 // A search by prices on jobs (job_prices.hpp), depth first: at every node the prices take a few subgradient
 // steps, and what cannot be part of an allotment above the threshold is left out (Posta, Ferland and Michelon
@@ -16,13 +16,13 @@
 #include <vector>
 
 #include "goodput/allot/detail/compact.hpp"
-#include "goodput/allot/detail/exchange.hpp"
 #include "goodput/allot/detail/incumbent.hpp"
-#include "goodput/allot/detail/job_price_descent.hpp"
-#include "goodput/allot/detail/job_prices.hpp"
 #include "goodput/allot/detail/relaxation.hpp"
 #include "goodput/allot/result.hpp"
 #include "goodput/core/detail/clock.hpp"
+#include "goodput/proving/detail/exchange.hpp"
+#include "goodput/proving/detail/job_price_descent.hpp"
+#include "goodput/proving/detail/job_prices.hpp"
 
 namespace goodput::detail {
 

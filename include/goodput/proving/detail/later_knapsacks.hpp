@@ -1,5 +1,5 @@
-#ifndef GOODPUT_ALLOT_DETAIL_LATER_KNAPSACKS_HPP
-#define GOODPUT_ALLOT_DETAIL_LATER_KNAPSACKS_HPP
+#ifndef GOODPUT_PROVING_DETAIL_LATER_KNAPSACKS_HPP
+#define GOODPUT_PROVING_DETAIL_LATER_KNAPSACKS_HPP
 
 // What the later levels of the core (core.hpp) can still be worth, by prices on jobs (job_prices.hpp). For
 // every level and every whole resource there is a table: the most that the later jobs are worth to it beyond
@@ -18,40 +18,33 @@
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/core.hpp"
 #include "goodput/allot/detail/incumbent.hpp"
-#include "goodput/allot/detail/job_prices.hpp"
-#include "goodput/allot/detail/table_rows.hpp"
 #include "goodput/core/detail/clock.hpp"
+#include "goodput/proving/detail/job_prices.hpp"
+#include "goodput/proving/detail/table_rows.hpp"
 
 namespace goodput::detail {
 
-/// What the search of the core is told beforehand.
-struct SearchStart {
-    std::span<const std::uint8_t>
-        left_out{};  ///< by option of the problem: of no interest; empty: nothing is
-    /// No allotment with an option that is left out is worth more.
-    double left_out_bound = -std::numeric_limits<double>::infinity();
-    /// Only allotments that are worth more are looked for.
-    double above = -std::numeric_limits<double>::infinity();
-    const JobPrices* relaxation = nullptr;  ///< with prices on jobs, if these are known
-    std::span<const double> job_prices{};   ///< by copy
-    bool backwards = false;                 ///< last in the order of the branching rule comes first
-    /// How promising a state is: its bound less this part of the price of every unit that it leaves idle or
-    /// has yet to get back.
-    double part_of_price = 0.2;
-};
-
 class LaterKnapsacks {
 public:
-    /// Forgets all tables: bound() says nothing any more.
-    void clear() { known_ = false; }
+    /// The prices on jobs of the searches to come, by copy: the relaxation and they have to live as long.
+    void know(const JobPrices& relaxation, std::span<const double> job_prices) {
+        relaxation_ = &relaxation;
+        job_prices_ = job_prices;
+    }
+    /// Nothing is known any more: bound() says nothing.
+    void forget() {
+        relaxation_ = nullptr;
+        made_ = false;
+    }
 
-    /// Makes the tables for the levels of a core that begins at `base`, at these job prices; `prices`: those
-    /// of the resources that are not whole. Tables of more than `most_kept` numbers are not made, nor any if
-    /// it gets late.
+    /// Makes the tables for the levels of a core that begins at `base`, if prices on jobs are known;
+    /// `prices`: those of the resources that are not whole. Tables of more than `most_kept` numbers are not
+    /// made, nor any if it gets late.
     void assign(const CompactProblem& problem, const Core& core, const Incumbent& base,
-                const JobPrices& relaxation, std::span<const double> job_prices,
                 std::span<const double> prices, std::size_t most_kept, Clock& clock) {
-        clear();
+        made_ = false;
+        if (relaxation_ == nullptr) return;
+        const JobPrices& relaxation = *relaxation_;
         const std::size_t count = problem.resources(), levels = core.levels();
         base_.assign(base.left.begin(), base.left.end());
         for (const Bunch& bunch : core.bunches())
@@ -88,18 +81,18 @@ public:
             in_core_[bunch.option] = 1;
             for (const Candidate& candidate : core.candidates(bunch)) in_core_[candidate.option] = 1;
             for (std::uint32_t copy = bunch.first_copy; copy < bunch.first_copy + bunch.copies; ++copy) {
-                constant += job_prices[copy] - problem.value[bunch.option];
-                if (!add(relaxation, copy, job_prices[copy], constant, most_kept, clock)) return;
+                constant += job_prices_[copy] - problem.value[bunch.option];
+                if (!add(relaxation, copy, job_prices_[copy], constant, most_kept, clock)) return;
             }
             in_core_[bunch.option] = 0;
             for (const Candidate& candidate : core.candidates(bunch)) in_core_[candidate.option] = 0;
         }
-        known_ = true;
+        made_ = true;
     }
 
     /// The largest sum that a state can still reach after `level`, all copies of whose bunch are decided.
     [[nodiscard]] double bound(double value, const double* left, std::size_t level) const {
-        if (!known_) return std::numeric_limits<double>::infinity();
+        if (!made_) return std::numeric_limits<double>::infinity();
         const std::size_t count = resources_.size();
         double sum = value + constant_[level];
         for (std::size_t r = 0; r < count; ++r) {
@@ -164,7 +157,9 @@ private:
         return true;
     }
 
-    bool known_ = false;
+    const JobPrices* relaxation_ = nullptr;
+    std::span<const double> job_prices_;
+    bool made_ = false;  ///< the tables of this core
     std::vector<Resource> resources_;
     std::vector<double> tables_;
     std::size_t previous_ = 0;

@@ -1,0 +1,32 @@
+#ifndef GOODPUT_ALLOT_DETAIL_ALLOT_HPP
+#define GOODPUT_ALLOT_DETAIL_ALLOT_HPP
+
+// The bodies of Allotter (allot/allot.hpp): a solver (solver.hpp) by the search of the core.
+
+#include "goodput/allot/allot.hpp"
+#include "goodput/allot/detail/core_alone.hpp"
+#include "goodput/allot/detail/solver.hpp"
+#include "goodput/allot/problem.hpp"
+#include "goodput/allot/result.hpp"
+#include "goodput/allot/rules.hpp"
+#include "goodput/core/detail/bodies.hpp"
+
+namespace goodput::detail {
+
+/// What an Allotter keeps.
+struct Solver {
+    SolverBy<CoreAlone> by_core;
+};
+
+GOODPUT_BODY const AllotResult& solve(Kept<Solver>& solver, const AllotmentProblem& problem,
+                                      const AllotOptions& options, const AnyBranching& branching) {
+    return solver.get().by_core.solve(problem, options, branching);
+}
+GOODPUT_BODY RelaxedAllotment relax(Kept<Solver>& solver, const AllotmentProblem& problem,
+                                    const AllotOptions& options) {
+    return solver.get().by_core.relax(problem, options);
+}
+
+}  // namespace goodput::detail
+
+#endif

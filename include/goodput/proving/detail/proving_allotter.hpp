@@ -1,0 +1,34 @@
+#ifndef GOODPUT_PROVING_DETAIL_PROVING_ALLOTTER_HPP
+#define GOODPUT_PROVING_DETAIL_PROVING_ALLOTTER_HPP
+
+// The bodies of ProvingAllotter (proving_allotter.hpp): the solver of an Allotter by searches in turn
+// (search_turns.hpp).
+
+#include "goodput/allot/detail/solver.hpp"
+#include "goodput/allot/problem.hpp"
+#include "goodput/allot/result.hpp"
+#include "goodput/allot/rules.hpp"
+#include "goodput/core/detail/bodies.hpp"
+#include "goodput/proving/detail/search_turns.hpp"
+#include "goodput/proving/proving_allotter.hpp"
+
+namespace goodput::detail {
+
+/// What a ProvingAllotter keeps.
+struct ProvingSolver {
+    SolverBy<SearchTurns> in_turns;
+};
+
+GOODPUT_BODY const AllotResult& solve(Kept<ProvingSolver>& solver, const AllotmentProblem& problem,
+                                      const AllotOptions& options) {
+    const FineGrainedFirst rule;
+    return solver.get().in_turns.solve(problem, options, AnyBranching(rule));
+}
+GOODPUT_BODY RelaxedAllotment relax(Kept<ProvingSolver>& solver, const AllotmentProblem& problem,
+                                    const AllotOptions& options) {
+    return solver.get().in_turns.relax(problem, options);
+}
+
+}  // namespace goodput::detail
+
+#endif

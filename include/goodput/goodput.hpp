@@ -4,7 +4,8 @@
 // The toolkit: models and their fits, the allotment, placement, policies, and the round that joins them. What
 // stands on it has a header of its own: proving.hpp, moves.hpp, policies.hpp, hadar.hpp, memory.hpp,
 // statistics.hpp, availability.hpp, hosts.hpp, share.hpp, pairs.hpp, deadlines.hpp, tasks.hpp, parallel.hpp,
-// agent.hpp, sim.hpp.
+// agent.hpp, sim.hpp. What needs Boost.Graph, place/home_flow.hpp, and the whole of Ceres,
+// fit/ceres_backend.hpp, is included by who wants it.
 //
 // With goodput::compiled (core/detail/bodies.hpp) it means the same, and takes a fraction of the time. Who
 // fits a model of his own then includes fit/model_fit.hpp himself, which brings Eigen and Ceres.

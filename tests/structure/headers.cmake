@@ -1,9 +1,10 @@
 # cmake -DINCLUDE_DIR=<folder that holds goodput/> [-DROOT=<repository>] [-DCORE=<header,header ...>] -P headers.cmake
 #
 # Fails with a line for each header that includes what its folder may not use, that has another include guard than
-# its path says, or that the door of its room does not reach. fit/ceres_backend.hpp is the one that is left out, for the
-# macros that come with it. CORE are the headers of goodput::core, which include neither a library nor a header outside
-# of it. With ROOT the guards of all other headers of the repository are looked at, too.
+# its path says, or that the door of its room does not reach. Two are left out: fit/ceres_backend.hpp, for the macros
+# that come with it, and place/home_flow.hpp, for Boost.Graph. CORE are the headers of goodput::core, which include
+# neither a library nor a header outside of it. With ROOT the guards of all other headers of the repository are looked
+# at, too.
 cmake_minimum_required(VERSION 3.23)
 
 # The toolkit: no room of it includes a system's.
@@ -46,8 +47,8 @@ set(proving_looks_into allot)
 # Who may use which library. Small headers only: <Eigen/Dense> would bring in all of it, and <ceres/ceres.h> its macros.
 set(eigen "Eigen/(Core|Cholesky|Eigenvalues|LU|QR|SparseCholesky|SparseCore|SVD)")
 set(fit_third_party "^(${eigen}|ceres/(jet|tiny_solver|tiny_solver_autodiff_function)[.]h)$")
-set(place_third_party "^boost/[a-z_/]+[.]hpp$")
-set(moves_third_party "${place_third_party}")
+set(boost "^boost/[a-z_/]+[.]hpp$")
+set(moves_third_party "${boost}")
 set(share_third_party "^(${eigen}|boost/[a-z_/]+[.]hpp)$")
 set(pairs_third_party "^(${eigen}|ceres/tiny_solver[.]h)$")
 set(deadlines_third_party "^${eigen}$")
@@ -57,6 +58,8 @@ set(availability_third_party "^boost/math/tools/minima[.]hpp$")
 # The one header that needs the library of Ceres Solver.
 set(with_ceres goodput/fit/ceres_backend.hpp)
 set(with_ceres_third_party "^(${eigen}|ceres/[a-z_]+[.]h)$")
+# The one header of the toolkit that needs Boost.
+set(with_boost goodput/place/home_flow.hpp)
 
 cmake_path(ABSOLUTE_PATH INCLUDE_DIR)
 set(complaints "")
@@ -113,6 +116,8 @@ foreach(header IN LISTS headers)
   set(third_party "^$")
   if(header STREQUAL with_ceres)
     set(third_party "${with_ceres_third_party}")
+  elseif(header STREQUAL with_boost)
+    set(third_party "${boost}")
   elseif(DEFINED ${folder}_third_party)
     set(third_party "${${folder}_third_party}")
   endif()
@@ -181,7 +186,7 @@ foreach(door IN ITEMS goodput moves policies hadar memory statistics availabilit
   reach(goodput/${door}.hpp)
   foreach(header IN LISTS headers)
     if(header MATCHES "^goodput/(${behind})/")
-      if(NOT header IN_LIST reached AND NOT header STREQUAL with_ceres)
+      if(NOT header IN_LIST reached AND NOT header STREQUAL with_ceres AND NOT header STREQUAL with_boost)
         complain("${header}: goodput/${door}.hpp does not reach it")
       endif()
     elseif(door STREQUAL "goodput" AND header IN_LIST reached AND header MATCHES "^goodput/[a-z_]+/")

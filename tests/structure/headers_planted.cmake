@@ -20,7 +20,8 @@ function(write_clean_tree)
   write_header(goodput/allot/allot.hpp "#include \"goodput/allot/detail/bound.hpp\"")
   write_header(goodput/allot/detail/bound.hpp "#include \"goodput/core/shape.hpp\"")
   write_header(goodput/place/request.hpp "#include \"goodput/core/shape.hpp\"")
-  write_header(goodput/place/place.hpp "#include <boost/graph/adjacency_list.hpp>" "#include \"goodput/place/request.hpp\"")
+  write_header(goodput/place/place.hpp "#include \"goodput/place/request.hpp\"")
+  write_header(goodput/place/home_flow.hpp "#include <boost/graph/adjacency_list.hpp>" "#include \"goodput/place/place.hpp\"")
   write_header(goodput/share/share.hpp "#include <Eigen/Core>" "#include <boost/graph/graph_traits.hpp>"
     "#include \"goodput/allot/allot.hpp\"")
   write_header(goodput/policy/sia.hpp "#include \"goodput/model/pollux.hpp\"")
@@ -75,6 +76,8 @@ foreach(fault IN ITEMS
     "place/place.hpp|\"goodput/model/goodput.hpp\""
     "place/place.hpp|<Eigen/Core>"
     "place/place.hpp|<ceres/jet.h>"
+    "place/place.hpp|<boost/graph/adjacency_list.hpp>"
+    "place/home_flow.hpp|<Eigen/Core>"
     "policy/sia.hpp|\"goodput/share/share.hpp\""
     "schedule/schedule.hpp|\"goodput/hosts/hosts.hpp\""
     "hosts/hosts.hpp|\"goodput/share/share.hpp\""

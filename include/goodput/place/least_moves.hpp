@@ -40,6 +40,8 @@ struct PlacementOptions {
     std::size_t search_steps = 20'000;    ///< of one search for a packing, where sizes are no divisor chain
     std::size_t search_work = 1'000'000;  ///< of all searches of a pool together, in jobs and nodes looked at
     std::size_t cover_states = 20'000;    ///< of the exact choice of moves, see AllotOptions::most_states
+    HomeChoice homes =
+        nullptr;  ///< none: whoever holds most keeps a node; homes_by_flow (home_flow.hpp): the best
 };
 
 /// The placer described above. Keeps its buffers from call to call; its answers depend on the arguments

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -81,6 +82,17 @@ struct PlacementResult {
         return line + ")";
     }
 };
+
+/// A job that takes whole nodes anew holds GPUs on a node already, and may keep the node.
+struct HomeClaim {
+    std::size_t job = 0;  ///< an index into the needs of all jobs
+    std::size_t node = 0;
+    int held = 0;  ///< GPUs
+};
+
+/// Takes out claims that are not to be granted; `need` is how many nodes each job takes. Of the others
+/// whoever holds most on a node comes first, until each job has what it needs and each node is one job's.
+using HomeChoice = void (*)(std::vector<HomeClaim>& claims, std::span<const int> need);
 
 namespace detail {
 

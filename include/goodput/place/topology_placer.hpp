@@ -46,7 +46,7 @@ class TopologyPlacer {
 public:
     /// Without levels it answers as LeastMovesPlacer does. `options`: how hard that tries.
     explicit TopologyPlacer(Topology topology = {}, PlacementOptions options = {})
-        : topology_(std::move(topology)), inner_(options) {}
+        : topology_(std::move(topology)), options_(options) {}
 
     /// For when nodes came or went.
     void set_topology(Topology topology) { topology_ = std::move(topology); }
@@ -87,7 +87,7 @@ public:
 
 private:
     Topology topology_;
-    LeastMovesPlacer inner_;
+    PlacementOptions options_;
     std::optional<std::chrono::nanoseconds> time_;
     Spread spread_;
     detail::Kept<detail::TopologyPlacing> kept_;

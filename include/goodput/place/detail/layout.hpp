@@ -2,14 +2,14 @@
 #define GOODPUT_PLACE_DETAIL_LAYOUT_HPP
 
 // From "so many blocks on nodes with so much free" to nodes. Jobs that take whole nodes come first and keep
-// what they are on, as far as no other job holds more there (home_nodes.hpp); a block goes to a node that its
-// job is on if that is among those that best fit chooses from.
+// what they are on, as far as no other job holds more there (HomeChoice may say otherwise); a block goes to a
+// node that its job is on if that is among those that best fit chooses from.
 
 #include <algorithm>
 #include <cstddef>
+#include <tuple>
 #include <vector>
 
-#include "goodput/place/detail/home_nodes.hpp"
 #include "goodput/place/detail/pool_state.hpp"
 
 namespace goodput::detail {
@@ -38,7 +38,6 @@ private:
     std::vector<std::vector<std::size_t>> nodes_by_free_;
     std::vector<std::size_t> slot_;  // by node: position in nodes_by_free_
     std::vector<HomeClaim> claims_;
-    std::vector<HomeNode> homes_;
     std::vector<int> need_of_;  // by item: whole nodes still to get
     std::vector<int> free_;     // by node: free before the loose items were laid out
 };
@@ -92,14 +91,17 @@ inline void Layout::whole_nodes(PoolState& s, Placements& placements) {
             if (s.contains(share.node) && s.free[share.node] == s.pool->gpus_per_node)
                 claims_.push_back({i, share.node, share.gpus});
     }
-    homes_.clear();
-    keep_home_nodes(claims_, need_of_, homes_);
+    if (s.homes != nullptr && !claims_.empty()) s.homes(claims_, need_of_);
+    std::ranges::sort(claims_, {},
+                      [](const HomeClaim& claim) { return std::tuple(-claim.held, claim.node, claim.job); });
     const auto give = [&](std::size_t i, std::size_t node) {
         placements[s.items[i].job].push_back({node, 0});
         s.free[node] = 0;
         --need_of_[i];
     };
-    for (const HomeNode& home : homes_) give(home.job, home.node);
+    for (const HomeClaim& claim : claims_)
+        if (need_of_[claim.job] > 0 && s.free[claim.node] == s.pool->gpus_per_node)
+            give(claim.job, claim.node);
     auto node = s.pool->nodes.begin();
     for (std::size_t i = 0; i < s.items.size(); ++i) {
         const PoolItem& item = s.items[i];

@@ -30,9 +30,9 @@
 //    them, those that leave last only if they do not. Where some of them are needed, the jobs that need nodes
 //    longest exchange theirs for those that stay longest (Layout::exchange_for_stay).
 //
-// Which jobs keep which of the whole nodes that they restart on is a min-cost flow
-// (detail/home_nodes.hpp); which nodes to vacate is no flow, because the gains of one node in
-// several sizes cannot be had apart.
+// Of the whole nodes that jobs restart on, those that hold most of a node keep it, or as a min-cost flow
+// has it (home_flow.hpp); which nodes to vacate is no flow, because the gains of one node in several sizes
+// cannot be had apart.
 //
 // Limits: without a divisor chain all of this is bin packing; beyond the step limits the answer is
 // still valid, and fewest_unplaced_proven and move_cost_bound tell what is not known (of c nothing
@@ -67,8 +67,12 @@ namespace detail {
 /// What LeastMovesPlacer does and keeps.
 class LeastMoves {
 public:
-    const PlacementResult& place(const Cluster& cluster, std::span<const PlacementRequest> requests,
-                                 const PlacementOptions& options);
+    /// For the placements from now on.
+    void set_options(const PlacementOptions& options) { options_ = options; }
+    /// Refuses what LeastMovesPlacer::place() says that it does.
+    void validate(const Cluster& cluster, std::span<const PlacementRequest> requests);
+    /// Nodes for requests that are valid.
+    const PlacementResult& place(const Cluster& cluster, std::span<const PlacementRequest> requests);
 
 private:
     void read(const Cluster& cluster, std::span<const PlacementRequest> requests);
@@ -89,15 +93,52 @@ private:
     Layout layout_;
 };
 
+inline void LeastMoves::validate(const Cluster& cluster, std::span<const PlacementRequest> requests) {
+    validate_nodes(cluster);
+    used_.assign(cluster.nodes.size(), 0);
+    const auto subject = [](std::size_t job) { return "placement request " + text_of(job); };
+    for (std::size_t job = 0; job < requests.size(); ++job) {
+        const PlacementRequest& request = requests[job];
+        const PoolShare& a = request.part;
+        if (a.shape.gpus < 0 || a.shape.nodes < 0)
+            bad_input(subject(job), "shape", std::min(a.shape.gpus, a.shape.nodes), "at least 0");
+        if (!a.empty()) {
+            if (a.gpu_type >= cluster.gpu_types.size())
+                bad_input(subject(job), "gpu_type", a.gpu_type, "an index into the cluster's GPU types");
+            if (a.gpus_per_node < 1) bad_input(subject(job), "gpus_per_node", a.gpus_per_node, "at least 1");
+            if (a.shape.nodes < 1 || a.shape.nodes > a.shape.gpus)
+                bad_input(subject(job), "shape.nodes", a.shape.nodes, "between 1 and the GPUs");
+            if (a.shape.gpus > std::int64_t{a.shape.nodes} * a.gpus_per_node)
+                bad_input(subject(job), "shape.gpus", a.shape.gpus, "at most what its nodes have");
+        }
+        if (!(request.move_cost >= 0 && request.move_cost <= 1e9))
+            bad_input(subject(job), "move_cost", request.move_cost, "between 0 and 1e9 seconds");
+        for (std::size_t i = 0; i < request.current.size(); ++i) {
+            const NodeShare& share = request.current[i];
+            if (share.node >= cluster.nodes.size() || (i > 0 && share.node <= request.current[i - 1].node))
+                bad_input(subject(job), "current.node", share.node,
+                          "an index into the cluster's nodes, ascending");
+            const Node& node = cluster.nodes[share.node];
+            if (share.gpus < 1 || share.gpus > node.gpus - used_[share.node])
+                bad_input(subject(job), "current.gpus on node '" + node.name + "'", share.gpus,
+                          "between 1 and the " + text_of(node.gpus - used_[share.node]) +
+                              " GPUs that earlier requests leave");
+            used_[share.node] += share.gpus;
+        }
+        if (!request.pinned || request.current.empty()) continue;
+        if (a.empty() || pool_share_of(request.current, cluster) != a)
+            bad_input(subject(job), "allotment", "not what the pinned job holds", "what it holds");
+    }
+}
+
 inline const PlacementResult& LeastMoves::place(const Cluster& cluster,
-                                                std::span<const PlacementRequest> requests,
-                                                const PlacementOptions& options) {
-    options_ = options;
+                                                std::span<const PlacementRequest> requests) {
     read(cluster, requests);
     state_.cluster = &cluster;
     state_.requests = requests;
     state_.search_work = options_.search_work;
     state_.cover_states = options_.cover_states;
+    state_.homes = options_.homes;
     PlacementResult& result = result_;
     result.start(requests.size());
     for (std::size_t job = 0; job < requests.size(); ++job) {
@@ -121,46 +162,11 @@ inline const PlacementResult& LeastMoves::place(const Cluster& cluster,
 }
 
 inline void LeastMoves::read(const Cluster& cluster, std::span<const PlacementRequest> requests) {
-    validate_nodes(cluster);
     find_pools(cluster, pools_);
     if (jobs_of_pool_.size() < pools_.size()) jobs_of_pool_.resize(pools_.size());
     for (auto& jobs : jobs_of_pool_) jobs.clear();
-    used_.assign(cluster.nodes.size(), 0);
-    const auto subject = [](std::size_t job) { return "placement request " + text_of(job); };
     std::int64_t total = 0;
-    for (std::size_t job = 0; job < requests.size(); ++job) {
-        const PlacementRequest& request = requests[job];
-        const PoolShare& a = request.part;
-        if (a.shape.gpus < 0 || a.shape.nodes < 0)
-            bad_input(subject(job), "shape", std::min(a.shape.gpus, a.shape.nodes), "at least 0");
-        if (!a.empty()) {
-            if (a.gpu_type >= cluster.gpu_types.size())
-                bad_input(subject(job), "gpu_type", a.gpu_type, "an index into the cluster's GPU types");
-            if (a.gpus_per_node < 1) bad_input(subject(job), "gpus_per_node", a.gpus_per_node, "at least 1");
-            if (a.shape.nodes < 1 || a.shape.nodes > a.shape.gpus)
-                bad_input(subject(job), "shape.nodes", a.shape.nodes, "between 1 and the GPUs");
-            if (a.shape.gpus > std::int64_t{a.shape.nodes} * a.gpus_per_node)
-                bad_input(subject(job), "shape.gpus", a.shape.gpus, "at most what its nodes have");
-        }
-        if (!(request.move_cost >= 0 && request.move_cost <= 1e9))
-            bad_input(subject(job), "move_cost", request.move_cost, "between 0 and 1e9 seconds");
-        total += milliseconds(request.move_cost);
-        for (std::size_t i = 0; i < request.current.size(); ++i) {
-            const NodeShare& share = request.current[i];
-            if (share.node >= cluster.nodes.size() || (i > 0 && share.node <= request.current[i - 1].node))
-                bad_input(subject(job), "current.node", share.node,
-                          "an index into the cluster's nodes, ascending");
-            const Node& node = cluster.nodes[share.node];
-            if (share.gpus < 1 || share.gpus > node.gpus - used_[share.node])
-                bad_input(subject(job), "current.gpus on node '" + node.name + "'", share.gpus,
-                          "between 1 and the " + text_of(node.gpus - used_[share.node]) +
-                              " GPUs that earlier requests leave");
-            used_[share.node] += share.gpus;
-        }
-        if (!request.pinned || request.current.empty()) continue;
-        if (a.empty() || pool_share_of(request.current, cluster) != a)
-            bad_input(subject(job), "allotment", "not what the pinned job holds", "what it holds");
-    }
+    for (const PlacementRequest& request : requests) total += milliseconds(request.move_cost);
     // Weights order by cost first and count moves second, where that fits into 62 bits.
     const std::int64_t jobs = static_cast<std::int64_t>(requests.size()) + 1;
     weight_scale_ = total < (std::int64_t{1} << 60) / jobs - jobs ? jobs : 1;
@@ -261,7 +267,10 @@ inline std::string LeastMoves::reason(const PoolItem& item, const FreeSpace& lef
 
 GOODPUT_BODY const PlacementResult& LeastMovesPlacer::place(const Cluster& cluster,
                                                             std::span<const PlacementRequest> requests) {
-    return kept_.get().place(cluster, requests, options_);
+    detail::LeastMoves& moves = kept_.get();
+    moves.set_options(options_);
+    moves.validate(cluster, requests);
+    return moves.place(cluster, requests);
 }
 
 }  // namespace goodput

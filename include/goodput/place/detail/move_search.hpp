@@ -4,9 +4,9 @@
 // Which jobs make room, if not everybody can stay? (least_moves.hpp, steps 3 and 4.)
 //
 // First the cheapest evictions that end every shortage of blocks (evictions.hpp): a lower bound, and for
-// sizes in a divisor chain the answer. If the others still cannot be packed: one block more of the size at
-// which best fit got stuck, until they can; then jobs that need not leave after all stay; then branch and
-// bound over who leaves, within the limit on work.
+// sizes in a divisor chain the answer. If the others still cannot be packed, more and more of the jobs that
+// cost least leave, until they can; then jobs that need not leave after all stay; then branch and bound over
+// who leaves, within the limit on work.
 
 #include <algorithm>
 #include <cstddef>
@@ -29,7 +29,6 @@ public:
 private:
     std::int64_t evict_for_need(PoolState& s);
     std::int64_t search(PoolState& s, std::int64_t bound);
-    bool evict_where_stuck(PoolState& s);
     void keep_again(PoolState& s);
     void branch(PoolState& s, std::size_t next, std::int64_t cost, bool failed);
     [[nodiscard]] static std::int64_t evicted_weight(const PoolState& s);
@@ -73,30 +72,6 @@ inline std::int64_t MoveSearch::evict_for_need(PoolState& s) {
     return bound;
 }
 
-// Evictions that gain one block more of the size at which packing got stuck, again and again.
-inline bool MoveSearch::evict_where_stuck(PoolState& s) {
-    while (s.work_left > s.search_work / 4 && s.packer.levels_hold(s.free_counts, s.blocks)) {
-        const int size = s.packer.stuck();
-        const auto row = std::find(rows_.begin(), rows_.end(), size);
-        const auto r = static_cast<std::size_t>(row - rows_.begin());
-        if (row == rows_.end()) {
-            rows_.push_back(size);
-            need_.push_back(0);
-        }
-        const std::int64_t now = s.packer.shortage(s.free_counts, s.blocks, size);
-        for (PoolItem& item : s.items) item.evicted = false;
-        s.set_free();
-        s.count_free();
-        s.count_blocks();
-        need_[r] = static_cast<int>(s.packer.shortage(s.free_counts, s.blocks, size) - now) + 1;
-        evict_for_need(s);
-        s.spend(8 * stayers_.size());
-        if (s.pack() == Packing::found) return true;
-        if (evictions_.evicted().empty()) return false;
-    }
-    return false;
-}
-
 inline std::int64_t MoveSearch::evicted_weight(const PoolState& s) {
     std::int64_t weight = 0;
     for (const PoolItem& item : s.items) weight += item.evicted ? item.weight : 0;
@@ -112,10 +87,9 @@ inline std::int64_t MoveSearch::search(PoolState& s, std::int64_t bound) {
         return s.items[a].weight != s.items[b].weight ? s.items[a].weight > s.items[b].weight : a < b;
     };
     std::sort(by_weight_.begin(), by_weight_.end(), heavier);
-    // A first solution. If nothing better is found, more and more of the light ones leave: with all of them
-    // gone it is a packing that the admission has seen.
-    const bool found = evict_where_stuck(s);
-    std::size_t lightest = found ? 0 : by_weight_.size();
+    // A first solution: more and more of the light ones leave. With all of them gone it is a packing that the
+    // admission has seen.
+    std::size_t lightest = by_weight_.size();
     for (std::size_t batch = 1; lightest > 0; batch *= 2) {
         for (std::size_t i = 0; i < batch && lightest > 0; ++i)
             s.items[by_weight_[--lightest]].evicted = true;

@@ -91,7 +91,6 @@ public:
             take(host, size);
         }
         if (hosts_.size() == largest_first_.size()) return Packing::found;
-        stuck_ = largest_first_[hosts_.size()];
         if (largest_first_.size() > search_depth) return Packing::gave_up;
         start(free, blocks);
         // What may be left over in all; a rest below the smallest block is lost for good.
@@ -115,10 +114,6 @@ public:
         while (f > 0 && count_[f] == 0) --f;
         return static_cast<int>(f);
     }
-
-    /// The size at which best fit got stuck in the last find() that level conditions did not refuse and that
-    /// best fit did not solve.
-    [[nodiscard]] int stuck() const { return stuck_; }
 
     /// Steps that the last find() spent on searching.
     [[nodiscard]] std::size_t steps() const { return steps_; }
@@ -164,7 +159,6 @@ private:
 
     std::vector<int> sizes_;
     bool chain_ = true;
-    int stuck_ = 0;
     std::size_t step_limit_ = 0, steps_ = 0;
     FreeCounts count_;
     std::vector<int> largest_first_, hosts_;

@@ -53,6 +53,7 @@ struct PoolState {
     std::size_t search_work = 0;  ///< limit in items and nodes looked at
     std::size_t work_left = 0;
     std::size_t cover_states = 0;
+    HomeChoice homes = nullptr;
 
     /// Sorts the items and prepares the packer; `items` and `base` are filled in before.
     void start(std::size_t search_steps);

@@ -41,6 +41,7 @@
 #include "goodput/core/cluster.hpp"
 #include "goodput/core/detail/bodies.hpp"
 #include "goodput/core/detail/clock.hpp"
+#include "goodput/place/detail/least_moves.hpp"
 #include "goodput/place/detail/spread_layout.hpp"
 #include "goodput/place/detail/within_domains.hpp"
 #include "goodput/place/fragmentation.hpp"
@@ -57,26 +58,27 @@ namespace detail {
 class TopologyPlacing {
 public:
     const PlacementResult& place(const Cluster& cluster, std::span<const PlacementRequest> requests,
-                                 const Topology& topology, LeastMovesPlacer& inner,
+                                 const Topology& topology, const PlacementOptions& options,
                                  std::optional<std::chrono::nanoseconds> time, Spread& spread);
 
 private:
     double place_pools(const Cluster& cluster, std::span<const PlacementRequest> requests,
-                       const Topology& topology, LeastMovesPlacer& inner, const Clock& clock);
+                       const Topology& topology, const Clock& clock);
 
+    LeastMoves inner_;
     PlacementResult result_;
     std::vector<Pool> pools_;
     SpreadLayout layout_;
 };
 
-inline const PlacementResult& TopologyPlacing::place(const Cluster& cluster,
-                                                     std::span<const PlacementRequest> requests,
-                                                     const Topology& topology, LeastMovesPlacer& inner,
-                                                     std::optional<std::chrono::nanoseconds> time,
-                                                     Spread& spread) {
+inline const PlacementResult& TopologyPlacing::place(
+    const Cluster& cluster, std::span<const PlacementRequest> requests, const Topology& topology,
+    const PlacementOptions& options, std::optional<std::chrono::nanoseconds> time, Spread& spread) {
     Clock clock(time);
-    result_ = inner.place(cluster, requests);
+    inner_.validate(cluster, requests);
     validate(topology, cluster);
+    inner_.set_options(options);
+    result_ = inner_.place(cluster, requests);
     spread = {};
     if (topology.levels.empty()) return result_;
     find_pools(cluster, pools_);
@@ -86,7 +88,7 @@ inline const PlacementResult& TopologyPlacing::place(const Cluster& cluster,
             return level_within(topology, request) < topology.levels.size();
         });
     if (bound_to_domains) {
-        above = place_pools(cluster, requests, topology, inner, clock);
+        above = place_pools(cluster, requests, topology, clock);
     } else {
         std::vector<std::size_t> none;
         for (const Pool& pool : pools_)
@@ -100,8 +102,7 @@ inline const PlacementResult& TopologyPlacing::place(const Cluster& cluster,
 // Places pool by pool, each on a cluster of its nodes and those that its jobs hold elsewhere. Returns by how
 // much jobs that were laid out anew cost more than each would alone.
 inline double TopologyPlacing::place_pools(const Cluster& cluster, std::span<const PlacementRequest> requests,
-                                           const Topology& topology, LeastMovesPlacer& inner,
-                                           const Clock& clock) {
+                                           const Topology& topology, const Clock& clock) {
     std::vector<std::vector<std::size_t>> jobs(pools_.size());
     for (std::size_t job = 0; job < requests.size(); ++job)
         if (const std::size_t pool = find_pool(pools_, requests[job].part);
@@ -142,7 +143,7 @@ inline double TopologyPlacing::place_pools(const Cluster& cluster, std::span<con
         double above_here = 0;
         const std::vector<Pool> pools = pools_of(part);
         PlacementResult placed =
-            WithinDomains(inner, layout_, inside, part, pools, asked, effort).place(above_here);
+            WithinDomains(inner_, layout_, inside, part, pools, asked, effort).place(above_here);
         above += above_here;
         for (std::size_t j = 0; j < asked.size(); ++j) {
             for (NodeShare& share : placed.placements[j]) share.node = nodes[share.node];
@@ -171,7 +172,7 @@ inline double TopologyPlacing::place_pools(const Cluster& cluster, std::span<con
 
 GOODPUT_BODY const PlacementResult& TopologyPlacer::place(const Cluster& cluster,
                                                           std::span<const PlacementRequest> requests) {
-    return kept_.get().place(cluster, requests, topology_, inner_, time_, spread_);
+    return kept_.get().place(cluster, requests, topology_, options_, time_, spread_);
 }
 
 }  // namespace goodput

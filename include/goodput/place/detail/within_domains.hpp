@@ -20,9 +20,9 @@
 #include "goodput/core/cluster.hpp"
 #include "goodput/core/detail/clock.hpp"
 #include "goodput/place/detail/holders.hpp"
+#include "goodput/place/detail/least_moves.hpp"
 #include "goodput/place/detail/spread_layout.hpp"
 #include "goodput/place/fragmentation.hpp"
-#include "goodput/place/least_moves.hpp"
 #include "goodput/place/request.hpp"
 #include "goodput/place/topology.hpp"
 
@@ -53,9 +53,9 @@ private:
 /// One round of a placer that keeps jobs within domains.
 class WithinDomains {
 public:
-    WithinDomains(LeastMovesPlacer& inner, SpreadLayout& layout, const Topology& topology,
-                  const Cluster& cluster, std::span<const Pool> pools,
-                  std::span<const PlacementRequest> requests, PlacingEffort& effort)
+    WithinDomains(LeastMoves& inner, SpreadLayout& layout, const Topology& topology, const Cluster& cluster,
+                  std::span<const Pool> pools, std::span<const PlacementRequest> requests,
+                  PlacingEffort& effort)
         : inner_(inner),
           layout_(layout),
           topology_(topology),
@@ -105,7 +105,7 @@ private:
         return milliseconds(requests_[job].move_cost);
     }
 
-    LeastMovesPlacer& inner_;
+    LeastMoves& inner_;
     SpreadLayout& layout_;
     const Topology& topology_;
     const Cluster& cluster_;

@@ -1,8 +1,12 @@
-#ifndef GOODPUT_PLACE_DETAIL_HOME_NODES_HPP
-#define GOODPUT_PLACE_DETAIL_HOME_NODES_HPP
+#ifndef GOODPUT_PLACE_HOME_FLOW_HPP
+#define GOODPUT_PLACE_HOME_FLOW_HPP
 
-// Which jobs keep which of the nodes that they are on? Jobs that take whole nodes anew need need_j nodes
-// each, all nodes are alike, but some already hold GPUs of the job (its data and container are there):
+// Home nodes that keep the most GPUs in place, instead of those that the largest holders take:
+//
+//     LeastMovesPlacer placer({.homes = homes_by_flow});
+//
+// Jobs that take whole nodes anew need need_j nodes each, all nodes are alike, but some already hold GPUs of
+// the job (its data and container are there):
 //
 //     max sum held_jh x_jh,   sum_h x_jh <= need_j,   sum_j x_jh <= 1,   x in {0, 1}
 //
@@ -10,6 +14,10 @@
 // held - held), by Boost.Graph's successive shortest paths. An arc job -> sink for nodes taken anywhere also
 // keeps every vertex in reach, so that no potential overflows. The graph is split into connected components
 // first, and those in which only nodes or only jobs are contended for need no flow.
+//
+// Where jobs over several nodes share none of them, as after every placement of ours, no component needs the
+// flow: it is for placements of other systems. So goodput.hpp leaves this header out, and with it
+// Boost.Graph.
 
 #include <algorithm>
 #include <boost/graph/adjacency_list.hpp>
@@ -19,34 +27,23 @@
 #include <cstdint>
 #include <span>
 #include <tuple>
+#include <utility>
 #include <vector>
 
-namespace goodput::detail {
+#include "goodput/place/request.hpp"
 
-/// Job `job` holds `held` GPUs on node `node` now and may keep the node.
-struct HomeClaim {
-    std::size_t job = 0;
-    std::size_t node = 0;
-    int held = 0;
-};
+namespace goodput {
 
-struct HomeNode {
-    std::size_t job = 0;
-    std::size_t node = 0;
-};
-
-/// A component with more claims than this is settled greedily, which keeps 96 % of the GPUs that the flow
-/// would keep: that takes a quadratic number of steps, some 5 ms for these. Where jobs over several nodes
-/// share none of them, as after every placement of ours, no component needs the flow.
+/// A component with more claims than this is left to the largest holders, which keep 96 % of the GPUs that
+/// the flow would keep: that takes a quadratic number of steps, some 5 ms for these.
 inline constexpr std::size_t home_flow_limit = 300;
 
-/// Appends to `kept` who keeps which node, at most need[job] nodes a job and one job a node, with the most
-/// GPUs held in all. `claims` has each (job, node) at most once.
-void keep_home_nodes(std::vector<HomeClaim>& claims, std::span<const int> need, std::vector<HomeNode>& kept);
+/// For PlacementOptions::homes.
+void homes_by_flow(std::vector<HomeClaim>& claims, std::span<const int> need);
 
 // ---------------------------------------------------------------------------------------------------------
 
-namespace home_flow {
+namespace detail::home_flow {
 
 using Edge = boost::adjacency_list_traits<boost::vecS, boost::vecS, boost::directedS>::edge_descriptor;
 struct Arc {
@@ -57,8 +54,9 @@ struct Arc {
 };
 using Graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property, Arc>;
 
-// One component: its claims, sorted by node, then job.
-inline void solve(std::span<const HomeClaim> claims, std::span<const int> need, std::vector<HomeNode>& kept) {
+// One component: its claims, sorted by node, then job. Appends those that are granted.
+inline void solve(std::span<const HomeClaim> claims, std::span<const int> need,
+                  std::vector<HomeClaim>& granted) {
     std::vector<std::size_t> jobs;
     int most_held = 0;
     for (const HomeClaim& claim : claims) {
@@ -91,30 +89,13 @@ inline void solve(std::span<const HomeClaim> claims, std::span<const int> need, 
                                                             .weight_map(get(&Arc::cost, graph))
                                                             .reverse_edge_map(get(&Arc::back, graph)));
     for (std::size_t c = 0; c < claims.size(); ++c)
-        if (graph[arcs[c]].left == 0) kept.push_back({claims[c].job, claims[c].node});
+        if (graph[arcs[c]].left == 0) granted.push_back(claims[c]);
 }
 
-// `left` is what each job still needs.
-inline void greedy(std::span<const HomeClaim> claims, std::span<int> left, std::vector<HomeNode>& kept) {
-    std::vector<HomeClaim> order(claims.begin(), claims.end());
-    std::stable_sort(order.begin(), order.end(),
-                     [](const HomeClaim& a, const HomeClaim& b) { return a.held > b.held; });
-    std::vector<std::size_t> taken;
-    for (const HomeClaim& claim : order) {
-        const auto at = std::lower_bound(taken.begin(), taken.end(), claim.node);
-        if (left[claim.job] == 0 || (at != taken.end() && *at == claim.node)) continue;
-        taken.insert(at, claim.node);
-        --left[claim.job];
-        kept.push_back({claim.job, claim.node});
-    }
-}
+}  // namespace detail::home_flow
 
-}  // namespace home_flow
-
-inline void keep_home_nodes(std::vector<HomeClaim>& claims, std::span<const int> need,
-                            std::vector<HomeNode>& kept) {
+inline void homes_by_flow(std::vector<HomeClaim>& claims, std::span<const int> need) {
     std::erase_if(claims, [&](const HomeClaim& claim) { return need[claim.job] == 0; });
-    if (claims.empty()) return;
     // Components: jobs joined by the nodes that both claim.
     std::ranges::sort(claims, {}, [](const HomeClaim& claim) { return std::tuple(claim.node, claim.job); });
     boost::adjacency_list<boost::vecS, boost::vecS, boost::undirectedS> jobs(need.size());
@@ -126,8 +107,9 @@ inline void keep_home_nodes(std::vector<HomeClaim>& claims, std::span<const int>
     const auto of = [&](const HomeClaim& claim) { return component_of[claim.job]; };
     std::ranges::sort(claims, {},
                       [&](const HomeClaim& claim) { return std::tuple(of(claim), claim.node, claim.job); });
-    std::vector<int> left(need.begin(), need.end()), spare = left;
+    std::vector<int> spare(need.begin(), need.end());
     for (const HomeClaim& claim : claims) --spare[claim.job];
+    std::vector<HomeClaim> granted;
     for (std::size_t begin = 0, end = 0; begin < claims.size(); begin = end) {
         bool nodes_scarce = false, jobs_full = false;
         for (; end < claims.size() && of(claims[end]) == of(claims[begin]); ++end) {
@@ -136,13 +118,14 @@ inline void keep_home_nodes(std::vector<HomeClaim>& claims, std::span<const int>
         }
         const auto component = std::span<const HomeClaim>(claims).subspan(begin, end - begin);
         // Where each node is claimed once, or each job could take all that it claims, who holds most is best.
-        if (!nodes_scarce || !jobs_full || component.size() > home_flow_limit)
-            home_flow::greedy(component, left, kept);
+        if (nodes_scarce && jobs_full && component.size() <= home_flow_limit)
+            detail::home_flow::solve(component, need, granted);
         else
-            home_flow::solve(component, need, kept);
+            granted.insert(granted.end(), component.begin(), component.end());
     }
+    claims = std::move(granted);
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput
 
 #endif

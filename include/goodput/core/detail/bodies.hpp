@@ -19,12 +19,14 @@
 namespace goodput::detail {
 
 /// What a class keeps from call to call and its header does not show: a T that only its bodies know. Made at
-/// the first use.
+/// the first use. A copy has what was set(), but not what get() has made: that are buffers and the answers to
+/// the last call.
 template <class T>
 class Kept {
 public:
     Kept() = default;
-    Kept(const Kept& other) : own_(other.own_ ? other.copy_(*other.own_) : none()), copy_(other.copy_) {}
+    Kept(const Kept& other)
+        : own_(other.own_ && other.copy_ ? other.copy_(*other.own_) : none()), copy_(other.copy_) {}
     Kept(Kept&&) noexcept = default;
     Kept& operator=(const Kept& other) { return *this = Kept(other); }
     Kept& operator=(Kept&&) noexcept = default;
@@ -32,7 +34,7 @@ public:
 
     /// T, which has to be complete here and nowhere else.
     T& get() {
-        if (!own_) set(T());
+        if (!own_) own_ = {new T(), [](T* kept) { delete kept; }};
         return *own_;
     }
     /// Whether anything is kept.
@@ -41,18 +43,14 @@ public:
     const T& operator*() const { return *own_; }
     /// Keeps this from now on.
     void set(T kept) {
-        own_ = make(std::move(kept));
-        copy_ = [](const T& other) { return make(other); };
+        own_ = {new T(std::move(kept)), [](T* it) { delete it; }};
+        copy_ = [](const T& other) { return Own(new T(other), [](T* it) { delete it; }); };
     }
 
 private:
     using Own = std::unique_ptr<T, void (*)(T*)>;
     static Own none() {
         return {nullptr, [](T*) {}};
-    }
-    template <class From>
-    static Own make(From&& from) {
-        return {new T(std::forward<From>(from)), [](T* kept) { delete kept; }};
     }
 
     Own own_ = none();

@@ -18,7 +18,6 @@
 #include "goodput/schedule/explain_plan.hpp"
 #include "goodput/schedule/job_memory.hpp"
 #include "goodput/schedule/scheduler.hpp"
-#include "goodput/schedule/team_quotas.hpp"
 #include "round.hpp"
 #include "support.hpp"
 

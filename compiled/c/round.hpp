@@ -14,7 +14,7 @@
 #include "goodput/goodput.h"
 #include "goodput/place/topology.hpp"
 #include "goodput/schedule/snapshot.hpp"
-#include "goodput/schedule/team_quotas.hpp"
+#include "goodput/schedule/cluster_limits.hpp"
 
 namespace goodput::c {
 

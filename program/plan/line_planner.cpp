@@ -22,7 +22,6 @@
 #include "goodput/place/topology_placer.hpp"
 #include "goodput/schedule/cluster_limits.hpp"
 #include "goodput/schedule/limits.hpp"
-#include "goodput/schedule/team_quotas.hpp"
 
 namespace cli {
 

@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "goodput/schedule/decision_explanation.hpp"
+#include "goodput/schedule/explain_plan.hpp"
 #include "goodput/schedule/joints.hpp"
 #include "goodput/schedule/round_engine.hpp"
 #include "goodput/schedule/snapshot.hpp"

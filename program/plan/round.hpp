@@ -16,7 +16,7 @@
 #include "goodput/deadlines/promised_jobs.hpp"
 #include "goodput/place/topology.hpp"
 #include "goodput/schedule/snapshot.hpp"
-#include "goodput/schedule/team_quotas.hpp"
+#include "goodput/schedule/cluster_limits.hpp"
 #include "json/json_fields.hpp"
 
 namespace cli {

@@ -11,7 +11,7 @@
 
 #include "goodput/availability/node_renter.hpp"
 #include "goodput/availability/renting.hpp"
-#include "goodput/schedule/team_quotas.hpp"
+#include "goodput/schedule/cluster_limits.hpp"
 #include "support/random.hpp"
 
 #include <doctest/doctest.h>

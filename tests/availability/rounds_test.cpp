@@ -21,7 +21,6 @@
 #include "goodput/schedule/prediction.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/snapshot.hpp"
-#include "goodput/schedule/team_quotas.hpp"
 #include "support/random.hpp"
 #include "support/random_round.hpp"
 

@@ -28,7 +28,6 @@
 #include "goodput/schedule/cluster_limits.hpp"
 #include "goodput/schedule/explain_plan.hpp"
 #include "goodput/schedule/scheduler.hpp"
-#include "goodput/schedule/team_quotas.hpp"
 
 #include "hosts/host_use.hpp"
 

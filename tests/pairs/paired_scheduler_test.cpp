@@ -22,7 +22,7 @@
 #include "goodput/policy/las.hpp"
 #include "goodput/policy/queue.hpp"
 #include "goodput/schedule/scheduler.hpp"
-#include "goodput/schedule/team_quotas.hpp"
+#include "goodput/schedule/cluster_limits.hpp"
 #include "support/random.hpp"
 #include "support/random_round.hpp"
 

@@ -7,7 +7,7 @@
 
 #include "goodput/hosts/with_hosts.hpp"
 #include "goodput/schedule/scheduler.hpp"
-#include "goodput/schedule/team_quotas.hpp"
+#include "goodput/schedule/cluster_limits.hpp"
 #include "support/random.hpp"
 
 #include <doctest/doctest.h>

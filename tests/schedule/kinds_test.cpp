@@ -11,7 +11,7 @@
 #include "goodput/fit/job_fit.hpp"
 #include "goodput/schedule/job_history.hpp"
 #include "goodput/schedule/job_kinds.hpp"
-#include "goodput/schedule/kind_of.hpp"
+#include "goodput/schedule/detail/kind_of.hpp"
 #include "goodput/sim/modelling.hpp"
 #include "peers/sia/separate_models.hpp"
 #include "support/random.hpp"

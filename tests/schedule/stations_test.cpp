@@ -15,7 +15,7 @@
 #include "goodput/policy/sia.hpp"
 #include "goodput/schedule/cluster_limits.hpp"
 #include "goodput/schedule/goodput_factor.hpp"
-#include "goodput/schedule/node_station.hpp"
+#include "goodput/schedule/concepts.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "support/random.hpp"
 #include "support/random_round.hpp"

@@ -16,7 +16,7 @@
 #include "goodput/deadlines/cluster_over_time.hpp"
 #include "goodput/deadlines/promised_jobs.hpp"
 #include "goodput/deadlines/promises.hpp"
-#include "goodput/schedule/decision_explanation.hpp"
+#include "goodput/schedule/explain_plan.hpp"
 #include "goodput/schedule/joints.hpp"
 #include "goodput/schedule/round_engine.hpp"
 #include "goodput/schedule/snapshot.hpp"

@@ -15,7 +15,7 @@
 
 #include "goodput/hosts/detail/host_division.hpp"
 #include "goodput/hosts/detail/hosts_left.hpp"
-#include "goodput/schedule/node_station.hpp"
+#include "goodput/schedule/concepts.hpp"
 
 namespace goodput {
 

@@ -11,7 +11,7 @@
 
 #include "goodput/allot/result.hpp"
 #include "goodput/pairs/job_pair.hpp"
-#include "goodput/schedule/decision_explanation.hpp"
+#include "goodput/schedule/explain_plan.hpp"
 #include "goodput/schedule/joints.hpp"
 #include "goodput/schedule/round_engine.hpp"
 #include "goodput/schedule/snapshot.hpp"

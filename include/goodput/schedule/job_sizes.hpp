@@ -1,8 +1,8 @@
 #ifndef GOODPUT_SCHEDULE_JOB_SIZES_HPP
 #define GOODPUT_SCHEDULE_JOB_SIZES_HPP
 
-// How much is a job still likely to need? Nobody declares it; but jobs of one kind (kind_of.hpp) are mostly
-// runs of one program, and those that have ended have shown how long such runs are.
+// How much is a job still likely to need? Nobody declares it; but jobs of one kind (detail/kind_of.hpp) are
+// mostly runs of one program, and those that have ended have shown how long such runs are.
 //
 // Sizes are counted in useful examples (examples times statistical efficiency), because these do not depend
 // on what a job ran on. A job that reports its own is believed; for the others the goodput that was predicted

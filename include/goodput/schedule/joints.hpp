@@ -35,7 +35,6 @@
 #include "goodput/schedule/goodput_factor.hpp"
 #include "goodput/schedule/limits.hpp"
 #include "goodput/schedule/makers.hpp"
-#include "goodput/schedule/node_station.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
 namespace goodput {
@@ -183,7 +182,7 @@ struct SolverJoint {
     bool (*keeps_idle)(const void*) = nullptr;
 };
 
-/// What happens once the nodes are known (schedule/node_station.hpp); by default nothing.
+/// What happens once the nodes are known (schedule/concepts.hpp); by default nothing.
 struct StationJoint {
     void* part = nullptr;  ///< the station
     /// NodeStation

@@ -12,8 +12,10 @@
 #include <span>
 #include <vector>
 
+#include "goodput/core/cluster.hpp"
 #include "goodput/core/configuration.hpp"
 #include "goodput/core/job.hpp"
+#include "goodput/core/placement.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/model/job_model.hpp"
 #include "goodput/schedule/detail/contained.hpp"
@@ -87,5 +89,27 @@ inline bool predict_one(const Joints& joints, const Snapshot& snapshot, std::siz
 }
 
 }  // namespace goodput
+
+// What it costs a job to get the same GPUs on other nodes.
+
+namespace goodput::detail {
+
+/// Seconds that a move of a job costs, as far as placers take them.
+inline double move_cost(const Job& job) { return std::min(job.restart_cost_seconds, 1e9); }
+
+/// Whether a configuration has the GPUs that the job of that index holds.
+inline bool is_held(const Snapshot& snapshot, std::size_t j, const Configuration& configuration) {
+    return configuration.same_gpus(configuration_of(snapshot.jobs[j].placement, snapshot.cluster));
+}
+
+/// Who holds the same GPUs, but on other nodes, pays for the move.
+inline double move_cost_of(const Snapshot& snapshot, std::size_t j, const Placement& placement) {
+    const Job& job = snapshot.jobs[j];
+    const bool moves = !job.placement.empty() && placement != job.placement &&
+                       is_held(snapshot, j, configuration_of(placement, snapshot.cluster));
+    return moves ? move_cost(job) : 0;
+}
+
+}  // namespace goodput::detail
 
 #endif

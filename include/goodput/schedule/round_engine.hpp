@@ -15,7 +15,7 @@
 #include "goodput/core/configuration.hpp"
 #include "goodput/core/detail/bodies.hpp"
 #include "goodput/policy/concepts.hpp"
-#include "goodput/schedule/decision_explanation.hpp"
+#include "goodput/schedule/explain_plan.hpp"
 #include "goodput/schedule/goodput_factor.hpp"
 #include "goodput/schedule/joints.hpp"
 #include "goodput/schedule/limits.hpp"

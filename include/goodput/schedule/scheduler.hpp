@@ -23,8 +23,6 @@
 #include "goodput/schedule/joints.hpp"
 #include "goodput/schedule/limits.hpp"
 #include "goodput/schedule/makers.hpp"
-#include "goodput/schedule/node_station.hpp"
-#include "goodput/schedule/plan.hpp"
 #include "goodput/schedule/round_engine.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
@@ -43,7 +41,7 @@ struct SchedulerParts {
     Pack limits{};           ///< what is limited besides GPUs (limits.hpp)
     Maker maker{};           ///< what jobs are offered (makers.hpp)
     Factor factor{};         ///< what else changes the goodput (goodput_factor.hpp)
-    Station station{};       ///< what happens once the nodes are known (node_station.hpp)
+    Station station{};       ///< what happens once the nodes are known (concepts.hpp)
 };
 
 /// Does not compile for parts that do not fit, and says in one line what is wrong with them.
@@ -78,7 +76,8 @@ template <class... Types>
 }
 
 /// Makes plans round after round. Keeps buffers; nothing carries over from one snapshot to the next, but for
-/// the last prices where AllotOptions::warm_start asks for them. A copy plans alike, and has made no plan yet.
+/// the last prices where AllotOptions::warm_start asks for them. A copy plans alike, and has made no plan
+/// yet.
 template <class P = Sia, class NodePlacer = LeastMovesPlacer, class Solver = Allotter<>,
           class Predictor = GoodputPredictor, class Pack = Limits<>, class Maker = ListedShapes,
           class Factor = Factors<>, class Station = NoNodeStation>
@@ -115,7 +114,7 @@ public:
     [[nodiscard]] auto counting(Fs... factors) const {
         return with(parts_.limits, parts_.maker, parts_.factor.with(std::move(factors)...), parts_.station);
     }
-    /// A scheduler of the same parts with another station after the nodes (node_station.hpp).
+    /// A scheduler of the same parts with another station after the nodes (concepts.hpp).
     template <class S>
     [[nodiscard]] auto after_nodes(S station) const {
         return with(parts_.limits, parts_.maker, parts_.factor, std::move(station));
@@ -214,16 +213,18 @@ private:
     RoundEngine engine_;
 };
 
-template <class P>
-Plan plan(const Snapshot& snapshot, P policy, AllotOptions options) {
+/// The plan for one snapshot under a policy, from scratch; see Scheduler for round after round, and for what
+/// is refused. What is left out, or given as {}, is the default.
+template <class P = Sia>
+[[nodiscard]] Plan plan(const Snapshot& snapshot, P policy = {}, AllotOptions options = {}) {
     return Scheduler<P>(std::move(policy), options).plan(snapshot);
 }
 
 /// The same with parts of one's own: a placer, a solver, a predictor.
 template <class P = Sia, class NodePlacer = LeastMovesPlacer, class Solver = Allotter<>,
           class Predictor = GoodputPredictor>
-Plan plan(const Snapshot& snapshot, P policy, AllotOptions options, NodePlacer placer, Solver solver = {},
-          Predictor predictor = {}) {
+[[nodiscard]] Plan plan(const Snapshot& snapshot, P policy, AllotOptions options, NodePlacer placer,
+                        Solver solver = {}, Predictor predictor = {}) {
     return Scheduler<P, NodePlacer, Solver, Predictor>(std::move(policy), options, std::move(placer),
                                                        std::move(solver), std::move(predictor))
         .plan(snapshot);

@@ -45,7 +45,6 @@
 #include "goodput/pairs/job_pair.hpp"
 #include "goodput/pairs/pairs_engine.hpp"
 #include "goodput/schedule/joints.hpp"
-#include "goodput/schedule/move_cost.hpp"
 #include "goodput/schedule/prediction.hpp"
 #include "goodput/schedule/round_engine.hpp"
 #include "goodput/schedule/snapshot_check.hpp"

@@ -11,7 +11,7 @@
 #include "goodput/core/detail/bodies.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/placement.hpp"
-#include "goodput/schedule/decision_explanation.hpp"
+#include "goodput/schedule/explain_plan.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
 namespace goodput {

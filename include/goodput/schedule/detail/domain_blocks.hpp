@@ -22,9 +22,9 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/core/detail/bodies.hpp"
 #include "goodput/core/cluster.hpp"
 #include "goodput/core/configuration.hpp"
+#include "goodput/core/detail/bodies.hpp"
 #include "goodput/place/topology.hpp"
 #include "goodput/schedule/detail/offers.hpp"
 #include "goodput/schedule/detail/open_nodes.hpp"

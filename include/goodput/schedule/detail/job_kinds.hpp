@@ -18,9 +18,9 @@
 #include "goodput/core/job.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/model/job_model.hpp"
+#include "goodput/schedule/detail/kind_of.hpp"
 #include "goodput/schedule/job_history.hpp"
 #include "goodput/schedule/job_kinds.hpp"
-#include "goodput/schedule/kind_of.hpp"
 
 namespace goodput {
 

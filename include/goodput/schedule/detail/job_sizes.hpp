@@ -18,8 +18,8 @@
 
 #include "goodput/core/detail/bodies.hpp"
 #include "goodput/core/job.hpp"
+#include "goodput/schedule/detail/kind_of.hpp"
 #include "goodput/schedule/job_sizes.hpp"
-#include "goodput/schedule/kind_of.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
 namespace goodput {

@@ -18,7 +18,6 @@
 #include "goodput/schedule/detail/open_nodes.hpp"
 #include "goodput/schedule/detail/placing.hpp"
 #include "goodput/schedule/detail/rows.hpp"
-#include "goodput/schedule/plan.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
 namespace goodput::detail {

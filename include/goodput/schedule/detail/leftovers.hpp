@@ -11,7 +11,7 @@
 //    that chooses for each job what it gets (a queue) chooses again among what is left.
 // 2. What is free in the end is offered to those who have nothing: what they held first, then what is worth
 //    most to them. So it is where everything found nodes, too: an allotment within the gap may leave somebody
-//    out who is worth little. And so it is after a station that has taken something back (node_station.hpp),
+//    out who is worth little. And so it is after a station that has taken something back (concepts.hpp),
 //    where those come first whom it has taken it from.
 
 #include <algorithm>

@@ -36,9 +36,9 @@
 
 #include "goodput/allot/explain_job.hpp"
 #include "goodput/policy/concepts.hpp"
-#include "goodput/schedule/decision_explanation.hpp"
 #include "goodput/schedule/detail/contained.hpp"
 #include "goodput/schedule/detail/reasons.hpp"
+#include "goodput/schedule/explain_plan.hpp"
 #include "goodput/schedule/goodput_factor.hpp"
 #include "goodput/schedule/joints.hpp"
 #include "goodput/schedule/makers.hpp"

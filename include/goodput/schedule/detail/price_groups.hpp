@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/core/detail/bodies.hpp"
 #include "goodput/core/cluster.hpp"
+#include "goodput/core/detail/bodies.hpp"
 #include "goodput/schedule/joints.hpp"
 #include "goodput/schedule/snapshot.hpp"
 

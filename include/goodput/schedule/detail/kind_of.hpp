@@ -1,5 +1,5 @@
-#ifndef GOODPUT_SCHEDULE_KIND_OF_HPP
-#define GOODPUT_SCHEDULE_KIND_OF_HPP
+#ifndef GOODPUT_SCHEDULE_DETAIL_KIND_OF_HPP
+#define GOODPUT_SCHEDULE_DETAIL_KIND_OF_HPP
 
 // Which jobs are runs of one program, as far as their descriptions tell.
 

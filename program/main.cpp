@@ -120,9 +120,9 @@ int run(int argc, char** argv) {
     CLI::Option* relax =
         allot_app->add_flag("--relax", allot.relax, "The linear relaxation: jobs may be split");
     allot_app
-        ->add_flag("--explain", allot.explain,
-                   "Add \"explanations\": why every job got what it got, what every resource is worth and "
-                   "between which capacities")
+        ->add_flag(
+            "--explain", allot.explain,
+            "Add \"explanations\": why every job got what it got, what a unit of every resource is worth")
         ->excludes(relax);
     allot_app->footer(
         lines_footer +

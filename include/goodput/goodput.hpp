@@ -13,8 +13,6 @@
 #include "goodput/allot/allot.hpp"
 #include "goodput/allot/conflict.hpp"
 #include "goodput/allot/explain.hpp"
-#include "goodput/allot/explain_job.hpp"
-#include "goodput/allot/explain_resource.hpp"
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"
 #include "goodput/allot/rules.hpp"

@@ -107,20 +107,9 @@ const char* name_of(goodput::JobReason reason) {
     return "nothing_offered";
 }
 
-const char* name_of(goodput::RangeEnd end) {
-    switch (end) {
-        case goodput::RangeEnd::unlimited:
-            return "unlimited";
-        case goodput::RangeEnd::price:
-            return "price";
-        case goodput::RangeEnd::options:
-            return "options";
-        case goodput::RangeEnd::deadline:
-            return "deadline";
-        case goodput::RangeEnd::capacity:
-            break;
-    }
-    return "capacity";
+/// Nothing where it is not known, or no number.
+Json number_or_null(double number, bool known) {
+    return known && std::isfinite(number) ? Json(number) : Json();
 }
 
 Json to_json(const goodput::Explanation& explanation) {
@@ -135,6 +124,7 @@ Json to_json(const goodput::Explanation& explanation) {
         job["wanted_price"] = why.wanted_price;
         job["worth_needed"] = why.worth_needed;
         job["resource"] = index_or_null(why.resource);
+        job["short_of"] = why.short_of;
         job["options_too_large"] = why.options_too_large;
         jobs.push_back(std::move(job));
     }
@@ -142,10 +132,8 @@ Json to_json(const goodput::Explanation& explanation) {
         Json resource;
         resource["price"] = worth.price;
         resource["idle"] = worth.idle;
-        resource["least"] = worth.least;
-        resource["least_end"] = name_of(worth.least_end);
-        resource["most"] = std::isfinite(worth.most) ? Json(worth.most) : Json();
-        resource["most_end"] = name_of(worth.most_end);
+        resource["worth_of_more"] = number_or_null(worth.worth_of_more, worth.in_time);
+        resource["loss_of_fewer"] = number_or_null(worth.loss_of_fewer, worth.in_time);
         resources.push_back(std::move(resource));
     }
     Json json;

@@ -8,7 +8,7 @@ namespace cli {
 struct AllotCommand {
     bool warm = false;     ///< a line starts from the prices of the line before
     bool relax = false;    ///< the linear relaxation: jobs may be split
-    bool explain = false;  ///< say why every job got what it got, and how far the prices hold
+    bool explain = false;  ///< say why every job got what it got, and what resources are worth
     bool strict = false;   ///< refuse lines with unknown fields
 };
 

@@ -1,5 +1,5 @@
 // Explanations say what is so: what is said to be priced out is wanted from the worth on that is named, what
-// is said to have no room has none, and prices hold over the capacities that are named and not beyond.
+// is said to have no room has none, and a unit more or fewer is worth what is named.
 
 #include <algorithm>
 #include <chrono>
@@ -57,14 +57,6 @@ double largest_value_that_fits(const AllotmentProblem& problem, std::size_t job)
     return largest;
 }
 
-double smallest_value(const AllotmentProblem& problem) {
-    double smallest = infinity;
-    for (std::size_t job = 0; job < problem.jobs(); ++job)
-        for (std::size_t k = 0; k < problem.options_of(job); ++k)
-            if (problem.value(job, k) != 0) smallest = std::min(smallest, std::abs(problem.value(job, k)));
-    return smallest;
-}
-
 /// Units that an option takes of a resource.
 double units_of(const AllotmentProblem& problem, std::size_t job, std::size_t option, std::size_t resource) {
     double units = 0;
@@ -72,13 +64,6 @@ double units_of(const AllotmentProblem& problem, std::size_t job, std::size_t op
     for (const ResourceUse& use : problem.uses(job, option))
         if (use.resource == resource) units += use.units;
     return units;
-}
-
-/// The relaxation at another capacity of a resource, of the options that fit the cluster then.
-RelaxedAllotment relaxed_at(AllotmentProblem problem, std::size_t resource, double capacity,
-                            Allotter<>& solver) {
-    problem.capacity[resource] = capacity;
-    return solver.relax(support::without_too_large(problem));
 }
 
 AllotmentProblem random_problem(Random& random, int round) {
@@ -98,7 +83,7 @@ TEST_CASE("the reason of a job is the true one") {
         CAPTURE(round);
         for (std::size_t job = 0; job < problem.jobs(); ++job) {
             CAPTURE(job);
-            const JobExplanation why = explain_job(problem, result, job);
+            const JobExplanation why = explain(problem, result.prices, result.choice, job);
             ++count[static_cast<std::size_t>(why.reason)];
             REQUIRE(why.job == job);
             REQUIRE(why.got == result.choice[job]);
@@ -121,6 +106,8 @@ TEST_CASE("the reason of a job is the true one") {
                     REQUIRE(too_large == problem.options_of(job));
                     REQUIRE(units_of(problem, job, why.wanted, why.resource) >
                             problem.capacity[why.resource]);
+                    REQUIRE(why.short_of == units_of(problem, job, why.wanted, why.resource) -
+                                                problem.capacity[why.resource]);
                     break;
                 case JobReason::got_wanted:
                     REQUIRE(got >= most);
@@ -161,6 +148,7 @@ TEST_CASE("the reason of a job is the true one") {
                         for (std::size_t j = 0; j < problem.jobs(); ++j)
                             used += units_of(problem, j, instead[j], why.resource);
                         REQUIRE(used > problem.capacity[why.resource]);
+                        REQUIRE(why.short_of == doctest::Approx(used - problem.capacity[why.resource]));
                     }
                     break;
                 }
@@ -184,7 +172,7 @@ TEST_CASE("a wanted option is the job's choice at these prices from the worth on
         if (result.status == AllotStatus::infeasible) continue;
         CAPTURE(round);
         for (std::size_t job = 0; job < problem.jobs(); ++job) {
-            const JobExplanation why = explain_job(problem, result, job);
+            const JobExplanation why = explain(problem, result.prices, result.choice, job);
             if (why.reason != JobReason::priced_out) continue;
             ++priced_out;
             REQUIRE(why.worth_needed > why.wanted_value);
@@ -198,88 +186,7 @@ TEST_CASE("a wanted option is the job's choice at these prices from the worth on
     CHECK(priced_out > support::trials(2'000));
 }
 
-TEST_CASE("a price holds over the range of capacities that is named, and no farther") {
-    Random random(3);
-    Allotter<> solver, ranging, relaxer;
-    int ends[4] = {}, ranges = 0, points = 0, outside = 0;
-    for (int round = 0; round < support::trials(6'000); ++round) {
-        const AllotmentProblem problem = random_problem(random, round);
-        const AllotResult result = solver(problem, {.gap = 1e-2});
-        if (result.status == AllotStatus::infeasible) continue;
-        CAPTURE(round);
-        const double scale = support::scale_of(problem);
-        const double dual = support::bound_at(support::without_too_large(problem), result.prices);
-        const std::vector<std::size_t> choice = result.choice;
-        for (std::size_t r = 0; r < problem.capacity.size(); ++r) {
-            CAPTURE(r);
-            const double present = problem.capacity[r];
-            const ResourceExplanation range = explain_resource(problem, result, r, ranging);
-            ++ranges;
-            ++ends[static_cast<std::size_t>(range.least_end)];
-            ++ends[static_cast<std::size_t>(range.most_end)];
-            REQUIRE(range.price == result.prices[r]);
-            REQUIRE(range.capacity == present);
-            double used = 0;
-            for (std::size_t job = 0; job < problem.jobs(); ++job)
-                used += units_of(problem, job, choice[job], r);
-            REQUIRE(range.idle == doctest::Approx(present - used).epsilon(1e-9).scale(present + 1));
-            REQUIRE(range.least >= 0);
-            REQUIRE(range.least <= present);
-            REQUIRE(range.most >= present);
-            REQUIRE((range.most == infinity) == (range.most_end == RangeEnd::unlimited));
-            if (range.most_end == RangeEnd::unlimited) REQUIRE(range.price * present <= 1e-11 * scale);
-            if (range.least == range.most) ++points;
-            CAPTURE(range.report());
-            // Inside, the relaxation's value lies on the line with the price as slope.
-            const double most = std::min(range.most, 2 * present + 20);
-            for (const double at : {0.001, 0.3, 0.7, 0.999}) {
-                const double capacity = range.least + at * (most - range.least);
-                const RelaxedAllotment relaxed = relaxed_at(problem, r, capacity, relaxer);
-                CAPTURE(capacity);
-                const double expected = dual + range.price * (capacity - present);
-                if (relaxed.status == AllotStatus::infeasible) {
-                    REQUIRE(capacity - range.least <= 1e-8 * (1 + present));
-                    continue;
-                }
-                REQUIRE(std::abs(relaxed.objective - expected) <= 1e-9 * (scale + std::abs(expected)));
-            }
-            // Outside it lies below, unless other options fit there; where values differ so much that
-            // rounding of the large ones hides the small ones, that cannot be seen.
-            const double step = 0.01 * (1 + present);
-            if (smallest_value(problem) < 1e-6 * scale) continue;
-            if (range.price > 0 && range.price * step < 1e-8 * scale) continue;
-            if (range.most_end == RangeEnd::price) {
-                const AllotmentProblem fitting = support::without_too_large(problem);
-                AllotmentProblem larger = fitting;
-                larger.capacity[r] = range.most + step;
-                const double expected = dual + range.price * (range.most + step - present);
-                REQUIRE(relaxer.relax(larger).objective <= expected - 1e-12 * scale);
-                ++outside;
-            }
-            if (range.least_end == RangeEnd::price && range.least > 0) {
-                const double capacity = std::max(0.0, range.least - step);
-                const RelaxedAllotment relaxed = relaxed_at(problem, r, capacity, relaxer);
-                const double expected = dual + range.price * (capacity - present);
-                if (relaxed.status != AllotStatus::infeasible)
-                    REQUIRE(relaxed.objective <= expected - 1e-12 * scale);
-                ++outside;
-            }
-            if (range.least_end == RangeEnd::capacity && range.least > 1e-6) {
-                const RelaxedAllotment relaxed = relaxed_at(problem, r, range.least * 0.999, relaxer);
-                REQUIRE(relaxed.status == AllotStatus::infeasible);
-                ++outside;
-            }
-        }
-    }
-    CHECK(ranges > support::trials(10'000));
-    CHECK(outside > support::trials(3'000));
-    CHECK(points <
-          ranges / 100);  // prices lie at a corner, so that they hold for more than the present capacity
-    for (const int of_end : ends) CHECK(of_end > 100);
-}
-
-TEST_CASE(
-    "three GPUs for two jobs: who is priced out, what he would have to be worth, how far the price goes") {
+TEST_CASE("three GPUs for two jobs: who is priced out, what he would have to be worth, what a GPU is worth") {
     AllotmentProblem problem;
     problem.capacity = {3};
     problem.add_job();
@@ -303,9 +210,10 @@ TEST_CASE(
                                       rounded_text_of(3.5 + price));
     const ResourceExplanation& gpus = why.resources[0];
     CHECK(gpus.idle == 0);
-    CHECK(gpus.least == doctest::Approx(price == doctest::Approx(3) ? 2 : 3));
-    CHECK(gpus.most == doctest::Approx(price == doctest::Approx(1.5) ? 4 : 3));
-    CHECK(gpus.report().find("resource 0: price ") == 0);
+    CHECK(gpus.worth_of_more == doctest::Approx(1.5));
+    CHECK(gpus.loss_of_fewer == doctest::Approx(3));
+    CHECK(gpus.report() == "resource 0: price " + rounded_text_of(price) +
+                               " (one more unit is worth 1.5, one fewer loses 3), 0 of 3 units idle");
 }
 
 TEST_CASE("what no prices explain is no room, and what a gap leaves is said to be that") {
@@ -317,14 +225,14 @@ TEST_CASE("what no prices explain is no room, and what a gap leaves is said to b
     }
     AllotResult result = allot(problem, {.gap = 0});
     const std::size_t loser = result.choice[0] == no_option ? 0 : 1;
-    const JobExplanation why = explain_job(problem, result, loser);
+    const JobExplanation why = explain(problem, result.prices, result.choice, loser);
     CHECK(why.reason == JobReason::no_room);
     CHECK(why.resource == 0);
     CHECK(why.worth_needed == doctest::Approx(why.wanted_value));
 
     result.choice = {no_option, no_option};
     result.status = AllotStatus::feasible;
-    CHECK(explain_job(problem, result, 0).reason == JobReason::within_gap);
+    CHECK(explain(problem, result.prices, result.choice, 0).reason == JobReason::within_gap);
 }
 
 TEST_CASE("a price lies between what one more unit is worth and what one fewer loses, in the relaxation") {
@@ -345,65 +253,51 @@ TEST_CASE("a price lies between what one more unit is worth and what one fewer l
             for (const double value : fitting.values(job)) scale += std::abs(value);
         const RelaxedAllotment now = relaxer.relax(fitting);
         if (!found_allotment(now.status)) continue;
+        const Explanation why = explain(problem, result);
+        REQUIRE(why.resources.size() == problem.capacity.size());
         for (std::size_t r = 0; r < problem.capacity.size(); ++r) {
             CAPTURE(r);
-            const ResourceExplanation said = explain_resource(problem, result, r);
-            const double present = problem.capacity[r], step = 1e-4 * (1 + present),
-                         rounding = 1e-9 * scale + 1e-12;
+            const ResourceExplanation& said = why.resources[r];
+            const double present = problem.capacity[r], rounding = 1e-9 * scale + 1e-12;
+            REQUIRE(said.resource == r);
+            REQUIRE(said.in_time);
+            REQUIRE(said.price == result.prices[r]);
+            REQUIRE(said.capacity == present);
+            double used = 0;
+            for (std::size_t job = 0; job < problem.jobs(); ++job)
+                used += units_of(problem, job, result.choice[job], r);
+            REQUIRE(said.idle == doctest::Approx(present - used).epsilon(1e-9).scale(present + 1));
             if (round % 3 != 0) {
-                REQUIRE(said.worth_of_more <= said.price);
-                REQUIRE(said.price <= said.loss_of_fewer);
+                REQUIRE(said.worth_of_more <= said.price + rounding);
+                REQUIRE(said.price <= said.loss_of_fewer + rounding / std::min(1.0, present));
             }
             REQUIRE(said.worth_of_more >= 0);
-            // Concave: units are worth at most the slope, and on the first of them just that.
             AllotmentProblem other = fitting;
-            other.capacity[r] = present + step;
+            other.capacity[r] = present + 1;
             const double gain = relaxer.relax(other).objective - now.objective;
-            REQUIRE(gain <= said.worth_of_more * step + rounding);
-            other.capacity[r] = present + step * 1e-2;
-            const double first = relaxer.relax(other).objective - now.objective;
-            REQUIRE(first >= said.worth_of_more * step * 1e-2 - rounding);
-            if (present <= step) continue;
-            const auto fewer = [&](double units) {
-                AllotmentProblem less = fitting;
-                less.add_job(true);
-                less.add_option(0, {{static_cast<std::uint32_t>(r), units}});
-                return relaxer.relax(less);
-            };
-            const RelaxedAllotment less = fewer(step * 1e-2);
-            if (!found_allotment(less.status)) continue;
+            REQUIRE(std::abs(gain - said.worth_of_more) <= rounding);
+            if (present == 0) {
+                REQUIRE(std::isinf(said.loss_of_fewer));
+                continue;
+            }
+            // The same options, and a job that must run has the rest.
+            const double step = std::min(1.0, present);
+            AllotmentProblem fewer = fitting;
+            fewer.add_job(true);
+            fewer.add_option(0, {{static_cast<std::uint32_t>(r), step}});
+            const RelaxedAllotment less = relaxer.relax(fewer);
+            if (!found_allotment(less.status)) {
+                REQUIRE(std::isinf(said.loss_of_fewer));
+                continue;
+            }
             ++spared;
-            REQUIRE(std::isfinite(said.loss_of_fewer));
-            REQUIRE(now.objective - less.objective <= said.loss_of_fewer * step * 1e-2 + rounding);
-            REQUIRE(now.objective - less.objective >= said.loss_of_fewer * step * 1e-2 - rounding);
+            REQUIRE(std::abs((now.objective - less.objective) - said.loss_of_fewer * step) <= rounding);
             ++(said.loss_of_fewer > said.worth_of_more + 1e-6 * scale ? kinks : smooth);
         }
     }
     CHECK(kinks > support::trials(300));
     CHECK(smooth > support::trials(300));
     CHECK(spared > support::trials(600));
-}
-
-TEST_CASE("the solver that found the result may explain it") {
-    Random random(8);
-    for (int round = 0; round < 500; ++round) {
-        const AllotmentProblem problem = support::small_problem(random);
-        Allotter<> own, other;
-        const AllotResult& reference = own(problem, {.gap = 0});
-        if (!found_allotment(reference.status)) continue;
-        const AllotResult kept = reference;
-        for (std::size_t r = 0; r < problem.capacity.size(); ++r) {
-            CAPTURE(round);
-            const ResourceExplanation expected = explain_resource(problem, kept, r, other);
-            Allotter<> same;
-            const ResourceExplanation said = explain_resource(problem, same(problem, {.gap = 0}), r, same);
-            REQUIRE(said.price == expected.price);
-            REQUIRE(said.idle == expected.idle);
-            REQUIRE(said.least == doctest::Approx(expected.least).epsilon(1e-6));
-            if (std::isfinite(expected.most))
-                REQUIRE(said.most == doctest::Approx(expected.most).epsilon(1e-6));
-        }
-    }
 }
 
 TEST_CASE("a job that got nothing is told what is nearest to its price, not what is dearest") {
@@ -416,7 +310,7 @@ TEST_CASE("a job that got nothing is told what is nearest to its price, not what
     problem.add_option(12, {{0, 4}});
     const AllotResult result = allot(problem, {.gap = 0});
     REQUIRE(result.choice == std::vector<std::size_t>{0, no_option});
-    const JobExplanation why = explain_job(problem, result, 1);
+    const JobExplanation why = explain(problem, result.prices, result.choice, 1);
     CHECK(why.reason == JobReason::priced_out);
     CHECK(why.wanted == 1);
     CHECK(why.nearest == 0);
@@ -426,20 +320,21 @@ TEST_CASE("a job that got nothing is told what is nearest to its price, not what
           "job 1 got nothing at price 0: priced out, resource 0; nearest is option 0 (worth "
           "9, price " +
               rounded_text_of(result.prices[0]) + ")");
-    CHECK(explain_job(problem, result, 0).nearest == no_option);
+    CHECK(explain(problem, result.prices, result.choice, 0).nearest == no_option);
 }
 
-TEST_CASE("a range that begins with no capacity at all begins at 0, not at -0") {
+TEST_CASE("what nobody needs is worth nothing, and what all need cannot be spared") {
     AllotmentProblem problem;
-    problem.capacity = {4};
+    problem.capacity = {4, 2};
     problem.add_job(true);
-    problem.add_option(1, {{0, 0}});
-    const ResourceExplanation idle = explain_resource(problem, allot(problem), 0);
-    CHECK(!std::signbit(idle.least));
-    CHECK(idle.report() == "resource 0: price 0, 4 of 4 units idle; the price holds from capacity 0 upward");
+    problem.add_option(1, {{1, 2}});
+    const Explanation why = explain(problem, allot(problem));
+    CHECK(why.resources[0].report() == "resource 0: price 0, 4 of 4 units idle");
+    CHECK(why.resources[1].report().ends_with(
+        "(one more unit is worth 0, none can be spared), 0 of 2 units idle"));
 }
 
-TEST_CASE("a deadline leaves the prices, and of each resource all of the range or nothing") {
+TEST_CASE("a deadline leaves the prices, and of each resource all or nothing else") {
     Random random(31);
     AllotmentProblem problem = support::hard_problem(random, 200);
     const AllotResult result = allot(problem, {.gap = 1e-2});
@@ -457,18 +352,15 @@ TEST_CASE("a deadline leaves the prices, and of each resource all of the range o
             const ResourceExplanation &got = some.resources[r], &whole = all.resources[r];
             CHECK(got.price == whole.price);
             CHECK(got.idle == whole.idle);
-            if (got.most_end != RangeEnd::deadline) {
+            if (got.in_time) {
                 CHECK(time_left);
                 CHECK(got.report() == whole.report());
                 continue;
             }
             time_left = false;
-            CHECK(got.least_end == RangeEnd::deadline);
-            CHECK(got.least == got.capacity);
-            CHECK(got.most == got.capacity);
             CHECK(got.worth_of_more == 0);
             CHECK(std::isinf(got.loss_of_fewer));
-            CHECK(got.report().find("no time to find out how far the price holds") != std::string::npos);
+            CHECK(got.report().ends_with("no time to find out what one more unit is worth"));
         }
         if (deadline == 0ns) CHECK_FALSE(time_left);
         if (deadline == std::chrono::nanoseconds::max()) CHECK(time_left);
@@ -484,7 +376,7 @@ TEST_CASE("a job that could have more, in an allotment that is not the best, is 
     result.choice = {no_option};
     result.objective = 0;
     result.status = AllotStatus::feasible;
-    const JobExplanation why = explain_job(problem, result, 0);
+    const JobExplanation why = explain(problem, result.prices, result.choice, 0);
     CHECK(why.reason == JobReason::within_gap);
     CHECK(why.report().ends_with("there is room; the allotment is not proven to be the best"));
 }
@@ -508,9 +400,8 @@ TEST_CASE("explanations of what is not there are refused") {
     problem.add_job(true);
     problem.add_option(1, {{0, 1}});
     AllotResult result = allot(problem);
-    Allotter<> solver;
-    CHECK_THROWS_AS(static_cast<void>(explain_job(problem, result, 1)), std::invalid_argument);
-    CHECK_THROWS_AS(static_cast<void>(explain_resource(problem, result, 1, solver)), std::invalid_argument);
+    CHECK_THROWS_AS(static_cast<void>(explain(problem, result.prices, result.choice, 1)),
+                    std::invalid_argument);
     AllotResult priceless = result;
     priceless.prices.clear();
     CHECK_THROWS_WITH(static_cast<void>(explain(problem, priceless)),
@@ -518,7 +409,7 @@ TEST_CASE("explanations of what is not there are refused") {
     problem.add_job(true);
     CHECK_THROWS_AS(static_cast<void>(explain(problem, result)), std::invalid_argument);
     CHECK_THROWS_WITH(
-        static_cast<void>(explain_job(problem, allot(problem), 0)),
+        static_cast<void>(explain(problem, allot(problem))),
         "explanation: status is infeasible, but must be optimal or feasible; see conflict_of()");
     CHECK_THROWS_AS(static_cast<void>(explain(problem, allot(problem))), std::invalid_argument);
 }

@@ -218,8 +218,9 @@ TEST_CASE("hostile numbers: relaxation, explanation and conflict end, and say no
         const Explanation explanation = explain(problem, result);
         for (const ResourceExplanation& resource : explanation.resources) {
             REQUIRE(std::isfinite(resource.price));
-            REQUIRE(!std::isnan(resource.least + resource.most));
-            REQUIRE(resource.least <= resource.most);
+            REQUIRE(std::isfinite(resource.worth_of_more));
+            REQUIRE(resource.worth_of_more >= 0);
+            REQUIRE(resource.loss_of_fewer >= 0);
         }
     }
 }

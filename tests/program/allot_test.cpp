@@ -239,13 +239,16 @@ TEST_CASE("explanations come on demand: by job and by resource, beside an answer
     CHECK(explanations["jobs"][2]["got"].is_null());
     CHECK(explanations["jobs"][3]["resource"] == 1);
     CHECK(explanations["jobs"][3]["options_too_large"] == 1);
+    CHECK(explanations["jobs"][3]["short_of"] == 1);
     const Json& idle = explanations["resources"][1];
     CHECK(idle["price"] == 0);
     CHECK(idle["idle"] == 5);
-    CHECK(idle["least"] == 0);
-    CHECK(idle["most"] == 6);  // there the job's option fits
-    CHECK(idle["most_end"] == "options");
+    CHECK(idle["worth_of_more"] == 0);
+    CHECK(idle["loss_of_fewer"] == 0);
     CHECK(explanations["resources"][0]["idle"] == 0);
+    CHECK(explanations["resources"][0]["worth_of_more"].get<double>() == doctest::Approx(1.5));
+    CHECK(explanations["resources"][0]["loss_of_fewer"].get<double>() == doctest::Approx(3));
+    CHECK(explanations["resources"][2]["loss_of_fewer"].is_null());  // a job that must run needs all
     CHECK(plain.finish().status == 0);
     CHECK(explaining.finish().status == 0);
 }

@@ -7,22 +7,18 @@
 //
 // 1. A single job none of whose options fits the empty cluster.
 // 2. Two jobs, by trying the pairs, as long as that is cheap.
-// 3. Otherwise candidates: jobs in order of the least that they can demand, the most demanding first, as
-//    many as it takes to exceed the capacity. Demand is measured in one resource, for every resource, and in
-//    all resources weighed by the prices at which the most jobs can be served: these add up what the jobs
-//    need at least, so that no search is needed to see that they do not fit. Where no sum exceeds a capacity
-//    (the conflict is only between whole options), jobs are added in order of their largest share of a
-//    capacity until the solver finds that they do not fit (bisection). Each candidate is then reduced: one
-//    job after the other is left out, the least demanding first, for good if the rest still does not fit
-//    (deletion filter; Chinneck and Dravnieks 1991, who call the outcome an irreducible infeasible subset).
-//    The smallest wins.
+// 3. Otherwise jobs in order of their largest share of a capacity, and again of the sum of their shares, as
+//    many as it takes until the solver finds that they do not fit (bisection). One job after the other is
+//    left out, the least demanding first, for good if the rest still does not fit (deletion filter; Chinneck
+//    and Dravnieks 1991, who call the outcome an irreducible infeasible subset). The smaller of the two
+//    counts.
 //
 // Then resources are left out in the same manner: what is named is needed for the conflict.
 //
 // Whether a set fits is an allotment problem itself: each option of its jobs is worth 1, and they fit if all
-// of them can be served. A candidate of n jobs takes about n of these. It is NP-hard to decide each of them,
-// and to find the smallest conflict among all: what is returned is irreducible, and the smallest where
-// `smallest` says so.
+// of them can be served. Some n of these decide a set of n jobs. It is NP-hard to decide each of them, and to
+// find the smallest conflict among all: what is returned is irreducible, and the smallest where `smallest`
+// says so.
 
 #include <cstddef>
 #include <string>

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
-#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "goodput/allot/allot.hpp"
@@ -46,20 +46,14 @@ public:
 
         const Fit fit = fit_of(all);
         if (fit == Fit::yes) return {};
-        if (fit == Fit::unknown && !exceeds_some_capacity(all)) {
+        if (fit == Fit::unknown) {
             Conflict undecided{all, {}, false, false, false};
             for (std::size_t r = 0; r < resource_kept_.size(); ++r) undecided.resources.push_back(r);
             return undecided;
         }
-        std::vector<std::size_t> best = all;
-        minimal_ = false;
-        std::size_t tried = 0;
-        for (const std::vector<std::size_t>& candidate : candidates(all)) {
-            if (tried > 0 && tried + candidate.size() > most_jobs_tried) break;
-            tried += candidate.size();
-            reduce(candidate, best);
-        }
-        return finish(std::move(best), pairs_done);
+        std::vector<std::size_t> fewest = reduced(all, false), other = reduced(all, true);
+        if (other.size() < fewest.size()) std::swap(fewest, other);
+        return finish(std::move(fewest), pairs_done);
     }
 
 private:
@@ -108,7 +102,7 @@ private:
     /// Whether the jobs can all be served, looking only at the resources that are kept.
     Fit fit_of(std::span<const std::size_t> jobs) {
         if (jobs.empty()) return Fit::yes;
-        if (used_up()) return Fit::unknown;
+        if (work_ > most_work || clock_.late()) return Fit::unknown;
         AllotOptions options = options_;
         options.deadline = clock_.left();
         options.most_states = states_left_;
@@ -138,115 +132,44 @@ private:
         }
     }
 
-    /// Whether nothing more is to be found out.
-    [[nodiscard]] bool used_up() { return work_ > most_work || clock_.late(); }
-
-    /// The least that an option of the job takes, in units weighed by `weights`.
-    [[nodiscard]] double least_demand(std::size_t job, std::span<const double> weights) const {
-        double least = std::numeric_limits<double>::infinity();
-        for (std::size_t k = 0; k < problem_.options_of(job); ++k)
-            if (fits_alone(uses(job, k), problem_.capacity))
-                least = std::min(least, price_of(uses(job, k), weights));
-        return least;
-    }
-
-    /// The largest share of a capacity, at the option where that is least.
-    [[nodiscard]] double least_share(std::size_t job) const {
+    /// The largest share of a capacity, or the sum of all shares, at the option where that is least.
+    [[nodiscard]] double least_share(std::size_t job, bool sum) const {
         double least = std::numeric_limits<double>::infinity();
         for (std::size_t k = 0; k < problem_.options_of(job); ++k) {
             if (!fits_alone(uses(job, k), problem_.capacity)) continue;
             double share = 0;
-            for (const ResourceUse& use : uses(job, k))
-                if (use.units > 0) share = std::max(share, use.units / problem_.capacity[use.resource]);
+            for (const ResourceUse& use : uses(job, k)) {
+                if (use.units == 0) continue;
+                const double part = use.units / problem_.capacity[use.resource];
+                share = sum ? share + part : std::max(share, part);
+            }
             least = std::min(least, share);
         }
         return least;
     }
 
-    [[nodiscard]] bool exceeds_some_capacity(std::span<const std::size_t> jobs) const {
-        std::vector<double> weights = none_taken_;
-        for (std::size_t r = 0; r < weights.size(); ++r) {
-            weights[r] = 1;
-            double sum = 0;
-            for (const std::size_t job : jobs) sum += least_demand(job, weights);
-            weights[r] = 0;
-            if (sum > problem_.capacity[r] * (1 + 1e-9)) return true;
-        }
-        return false;
-    }
-
-    /// The jobs by falling measure(job).
-    template <class Measure>
-    static std::vector<std::size_t> ordered(const std::vector<std::size_t>& jobs, Measure measure) {
-        std::vector<std::pair<double, std::size_t>> keyed;
-        keyed.reserve(jobs.size());
-        for (const std::size_t job : jobs) keyed.emplace_back(-measure(job), job);
-        std::sort(keyed.begin(), keyed.end());
-        std::vector<std::size_t> order;
-        order.reserve(jobs.size());
-        for (const auto& [key, job] : keyed) order.push_back(job);
-        return order;
-    }
-
-    /// Conflicts with the most demanding jobs first, the shortest first.
-    std::vector<std::vector<std::size_t>> candidates(const std::vector<std::size_t>& all) {
-        std::vector<std::vector<std::size_t>> found;
-        const auto offer = [&](std::span<const double> weights) {
-            const auto demand = [&](std::size_t job) { return least_demand(job, weights); };
-            std::vector<std::size_t> order = ordered(all, demand);
-            const double capacity =
-                std::inner_product(weights.begin(), weights.end(), problem_.capacity.begin(), 0.0);
-            double sum = 0;
-            for (std::size_t n = 0; n < order.size() && found.size() < most_candidates; ++n) {
-                sum += demand(order[n]);
-                if (sum <= capacity * (1 + 1e-9)) continue;
-                order.resize(n + 1);
-                if (std::find(found.begin(), found.end(), order) == found.end()) found.push_back(order);
-                break;
-            }
-        };
-        pose(all);
-        std::vector<double> weights = solver_.relax(served_, {.deadline = clock_.left()}).prices;
-        weights.resize(problem_.capacity.size(), 0);
-        offer(weights);
-        weights = none_taken_;
-        for (std::size_t r = 0; r < weights.size(); ++r) {
-            weights[r] = 1;
-            offer(weights);
-            weights[r] = 0;
-        }
-        std::vector<std::size_t> order = ordered(all, [&](std::size_t job) { return least_share(job); });
-        std::size_t fitting = 0, conflicting = order.size();
+    /// A conflict among the jobs: the first in order of their shares, as few as do not fit (bisection), and
+    /// of these, from the last on, those without which the rest still does not (deletion filter).
+    std::vector<std::size_t> reduced(std::vector<std::size_t> jobs, bool by_sum) {
+        std::vector<double> share(problem_.jobs(), 0);
+        for (const std::size_t job : jobs) share[job] = least_share(job, by_sum);
+        std::stable_sort(jobs.begin(), jobs.end(),
+                         [&](std::size_t a, std::size_t b) { return share[a] > share[b]; });
+        std::size_t fitting = 0, conflicting = jobs.size();
         while (fitting + 1 < conflicting) {
             const std::size_t middle = fitting + (conflicting - fitting) / 2;
-            (fit_of(std::span(order).first(middle)) == Fit::no ? conflicting : fitting) = middle;
+            (fit_of(std::span(jobs).first(middle)) == Fit::no ? conflicting : fitting) = middle;
         }
-        order.resize(conflicting);
-        found.push_back(order);
-        std::stable_sort(found.begin(), found.end(),
-                         [](const auto& a, const auto& b) { return a.size() < b.size(); });
-        return found;
-    }
-
-    /// Deletion filter: jobs in the order given, tried from the last. Replaces `best` by what is smaller, or
-    /// as small and minimal.
-    void reduce(std::vector<std::size_t> jobs, std::vector<std::size_t>& best) {
-        bool minimal = true;
+        jobs.resize(conflicting);
         std::vector<std::size_t> rest;
         for (std::size_t at = jobs.size(); at-- > 0;) {
-            if (used_up()) {
-                minimal = false;
-                break;
-            }
             rest = jobs;
             rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(at));
             const Fit fit = fit_of(rest);
-            if (fit == Fit::no) jobs.erase(jobs.begin() + static_cast<std::ptrdiff_t>(at));
-            minimal = minimal && fit != Fit::unknown;
+            if (fit == Fit::no) jobs = rest;
+            minimal_ = minimal_ && fit != Fit::unknown;
         }
-        if (jobs.size() > best.size() || (jobs.size() == best.size() && minimal_ >= minimal)) return;
-        best = std::move(jobs);
-        minimal_ = minimal;
+        return jobs;
     }
 
     /// Leaves out the resources that the conflict does not need.
@@ -263,7 +186,7 @@ private:
             }
             conflict.minimal = conflict.minimal && fit != Fit::unknown;
         }
-        conflict.smallest = jobs.size() == 1 || jobs.size() == 2 || (jobs.size() == 3 && pairs_done);
+        conflict.smallest = jobs.size() <= 2 || (jobs.size() == 3 && pairs_done);
         conflict.jobs = std::move(jobs);
         return conflict;
     }
@@ -280,8 +203,6 @@ private:
     bool minimal_ = true;
     static constexpr std::size_t most_work = 100'000'000;  // uses of the sets tried
     static constexpr std::size_t most_pair_tries = 4'000'000;
-    static constexpr std::size_t most_candidates = 8;
-    static constexpr std::size_t most_jobs_tried = 1000;  // each an allotment problem
 };
 
 }  // namespace detail

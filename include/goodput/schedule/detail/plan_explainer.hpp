@@ -4,7 +4,7 @@
 // What would change a decision, worked out from a round (explain_plan.hpp).
 //
 // With prices pi of the rows (GPU pools and limits), option k of a job is worth v_k to it, takes a_kr of row
-// r and costs pi . a_k. allot/explain_job.hpp says which option w the job wanted most, whether a price or the
+// r and costs pi . a_k. allot/explain.hpp says which option w the job wanted most, whether a price or the
 // room stood in between, and which row r is most in the way; here are the numbers in units that a user can
 // act on, all else as it is:
 //
@@ -34,7 +34,7 @@
 #include <string>
 #include <vector>
 
-#include "goodput/allot/explain_job.hpp"
+#include "goodput/allot/explain.hpp"
 #include "goodput/policy/concepts.hpp"
 #include "goodput/schedule/detail/contained.hpp"
 #include "goodput/schedule/detail/reasons.hpp"
@@ -59,15 +59,12 @@ public:
           notes_(notes),
           problem_(round.problem()),
           prices_(round.allotted().prices),
-          given_(round.allotted()),
-          taken_(units_taken(problem_, choices_with_nodes(round))) {
-        given_.choice.assign(round.chosen().begin(), round.chosen().end());
-    }
+          taken_(units_taken(problem_, choices_with_nodes(round))) {}
 
     [[nodiscard]] DecisionExplanation operator()(std::size_t j) const {
         const Job& job = snapshot_.jobs[j];
         const Decision& decision = round_.last_plan().decisions[j];
-        const JobExplanation found = explain_job(problem_, given_, j, taken_);
+        const JobExplanation found = explain(problem_, prices_, j, round_.chosen()[j], taken_);
         DecisionExplanation answer;
         answer.job = job.name;
         answer.gap = std::max(round_.allotted().gap(), 0.0);
@@ -308,7 +305,6 @@ private:
     const NotesOf& notes_;
     const AllotmentProblem& problem_;
     std::span<const double> prices_;
-    AllotResult given_;  // what the plan gives in place of the allotment
     std::vector<double> taken_;
 };
 

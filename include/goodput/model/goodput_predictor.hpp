@@ -39,8 +39,8 @@ namespace goodput {
 /// Fills in plan, goodput and knowledge of a job's options. Keeps its buffers: use one for many jobs.
 class GoodputPredictor {
 public:
-    /// A Scheduler asks only once for all jobs that for_each_input() cannot tell apart. Not so with a class
-    /// that derives from this one, unless it names itself here.
+    /// A Scheduler asks only once a round for all jobs that for_each_input() cannot tell apart. Not so with a
+    /// class that derives from this one, unless it names itself here.
     using DeclaresInputsOf = GoodputPredictor;
 
     /// Calls `input(number)`, and for a list `input(span)`, for all that is read of a job and its model,

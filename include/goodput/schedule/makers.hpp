@@ -326,8 +326,8 @@ inline void insert_held(const Job& job, const Configuration& held, std::span<con
 
 /// The default maker: the shapes that always pack.
 struct ListedShapes {
-    /// A Scheduler asks only once for all jobs that for_each_input() cannot tell apart, if a maker names
-    /// itself here. Not so a class that derives from this one.
+    /// A Scheduler asks only once a round for all jobs that for_each_input() cannot tell apart, if a maker
+    /// names itself here, and the predictor does. Not so a class that derives from this one.
     using DeclaresInputsOf = ListedShapes;
     /// Calls `input(number)` for all that is read of a job.
     template <class Input>

@@ -323,15 +323,6 @@ struct PairedPredictor {
                 const PredictorJoint& inside = static_cast<PairedPredictor*>(part)->predictor;
                 if (!pair_of(job)) inside.keep_running_plan(inside.part, job, model, option);
             };
-        if (predictor.name_inputs)
-            joint.name_inputs = [](const void* part, const Job& job, const JobModel& model,
-                                   Question& question) {
-                const PredictorJoint& inside = static_cast<const PairedPredictor*>(part)->predictor;
-                if (const auto pair = pair_of(job))
-                    question(*pair);
-                else
-                    inside.name_inputs(inside.part, job, model, question);
-            };
         return joint;
     }
 

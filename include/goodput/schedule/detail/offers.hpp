@@ -22,7 +22,7 @@
 #include "goodput/policy/concepts.hpp"
 #include "goodput/schedule/detail/contained.hpp"
 #include "goodput/schedule/detail/open_nodes.hpp"
-#include "goodput/schedule/detail/shared_offers.hpp"
+#include "goodput/schedule/detail/question.hpp"
 #include "goodput/schedule/joints.hpp"
 #include "goodput/schedule/makers.hpp"
 #include "goodput/schedule/prediction.hpp"
@@ -42,14 +42,15 @@ public:
     void make(const Snapshot& snapshot, const Round& round, const OpenNodes& open, const Joints& joints,
               std::vector<PlanFault>& faults) {
         const std::size_t jobs = snapshot.jobs.size();
-        shared_.begin_round(jobs);
+        asked_.clear(jobs);
+        listed_.clear();
         range_.assign(jobs, {});
         failed_.assign(jobs, 0);
         if (joints.maker.begin_round) joints.maker.begin_round(joints.maker.part, round);
         for (std::size_t j = 0; j < jobs; ++j) {
-            const std::size_t before = shared_.options.size();
+            const std::size_t before = listed_.size();
             const auto failed = [&](std::string what) {
-                shared_.options.resize(before);
+                listed_.resize(before);
                 range_[j] = {before, 0};
                 failed_[j] = 1;
                 faults.push_back({j, {}, std::move(what)});
@@ -64,9 +65,7 @@ public:
         return all().subspan(range_[job].first, range_[job].size);
     }
     /// The options of all jobs, in no order.
-    [[nodiscard]] std::span<const Option> all() const {
-        return multiplied_ ? times_factors_ : shared_.options;
-    }
+    [[nodiscard]] std::span<const Option> all() const { return multiplied_ ? times_factors_ : listed_; }
     /// Where its options lie, below end(): at the same place for jobs that share them.
     [[nodiscard]] std::size_t place_of(std::size_t job) const { return range_[job].first; }
     /// Above all places.
@@ -97,7 +96,7 @@ public:
     }
 
 private:
-    [[nodiscard]] std::vector<Option>& options() { return multiplied_ ? times_factors_ : shared_.options; }
+    [[nodiscard]] std::vector<Option>& options() { return multiplied_ ? times_factors_ : listed_; }
 
     /// Every job gets a copy of the options that it shares with others: the factors are its own.
     void multiply(const Snapshot& snapshot, const Round& round, const FactorJoint& factor) {
@@ -106,7 +105,7 @@ private:
         for (std::size_t j = 0; multiplied_ && j < range_.size(); ++j) {
             const OptionRange shared = std::exchange(range_[j], {times_factors_.size(), range_[j].size});
             for (std::size_t k = 0; k < shared.size; ++k) {
-                times_factors_.push_back(shared_.options[shared.first + k]);
+                times_factors_.push_back(listed_[shared.first + k]);
                 factor.apply(factor.part, snapshot.jobs[j], times_factors_.back());
             }
         }
@@ -126,55 +125,56 @@ private:
             held.empty() || is_listed(job, held, open.pools_for(job), std::span<const int>(most_gpus_));
         // Only the nodes that it holds can give it that.
         const bool only_there = !held.empty() && (open.may_stay_on_drained(j) || open.shares_nodes(j));
-        const auto list = [&](std::vector<Option>& options) {
-            if (keeps) {
-                if (maker.list_kept)
-                    maker.list_kept(maker.part, round, job, options);
-                else
-                    options.push_back({round.held_by(job), {}, 0, Knowledge::unknown});
+        // All jobs of which the same is known get one list.
+        const bool alike = joints.predictor.name_inputs && maker.name_inputs && !maker.predict && !keeps &&
+                           is_usual && !only_there;
+        if (alike) {
+            ask_about(job, model, joints);
+            if (const auto same = asked_.find(question_)) {
+                range_[j] = *same;
                 return;
             }
-            const std::size_t first = options.size();
-            maker.list(maker.part, round_for(job, round, open), job, most_gpus_, options);
+        }
+        const std::size_t first = listed_.size();
+        if (!keeps) {
+            maker.list(maker.part, round_for(job, round, open), job, most_gpus_, listed_);
             // A maker may have left out a shape that it knows, for its own reasons; not one that only a
             // drained node has. Of what is enough for one that must run only the maker knows.
-            if ((is_usual && !only_there) || job.must_run) return;
-            insert_held(job, held, open.used_pools(), first, options);
-            if (maker.list_kept && only_there) list_held_as_kept(round, job, maker, first, options);
-        };
-        const auto ask = [&](std::span<Option> options) {
-            predict_as_valued(joints, job, model, options);
-            const std::size_t before = faults.size();
-            for (Option& option : options) {
-                if (std::isfinite(option.goodput)) continue;
-                faults.push_back(
-                    {j, option.configuration, "the predicted goodput is " + text_of(option.goodput)});
-                option.goodput = 0;
+            if ((!is_usual || only_there) && !job.must_run) {
+                insert_held(job, held, open.used_pools(), first, listed_);
+                if (maker.list_kept && only_there) list_held_as_kept(round, job, maker, first, listed_);
             }
-            return faults.size() == before;
-        };
-        if (joints.predictor.name_inputs && !maker.predict) {
-            const bool complete = maker.name_inputs && !keeps && is_usual && !only_there;
-            const auto input = [&](Question& question) {
-                const std::optional<GradientStatistics> gradient =
-                    policy.expected_gradient ? policy.expected_gradient(policy.part, job) : job.gradient;
-                question(job.spot_allowed);
-                question(gradient.has_value());
-                question(gradient ? gradient->squared_norm : 0);
-                question(gradient ? gradient->variance : 0);
-                joints.predictor.name_inputs(joints.predictor.part, job, model, question);
-                if (!complete) return;
-                maker.name_inputs(maker.part, job, question);
-                for (const int most : most_gpus_) question(most);
-            };
-            range_[j] = shared_.offer(complete, input, list, ask);
+        } else if (maker.list_kept) {
+            maker.list_kept(maker.part, round, job, listed_);
         } else {
-            std::vector<Option>& options = shared_.options;
-            const std::size_t first = options.size();
-            list(options);
-            ask(std::span<Option>(options).subspan(first));
-            range_[j] = {first, options.size() - first};
+            listed_.push_back({round.held_by(job), {}, 0, Knowledge::unknown});
         }
+        range_[j] = {first, listed_.size() - first};
+        const std::span<Option> options = std::span(listed_).subspan(first);
+        predict_as_valued(joints, job, model, options);
+        const std::size_t before = faults.size();
+        for (Option& option : options) {
+            if (std::isfinite(option.goodput)) continue;
+            faults.push_back(
+                {j, option.configuration, "the predicted goodput is " + text_of(option.goodput)});
+            option.goodput = 0;
+        }
+        if (alike && faults.size() == before) asked_.add(question_, range_[j]);
+    }
+
+    /// All that the options of a job depend on.
+    void ask_about(const Job& job, const JobModel& model, const Joints& joints) {
+        const PolicyJoint& policy = joints.policy;
+        const std::optional<GradientStatistics> gradient =
+            policy.expected_gradient ? policy.expected_gradient(policy.part, job) : job.gradient;
+        question_.clear();
+        question_(job.spot_allowed);
+        question_(gradient.has_value());
+        question_(gradient ? gradient->squared_norm : 0);
+        question_(gradient ? gradient->variance : 0);
+        joints.predictor.name_inputs(joints.predictor.part, job, model, question_);
+        joints.maker.name_inputs(joints.maker.part, job, question_);
+        for (const int most : most_gpus_) question_(most);
     }
 
     /// What is in the list although only its own nodes offer it comes in the variants that these can give.
@@ -214,7 +214,9 @@ private:
     std::vector<OptionRange> range_;  // by job
     std::vector<char> failed_;        // by job
     std::vector<int> most_gpus_;      // by GPU type, of the job that is being offered something
-    SharedOffers shared_;
+    Question question_;               // of the job that is being offered something
+    AskedQuestions asked_;
+    std::vector<Option> listed_;
     bool multiplied_ = false;            // by any factor
     std::vector<Option> times_factors_;  // the options of all jobs, where it is so
 };

@@ -1,13 +1,22 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_QUESTION_HPP
 #define GOODPUT_SCHEDULE_DETAIL_QUESTION_HPP
 
-// All that an answer about a job depends on, as a list of numbers (shared_offers.hpp).
+// The same question is not asked twice in a round. Jobs of one kind that wait have the same limits and the
+// same model: they share one list of options, made and predicted once.
+//
+// A question is all that its answer depends on: gradient statistics, what the predictor declares that it
+// reads of job and model, and what the maker of options declares. Questions are equal if all their bits are,
+// so that what is not a number, or zero with a sign, is no special case; a hash only says where to look. A
+// question that somebody throws at has no answer, and is asked again.
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
+#include <optional>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -59,6 +68,62 @@ public:
 
 private:
     std::vector<std::uint64_t> numbers_;
+};
+
+/// Some of a round's options, one after the other.
+struct OptionRange {
+    std::size_t first = 0;
+    std::size_t size = 0;
+};
+
+/// The questions of a round, and where their options lie: a table with open addressing. Keeps its buffers.
+class AskedQuestions {
+public:
+    /// At most so many questions will come.
+    void clear(std::size_t most) {
+        numbers_.clear();
+        entries_.clear();
+        places_.assign(std::bit_ceil(2 * most + 1), free);
+    }
+
+    /// The options of a question that was asked.
+    [[nodiscard]] std::optional<OptionRange> find(const Question& question) const {
+        const std::span<const std::uint64_t> asked = question.numbers();
+        const std::uint64_t hash = question.hash();
+        for (std::size_t place = first_place(hash); places_[place] != free; place = next(place)) {
+            const Entry& entry = entries_[places_[place]];
+            if (entry.hash == hash && entry.numbers == asked.size() &&
+                std::equal(asked.begin(), asked.end(), numbers_.data() + entry.first_number))
+                return entry.options;
+        }
+        return std::nullopt;
+    }
+
+    /// One that find() does not find.
+    void add(const Question& question, OptionRange options) {
+        const std::span<const std::uint64_t> asked = question.numbers();
+        const std::uint64_t hash = question.hash();
+        std::size_t place = first_place(hash);
+        while (places_[place] != free) place = next(place);
+        places_[place] = entries_.size();
+        entries_.push_back({hash, numbers_.size(), asked.size(), options});
+        numbers_.insert(numbers_.end(), asked.begin(), asked.end());
+    }
+
+private:
+    static constexpr std::size_t free = std::numeric_limits<std::size_t>::max();
+    struct Entry {
+        std::uint64_t hash = 0;
+        std::size_t first_number = 0;
+        std::size_t numbers = 0;
+        OptionRange options{};
+    };
+    [[nodiscard]] std::size_t first_place(std::uint64_t hash) const { return hash & (places_.size() - 1); }
+    [[nodiscard]] std::size_t next(std::size_t place) const { return (place + 1) & (places_.size() - 1); }
+
+    std::vector<std::uint64_t> numbers_;
+    std::vector<Entry> entries_;
+    std::vector<std::size_t> places_;  // by hash: an entry
 };
 
 }  // namespace goodput::detail

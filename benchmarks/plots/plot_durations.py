@@ -3,7 +3,7 @@
 
 usage: plot_durations.py FILE [--svg docs/durations_by_variance.svg]
 
-FILE is what benchmarks/task_durations printed. One panel a load: the average completion time under each rule over that
+FILE is what benchmarks/compare/task_durations.cpp printed. One panel a load: the average completion time under each rule over that
 of shortest-first by history, by the variance within jobs over that between them. Dashed: up to where the published
 number of pilots knows more than history does, by theory and as measured. Needs nothing but Python.
 """

@@ -22,7 +22,6 @@
 #include "goodput/policies/pollux.hpp"
 #include "goodput/policies/tiresias.hpp"
 #include "goodput/policy/goodput_policy.hpp"
-#include "goodput/policy/las.hpp"
 #include "goodput/policy/queue.hpp"
 #include "goodput/policy/sia.hpp"
 #include "goodput/schedule/cluster_limits.hpp"

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "goodput/policy/goodput_policy.hpp"
-#include "goodput/policy/las.hpp"
+#include "goodput/policy/queue.hpp"
 #include "goodput/policy/sia.hpp"
 #include "goodput/sim/metrics.hpp"
 #include "goodput/sim/sia_world.hpp"

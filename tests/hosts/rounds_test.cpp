@@ -12,7 +12,6 @@
 
 #include "goodput/hosts/with_hosts.hpp"
 #include "goodput/policy/goodput_policy.hpp"
-#include "goodput/policy/las.hpp"
 #include "goodput/policy/queue.hpp"
 #include "goodput/policy/sia.hpp"
 #include "goodput/schedule/explain_plan.hpp"

@@ -19,7 +19,6 @@
 #include "goodput/pairs/paired_scheduler.hpp"
 #include "goodput/policies/tiresias.hpp"
 #include "goodput/policy/goodput_policy.hpp"
-#include "goodput/policy/las.hpp"
 #include "goodput/policy/queue.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/cluster_limits.hpp"

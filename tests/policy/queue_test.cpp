@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "goodput/policies/tiresias.hpp"
-#include "goodput/policy/las.hpp"
 #include "goodput/policy/queue.hpp"
 #include "support/pool_uses.hpp"
 #include "support/random.hpp"

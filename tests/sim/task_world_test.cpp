@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "goodput/policy/las.hpp"
 #include "goodput/policy/queue.hpp"
 #include "goodput/sim/metrics.hpp"
 #include "goodput/sim/replay.hpp"

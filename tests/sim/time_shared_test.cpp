@@ -1,6 +1,6 @@
 // Gavel's and Shockwave's worlds: rounds that end early, whole steps, and the published rounds and policies
-// on traces that one can reckon by hand. The published results: program/time_shared_test.cpp, and below a
-// stored plan.
+// on traces that one can reckon by hand. The published results: tests/program/time_shared_test.cpp, and below
+// a stored plan.
 
 #include <algorithm>
 #include <cmath>

@@ -35,7 +35,10 @@ set(sim_may_use ${toolkit} moves policies hadar memory statistics availability h
 # The detail of core is everybody's. What a system, most of which were once a part of the toolkit, may look into of
 # another room's; no other does.
 set(moves_may_look_into goodput/place/detail/holders.hpp goodput/place/detail/packing.hpp)
-set(hadar_may_look_into goodput/allot/detail/units.hpp goodput/schedule/detail/part_options.hpp)
+set(hadar_may_look_into goodput/allot/detail/units.hpp goodput/policy/detail/work_left.hpp
+  goodput/schedule/detail/part_options.hpp)
+set(policies_may_look_into goodput/policy/detail/work_left.hpp)
+set(share_may_look_into goodput/policy/detail/work_left.hpp)
 set(memory_may_look_into goodput/fit/detail/line.hpp)
 set(tasks_may_look_into goodput/fit/detail/line.hpp)
 set(statistics_may_look_into goodput/fit/detail/line.hpp goodput/fit/detail/log_step.hpp

@@ -24,7 +24,7 @@
 #include <span>
 
 #include "goodput/policy/concepts.hpp"
-#include "goodput/policy/work_left.hpp"
+#include "goodput/policy/detail/work_left.hpp"
 
 namespace goodput {
 

@@ -4,8 +4,8 @@
 // What is known of one job's speed on every GPU type. goodput_predictor.hpp says what follows for its
 // options.
 //
-// Limits. Which models may be predicted from? A model is a handful of numbers that anybody can write by hand, read
-// from a file or take from a broken fit. One that passes here predicts a positive, finite time for every
+// Limits. Which models may be predicted from? A model is a handful of numbers that anybody can write by hand,
+// read from a file or take from a broken fit. One that passes here predicts a positive, finite time for every
 // shape of up to 2^20 replicas and every batch plan of up to 2^30 examples and 2^20 accumulation steps, hence
 // a finite throughput; and the searches for batch plans, which trust it, end.
 //

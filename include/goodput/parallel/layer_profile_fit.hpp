@@ -21,8 +21,8 @@
 //
 // Standard deviations of the prior: by likelihood on the profiles of four models on two to seven GPU types,
 // then widened until 90 % intervals held about 90 % of what was left out: consumer GPUs without fast links
-// differ more from the others than these among each other. benchmarks/parallel_fit_check prints errors and
-// coverage.
+// differ more from the others than these among each other. benchmarks/accuracy/parallel_fit_check.cpp prints
+// errors and coverage.
 //
 // The covariances are the same for all layers: one Cholesky factorisation of all measurements (type,
 // micro-batch, degree), some hundred, and a solution a layer. Milliseconds. Sizes are never guessed.

@@ -8,7 +8,7 @@
 // that were left out of the fit are predicted to 4.0 % in time and 1.0 % in memory (mean absolute error),
 // where the published simulator is off by 7.6 % and 10.1 %. Without one run's time and three runs' memory,
 // which contradict what their files state; with them 13 % and 32 %, published 16 % and 39 %.
-// benchmarks/parallel_fit_check prints all of it.
+// benchmarks/accuracy/parallel_fit_check.cpp prints all of it.
 //
 // What the published simulator leaves out, and why it probably takes time or memory (the runs give sums, not
 // causes; which constants to fit was chosen on the same runs):

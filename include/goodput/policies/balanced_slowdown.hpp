@@ -32,7 +32,7 @@
 
 #include "goodput/core/error.hpp"
 #include "goodput/policy/concepts.hpp"
-#include "goodput/policy/work_left.hpp"
+#include "goodput/policy/detail/work_left.hpp"
 
 namespace goodput {
 

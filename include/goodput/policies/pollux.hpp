@@ -36,8 +36,8 @@
 #include <span>
 
 #include "goodput/policy/concepts.hpp"
+#include "goodput/policy/detail/work_left.hpp"
 #include "goodput/policy/sia.hpp"
-#include "goodput/policy/work_left.hpp"
 
 namespace goodput {
 

@@ -9,7 +9,8 @@
 //
 // Queue 0 is served first, then queue 1, ...; within a queue, first in, first out. Every job gets all the
 // GPUs that it asked for or none, and loses them to whoever stands before it. Few queues instead of a
-// continuous order (policy/las.hpp) let jobs of like service run one after the other instead of all a little.
+// continuous order (policy/queue.hpp) let jobs of like service run one after the other instead of all a
+// little.
 //
 // What differs from the published system:
 // - First in within every queue is who was submitted first (published: in the lower queues, who was demoted

@@ -34,7 +34,7 @@
 
 #include "goodput/policy/ageing.hpp"
 #include "goodput/policy/concepts.hpp"
-#include "goodput/policy/work_left.hpp"
+#include "goodput/policy/detail/work_left.hpp"
 
 namespace goodput {
 

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "goodput/policy/concepts.hpp"
-#include "goodput/policy/work_left.hpp"
+#include "goodput/policy/detail/work_left.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/snapshot.hpp"
 #include "goodput/share/share_time.hpp"

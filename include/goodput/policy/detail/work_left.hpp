@@ -1,5 +1,5 @@
-#ifndef GOODPUT_POLICY_WORK_LEFT_HPP
-#define GOODPUT_POLICY_WORK_LEFT_HPP
+#ifndef GOODPUT_POLICY_DETAIL_WORK_LEFT_HPP
+#define GOODPUT_POLICY_DETAIL_WORK_LEFT_HPP
 
 // How much a job has still to do, and how fast it would get there alone or with an equal share of the
 // cluster: what policies of completion times ask of a row.

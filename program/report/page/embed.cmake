@@ -15,7 +15,7 @@ endforeach()
 file(WRITE "${output}" "#include <stdexcept>
 #include <string>
 
-#include \"page.hpp\"
+#include \"report/page.hpp\"
 
 namespace {
 ${arrays}}  // namespace

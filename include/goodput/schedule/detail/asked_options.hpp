@@ -35,7 +35,6 @@
 
 #include "goodput/allot/allot.hpp"
 #include "goodput/allot/detail/units.hpp"
-#include "goodput/core/detail/bodies.hpp"
 #include "goodput/core/detail/clock.hpp"
 #include "goodput/policy/concepts.hpp"
 #include "goodput/schedule/detail/offers.hpp"
@@ -285,11 +284,6 @@ private:
     std::vector<double> prices_;
     std::vector<int> most_gpus_;
 };
-
-GOODPUT_BODY void allot_asked(Kept<AskedOptions>& kept, const AskedRound& asked, const AllotOptions& options,
-                              bool again, AllotResult& result) {
-    result = kept.get().allot(asked, options, again);
-}
 
 }  // namespace goodput::detail
 

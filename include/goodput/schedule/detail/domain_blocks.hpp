@@ -24,11 +24,9 @@
 
 #include "goodput/core/cluster.hpp"
 #include "goodput/core/configuration.hpp"
-#include "goodput/core/detail/bodies.hpp"
 #include "goodput/place/topology.hpp"
 #include "goodput/schedule/detail/offers.hpp"
 #include "goodput/schedule/detail/open_nodes.hpp"
-#include "goodput/schedule/joints.hpp"
 #include "goodput/schedule/limits.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
@@ -127,11 +125,6 @@ inline void DomainBlocks::find(const Topology& topology, const Snapshot& snapsho
                 if (asked > row.capacity) rows_.push_back(row);
             }
         }
-}
-
-GOODPUT_BODY void find_domain_blocks(DomainBlocks& blocks, const Topology& topology, const Snapshot& snapshot,
-                                     const OpenNodes& open, const Offers& offers) {
-    blocks.find(topology, snapshot, open, offers);
 }
 
 inline std::size_t DomainBlocks::level_of(const Job& job) const {

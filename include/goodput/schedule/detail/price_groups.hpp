@@ -17,8 +17,6 @@
 #include <vector>
 
 #include "goodput/core/cluster.hpp"
-#include "goodput/core/detail/bodies.hpp"
-#include "goodput/schedule/joints.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
 namespace goodput::detail {
@@ -166,10 +164,6 @@ inline bool PriceGroups::is_needed_whole(const Pool& pool, std::span<const Job> 
         return job.types[pool.gpu_type].max_atomic_batch > 0 && needed > largest &&
                needed <= static_cast<std::ptrdiff_t>(pool.nodes.size());
     });
-}
-
-GOODPUT_BODY bool find_price_groups(Kept<PriceGroups>& kept, const Snapshot& snapshot) {
-    return kept.get().find(snapshot);
 }
 
 inline void PriceGroups::join(const std::vector<Node>& nodes, std::size_t a, std::size_t b) {

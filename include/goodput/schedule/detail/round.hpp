@@ -519,6 +519,20 @@ private:
     Plan plan_;
 };
 
+GOODPUT_BODY void allot_asked(Kept<AskedOptions>& kept, const AskedRound& asked, const AllotOptions& options,
+                              bool again, AllotResult& result) {
+    result = kept.get().allot(asked, options, again);
+}
+
+GOODPUT_BODY bool find_price_groups(Kept<PriceGroups>& kept, const Snapshot& snapshot) {
+    return kept.get().find(snapshot);
+}
+
+GOODPUT_BODY void find_domain_blocks(DomainBlocks& blocks, const Topology& topology, const Snapshot& snapshot,
+                                     const OpenNodes& open, const Offers& offers) {
+    blocks.find(topology, snapshot, open, offers);
+}
+
 }  // namespace goodput::detail
 
 namespace goodput {

@@ -27,9 +27,6 @@ namespace detail {
 class RoundState;
 }
 
-/// Is called after each step of a plan.
-using AfterStep = std::function<void(PlanStep)>;
-
 /// What factors have to say of what a job was given.
 using NotesOf = std::function<std::vector<std::string>(const GivenOption&)>;
 
@@ -81,7 +78,7 @@ private:
 }  // namespace goodput
 
 #if !defined(GOODPUT_COMPILED) || defined(GOODPUT_IMPLEMENTATION)
-#include "goodput/schedule/detail/round.hpp"
+#include "goodput/schedule/detail/round_engine.hpp"
 #endif
 
 #endif

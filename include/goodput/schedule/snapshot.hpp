@@ -7,6 +7,7 @@
 // every job is stopped whose Decision::stops() is true, whatever its place in the list; when these GPUs are
 // free, every job is started whose Decision::starts is true.
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -161,6 +162,9 @@ void append_description(std::string& text, const Cluster& cluster, const Configu
 
 /// The steps of a plan, for whoever times them.
 enum class PlanStep { value, allot, place };
+
+/// Is called after each step of a plan.
+using AfterStep = std::function<void(PlanStep)>;
 
 }  // namespace goodput
 

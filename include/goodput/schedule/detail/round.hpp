@@ -25,11 +25,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <limits>
-#include <optional>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -47,16 +43,13 @@
 #include "goodput/schedule/detail/offers.hpp"
 #include "goodput/schedule/detail/open_nodes.hpp"
 #include "goodput/schedule/detail/placing.hpp"
-#include "goodput/schedule/detail/plan_explainer.hpp"
 #include "goodput/schedule/detail/price_groups.hpp"
-#include "goodput/schedule/detail/reasons.hpp"
 #include "goodput/schedule/detail/rows.hpp"
 #include "goodput/schedule/detail/steady_choice.hpp"
 #include "goodput/schedule/detail/worth.hpp"
 #include "goodput/schedule/joints.hpp"
 #include "goodput/schedule/limits.hpp"
 #include "goodput/schedule/prediction.hpp"
-#include "goodput/schedule/round_engine.hpp"
 #include "goodput/schedule/snapshot.hpp"
 #include "goodput/schedule/snapshot_check.hpp"
 
@@ -295,108 +288,23 @@ private:
     }
     /// What is free, as far as a station has room there.
     void give_leftovers(const Snapshot& snapshot, std::span<const std::size_t> taken_back,
-                        const StationJoint& room, const Clock& clock) {
-        if (!fills_up_) return;
-        if (joints_.solver.keeps_idle && joints_.solver.keeps_idle(joints_.solver.part)) return;
-        // Idle GPUs are worth some milliseconds after the deadline.
-        constexpr std::chrono::nanoseconds least = std::chrono::milliseconds(5);
-        std::optional<std::chrono::nanoseconds> time = clock.left();
-        if (time) time = std::max(*time, least);
-        leftovers_.offer(snapshot, open_, offers_, rows_, chosen_, joints_.placer, plan_, taken_back, room,
-                         Clock(time), [&](std::size_t j, std::size_t option, const Placement& placement) {
-                             give(snapshot, j, option, placement);
-                         });
-    }
+                        const StationJoint& room, const Clock& clock);
     /// In place of what the job has.
-    void give(const Snapshot& snapshot, std::size_t j, std::size_t option, const Placement& placement) {
-        Decision& decision = plan_.decisions[j];
-        const bool had_nodes = !decision.placement.empty();
-        if (had_nodes && option == chosen_[j] && placement == decision.placement) return;
-        const double value = decision.value, paid = move_cost_of(snapshot, j, decision.placement);
-        if (!had_nodes || option != chosen_[j]) {
-            give_nothing(decision);
-            choose(snapshot, j, option);
-        }
-        chosen_[j] = option;
-        decision.placement = placement;
-        plan_.objective += decision.value - value;
-        plan_.move_cost_seconds += move_cost_of(snapshot, j, placement) - paid;
-    }
+    void give(const Snapshot& snapshot, std::size_t j, std::size_t option, const Placement& placement);
 
     /// It goes on, on nodes that it shares although it is on several.
     [[nodiscard]] bool shares_nodes(const Snapshot& snapshot, std::size_t j) const {
         return open_.shares_nodes(j) && plan_.decisions[j].placement == snapshot.jobs[j].placement;
     }
     /// The station after the nodes changes what jobs get there, and what that leaves is offered to others.
-    void run_station(const Snapshot& snapshot, const Clock& clock) {
-        placed_.clear();
-        for (std::size_t j = 0; j < plan_.decisions.size(); ++j)
-            if (!plan_.decisions[j].placement.empty())
-                placed_.push_back({j,
-                                   options_of(j),
-                                   open_.keeps(j),
-                                   chosen_[j],
-                                   plan_.decisions[j].placement,
-                                   {},
-                                   shares_nodes(snapshot, j)});
-        const StationJoint& station = joints_.station;
-        if (station.set_time) station.set_time(station.part, clock.left());
-        station.run(station.part, round_of(snapshot), problem(), placed_);
-        bool any_other = false;
-        taken_back_.clear();
-        for (PlacedJob& placed : placed_) {
-            const std::size_t j = placed.job;
-            any_other |= placed.option != chosen_[j];
-            if (placed.option != no_option) {
-                if (placed.option >= options_of(j).size())
-                    bad_input("station", "option of job " + text_of(j), placed.option, "one of its options");
-                give(snapshot, j, placed.option, placed.placement);
-                continue;
-            }
-            plan_.move_cost_seconds -= move_cost_of(snapshot, j, plan_.decisions[j].placement);
-            lose_nodes(j, {Outcome::waits, std::move(placed.why)});
-            taken_back_.push_back(j);
-        }
-        if (station.has_room && any_other) give_leftovers(snapshot, taken_back_, station, clock);
-    }
+    void run_station(const Snapshot& snapshot, const Clock& clock);
 
     /// Refuses what no solver may answer (std::invalid_argument). One that found no allotment in time,
     /// although there always is one, has all jobs wait that need not run.
-    void check_allotted() {
-        const std::size_t jobs = problem().jobs();
-        if (allotted_.choice.size() != jobs)
-            bad_input("solver", "number of choices", allotted_.choice.size(),
-                      "that of jobs, " + text_of(jobs));
-        if (allotted_.prices.size() != rows_.problem.capacity.size())
-            bad_input("solver", "number of prices", allotted_.prices.size(),
-                      "that of capacities, " + text_of(rows_.problem.capacity.size()));
-        if (!found_allotment(allotted_.status)) {
-            if (allotted_.status == AllotStatus::infeasible && allotted_.stopped == StopReason::proven)
-                bad_input("snapshot", "placements of jobs that keep what they hold",
-                          std::string_view("more GPUs than there are"), "within the cluster");
-            keep_only();
-            return;
-        }
-        fills_up_ = true;
-        for (std::size_t j = 0; j < jobs; ++j)
-            if (allotted_.choice[j] != no_option && allotted_.choice[j] >= problem().options_of(j))
-                bad_input("solver", "choice of job " + text_of(j), allotted_.choice[j], "one of its options");
-    }
+    void check_allotted();
 
     /// Who keeps what it holds has one option.
-    void keep_only() {
-        allotted_.status = AllotStatus::feasible;
-        allotted_.objective = allotted_.bound = 0;
-        for (std::size_t j = 0; j < problem().jobs(); ++j) {
-            const bool keeps = open_.keeps(j);
-            const double kept = keeps ? problem().value(j, 0) : 0;
-            double best = kept;
-            for (const double value : problem().values(j)) best = std::max(best, value);
-            allotted_.choice[j] = keeps ? 0 : no_option;
-            allotted_.objective += kept;
-            allotted_.bound += best;
-        }
-    }
+    void keep_only();
 
     void decide(const Snapshot& snapshot) {
         plan_.objective = allotted_.objective;
@@ -412,42 +320,10 @@ private:
     }
 
     /// Why jobs were allotted nothing.
-    void say_why_not(const Snapshot& snapshot) {
-        const MakerJoint& maker = joints_.maker;
-        for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
-            if (allotted_.choice[j] != no_option) continue;
-            const Job& job = snapshot.jobs[j];
-            Verdict& verdict = plan_.decisions[j].verdict;
-            verdict.outcome = why_not(snapshot, j, open_, offers_, rows_, allotted_.prices, verdict.reason);
-            if (maker.why_none && options_of(j).empty() && !has_failed(j))
-                if (std::string why =
-                        maker.why_none(maker.part, round_for(job, round_of(snapshot), open_), job);
-                    !why.empty())
-                    verdict.reason = std::move(why);
-            if ((maker.lets_wait && maker.lets_wait(maker.part, job)) ||
-                (verdict.outcome == Outcome::impossible && could_run_later(snapshot, j)))
-                verdict.outcome = Outcome::waits;
-        }
-    }
+    void say_why_not(const Snapshot& snapshot);
 
     /// Whether a job has options as soon as nobody keeps nodes that it could have.
-    [[nodiscard]] bool could_run_later(const Snapshot& snapshot, std::size_t j) {
-        if (std::ranges::all_of(snapshot.jobs[j].types, [](const TypeLimits& limits) {
-                return limits.nodes_now >= limits.max_nodes;
-            }))
-            return false;
-        Job later = snapshot.jobs[j];
-        for (TypeLimits& limits : later.types) limits.nodes_now = limits.max_nodes;
-        const std::vector<int> any(later.types.size(), std::numeric_limits<int>::max());
-        std::vector<Option> options;
-        return contained([&] {
-                   const Round round = round_for(later, round_of(snapshot), open_);
-                   joints_.maker.list(joints_.maker.part, round, later, any, options);
-               }) &&
-               std::ranges::any_of(options, [&](Option& option) {
-                   return predict_one(joints_, snapshot, j, false, option) && option.goodput > 0;
-               });
-    }
+    [[nodiscard]] bool could_run_later(const Snapshot& snapshot, std::size_t j);
 
     void choose(const Snapshot& snapshot, std::size_t j, std::size_t option) {
         Decision& decision = plan_.decisions[j];
@@ -472,28 +348,7 @@ private:
     }
 
     /// How much of each limit the plan takes.
-    void count_limits() {
-        plan_.conflicts = rows_.conflicts;
-        plan_.limits.clear();
-        if (limit_rows().empty()) return;
-        for (std::size_t l = 0; l < limit_rows().size(); ++l) {
-            const LimitRow& row = limit_rows()[l];
-            plan_.limits.push_back(
-                {row.name, row.unit, row.capacity, 0, allotted_.prices[rows_.pools() + l]});
-        }
-        if (!joints_.maker.ask && std::any_of(plan_.limits.begin(), plan_.limits.end(),
-                                              [](const LimitUse& limit) { return limit.price > 0; })) {
-            const double above = std::max(bound_at(problem(), allotted_.prices) - plan_.objective, 0.0);
-            for (LimitUse& limit : plan_.limits)
-                if (limit.price > 0) limit.most_of_one_more = limit.price + above;
-        }
-        for (std::size_t j = 0; j < plan_.decisions.size(); ++j) {
-            if (plan_.decisions[j].placement.empty()) continue;
-            for (const ResourceUse& use : problem().uses(j, chosen_[j]))
-                if (const std::size_t limit = rows_.limit_of(use.resource); limit < limit_rows().size())
-                    plan_.limits[limit].used += use.units;
-        }
-    }
+    void count_limits();
 
     Joints joints_;         // of the last plan's parts, which may be gone since
     AllotOptions options_;  // gap and deadline of the last plan
@@ -519,58 +374,8 @@ private:
     Plan plan_;
 };
 
-GOODPUT_BODY void allot_asked(Kept<AskedOptions>& kept, const AskedRound& asked, const AllotOptions& options,
-                              bool again, AllotResult& result) {
-    result = kept.get().allot(asked, options, again);
-}
-
-GOODPUT_BODY bool find_price_groups(Kept<PriceGroups>& kept, const Snapshot& snapshot) {
-    return kept.get().find(snapshot);
-}
-
-GOODPUT_BODY void find_domain_blocks(DomainBlocks& blocks, const Topology& topology, const Snapshot& snapshot,
-                                     const OpenNodes& open, const Offers& offers) {
-    blocks.find(topology, snapshot, open, offers);
-}
-
 }  // namespace goodput::detail
 
-namespace goodput {
-
-GOODPUT_BODY Plan& RoundEngine::plan(const Snapshot& given, const Joints& joints, const AllotOptions& options,
-                                     const AfterStep& step) {
-    return kept_.get().plan(given, joints, options, step);
-}
-
-GOODPUT_BODY const detail::RoundState& RoundEngine::state() const {
-    static const detail::RoundState none;
-    return kept_ ? *kept_ : none;
-}
-
-GOODPUT_BODY std::vector<DecisionExplanation> RoundEngine::explain(const Snapshot& snapshot,
-                                                                   const PolicyJoint& policy,
-                                                                   const NotesOf& notes) const {
-    return detail::explain_round(*this, snapshot, policy, notes);
-}
-
-GOODPUT_BODY const Plan& RoundEngine::last_plan() const { return state().last_plan(); }
-GOODPUT_BODY std::span<const Pool> RoundEngine::pools() const { return state().pools(); }
-GOODPUT_BODY const AllotmentProblem& RoundEngine::problem() const { return state().problem(); }
-GOODPUT_BODY const AllotResult& RoundEngine::allotted() const { return state().allotted(); }
-GOODPUT_BODY Round RoundEngine::round_of(const Snapshot& snapshot) const {
-    return state().round_of(snapshot);
-}
-GOODPUT_BODY std::span<const Option> RoundEngine::options_of(std::size_t job) const {
-    return state().options_of(job);
-}
-GOODPUT_BODY std::span<const std::size_t> RoundEngine::chosen() const { return state().chosen(); }
-GOODPUT_BODY bool RoundEngine::has_failed(std::size_t job) const { return state().has_failed(job); }
-GOODPUT_BODY bool RoundEngine::is_set_aside(std::size_t job) const { return state().is_set_aside(job); }
-GOODPUT_BODY std::span<const LimitRow> RoundEngine::limit_rows() const { return state().limit_rows(); }
-GOODPUT_BODY LimitRow RoundEngine::row_of(const Snapshot& snapshot, std::size_t row) const {
-    return state().row_of(snapshot, row);
-}
-
-}  // namespace goodput
+#include "goodput/schedule/detail/round_stations.hpp"
 
 #endif

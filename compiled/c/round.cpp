@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "goodput/model/job_model.hpp"
-#include "goodput/place/sites.hpp"
+#include "goodput/place/topology.hpp"
 #include "round.hpp"
 #include "support.hpp"
 

@@ -10,7 +10,6 @@
 
 #include "goodput/core/error.hpp"
 #include "goodput/model/goodput_predictor.hpp"
-#include "goodput/schedule/job_history.hpp"
 #include "goodput/schedule/job_kinds.hpp"
 #include "peers/sia/published_models.hpp"
 #include "peers/sia/separate_models.hpp"

@@ -11,7 +11,7 @@
 
 #include "goodput/core/detail/names.hpp"
 #include "goodput/core/error.hpp"
-#include "goodput/place/sites.hpp"
+#include "goodput/place/topology.hpp"
 #include "json/names.hpp"
 #include "plan/samples.hpp"
 

@@ -18,7 +18,6 @@
 #include "goodput/schedule/cluster_limits.hpp"
 #include "goodput/schedule/explain_plan.hpp"
 #include "goodput/schedule/joints.hpp"
-#include "goodput/schedule/prediction.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/snapshot.hpp"
 #include "support/random.hpp"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <string>
 
-#include "goodput/schedule/job_history.hpp"
+#include "goodput/schedule/job_kinds.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "peers/sia/separate_models.hpp"
 #include "support/random.hpp"

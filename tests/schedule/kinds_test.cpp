@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "goodput/fit/job_fit.hpp"
-#include "goodput/schedule/job_history.hpp"
 #include "goodput/schedule/job_kinds.hpp"
 #include "goodput/schedule/detail/kind_of.hpp"
 #include "goodput/sim/modelling.hpp"

@@ -9,7 +9,7 @@
 #include "goodput/model/batch_plan.hpp"
 #include "goodput/model/efficiency.hpp"
 #include "goodput/policy/goodput_policy.hpp"
-#include "goodput/schedule/running_plans.hpp"
+#include "goodput/schedule/job_memory.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "support/random.hpp"
 

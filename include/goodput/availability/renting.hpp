@@ -44,9 +44,7 @@
 #include "goodput/schedule/joints.hpp"
 #include "goodput/schedule/limits.hpp"
 #include "goodput/schedule/makers.hpp"
-#include "goodput/schedule/prediction.hpp"
 #include "goodput/schedule/snapshot.hpp"
-#include "goodput/schedule/snapshot_check.hpp"
 
 namespace goodput {
 

@@ -26,7 +26,6 @@
 
 #include "goodput/core/cluster.hpp"
 #include "goodput/core/detail/bodies.hpp"
-#include "goodput/place/concepts.hpp"
 #include "goodput/place/request.hpp"
 
 namespace goodput {

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -20,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "goodput/core/cluster.hpp"
 #include "goodput/core/configuration.hpp"
 #include "goodput/core/placement.hpp"
 
@@ -111,6 +113,33 @@ inline void fill_whole_nodes(const PoolShare& part, Placement& placement) {
 }
 
 }  // namespace detail
+
+// What a placement algorithm has to answer. Any type with the function satisfies the concept.
+
+/// Which nodes does each job get: `result = placer.place(cluster, requests)`, one placement a request. Not
+/// const, so that a placer may keep its buffers from round to round; the answer must not depend on them.
+/// Satisfied by LeastMovesPlacer and TopologyPlacer.
+template <class Algorithm>
+concept Placer = requires(Algorithm& placer, const Cluster& cluster,
+                          std::span<const PlacementRequest> requests) {
+    { placer.place(cluster, requests) } -> std::convertible_to<PlacementResult>;
+};
+
+/// Does not compile for what is not quite a placer, and says in one line what is wrong with its function.
+template <class Algorithm>
+consteval bool placer_fits() {
+    static_assert(Placer<Algorithm>,
+                  "Placer: place is missing, or is not: PlacementResult place(const Cluster&, "
+                  "std::span<const PlacementRequest> requests)");
+    return true;
+}
+
+/// A placer that can keep jobs within one domain of a level (Job::within): TopologyPlacer.
+template <class Algorithm>
+concept KnowsTopology = requires(const Algorithm& placer, const std::string& level,
+                                 const Placement& placement) {
+    { placer.lies_within(level, placement) } -> std::convertible_to<bool>;
+};
 
 }  // namespace goodput
 

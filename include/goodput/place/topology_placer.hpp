@@ -22,7 +22,6 @@
 #include "goodput/core/detail/names.hpp"
 #include "goodput/core/job.hpp"
 #include "goodput/core/placement.hpp"
-#include "goodput/place/concepts.hpp"
 #include "goodput/place/least_moves.hpp"
 #include "goodput/place/request.hpp"
 #include "goodput/place/topology.hpp"

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_SCHEDULE_CONCEPTS_HPP
 #define GOODPUT_SCHEDULE_CONCEPTS_HPP
 
-// What a Scheduler can be given besides a policy (policy/concepts.hpp) and a placer (place/concepts.hpp):
+// What a Scheduler can be given besides a policy (policy/concepts.hpp) and a placer (place/request.hpp):
 // what says how good options are, and what chooses among them. Any type with the function satisfies the
 // concept.
 

@@ -14,8 +14,8 @@
 
 #include "goodput/allot/allot.hpp"
 #include "goodput/model/goodput_predictor.hpp"
-#include "goodput/place/concepts.hpp"
 #include "goodput/place/least_moves.hpp"
+#include "goodput/place/request.hpp"
 #include "goodput/policy/concepts.hpp"
 #include "goodput/policy/sia.hpp"
 #include "goodput/schedule/concepts.hpp"
@@ -223,8 +223,8 @@ template <class P = Sia>
 /// The same with parts of one's own: a placer, a solver, a predictor.
 template <class P = Sia, class NodePlacer = LeastMovesPlacer, class Solver = Allotter<>,
           class Predictor = GoodputPredictor>
-[[nodiscard]] Plan plan(const Snapshot& snapshot, P policy, AllotOptions options, NodePlacer placer,
-                        Solver solver = {}, Predictor predictor = {}) {
+Plan plan(const Snapshot& snapshot, P policy, AllotOptions options, NodePlacer placer, Solver solver = {},
+          Predictor predictor = {}) {
     return Scheduler<P, NodePlacer, Solver, Predictor>(std::move(policy), options, std::move(placer),
                                                        std::move(solver), std::move(predictor))
         .plan(snapshot);

@@ -19,7 +19,6 @@
 #include "goodput/model/batch_plan.hpp"
 #include "goodput/model/goodput_predictor.hpp"
 #include "goodput/model/job_model.hpp"
-#include "goodput/schedule/job_history.hpp"
 #include "goodput/schedule/job_kinds.hpp"
 
 namespace goodput {

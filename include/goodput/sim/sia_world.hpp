@@ -32,7 +32,7 @@
 #include "goodput/model/batch_plan.hpp"
 #include "goodput/model/efficiency.hpp"
 #include "goodput/policy/concepts.hpp"
-#include "goodput/schedule/job_history.hpp"
+#include "goodput/schedule/job_kinds.hpp"
 #include "goodput/sim/application.hpp"
 #include "goodput/sim/detail/paid_checkpoints.hpp"
 #include "goodput/sim/interruptions.hpp"

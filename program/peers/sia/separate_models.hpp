@@ -10,7 +10,7 @@
 
 #include "goodput/core/job.hpp"
 #include "goodput/core/sample.hpp"
-#include "goodput/schedule/job_history.hpp"
+#include "goodput/schedule/job_kinds.hpp"
 #include "goodput/sim/modelling.hpp"
 #include "peers/pollux/throughput_fit.hpp"
 #include "peers/sia/published_fit.hpp"

@@ -8,7 +8,6 @@
 #include "goodput/allot/detail/solver.hpp"
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"
-#include "goodput/allot/rules.hpp"
 #include "goodput/core/detail/bodies.hpp"
 
 namespace goodput::detail {

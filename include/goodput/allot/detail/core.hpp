@@ -23,7 +23,7 @@
 
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/relaxation.hpp"
-#include "goodput/allot/rules.hpp"
+#include "goodput/allot/allot.hpp"
 #include "goodput/core/detail/clock.hpp"
 
 namespace goodput::detail {

@@ -16,7 +16,7 @@
 #include "goodput/allot/detail/search.hpp"
 #include "goodput/allot/detail/whole_units.hpp"
 #include "goodput/allot/result.hpp"
-#include "goodput/allot/rules.hpp"
+#include "goodput/allot/allot.hpp"
 #include "goodput/core/detail/clock.hpp"
 
 namespace goodput::detail {

@@ -38,7 +38,7 @@
 #include "goodput/allot/detail/relaxation.hpp"
 #include "goodput/allot/detail/states.hpp"
 #include "goodput/allot/result.hpp"
-#include "goodput/allot/rules.hpp"
+#include "goodput/allot/allot.hpp"
 #include "goodput/core/detail/clock.hpp"
 
 namespace goodput::detail {

@@ -18,7 +18,7 @@
 #include "goodput/allot/detail/search.hpp"
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"
-#include "goodput/allot/rules.hpp"
+#include "goodput/allot/allot.hpp"
 #include "goodput/core/detail/bodies.hpp"
 #include "goodput/core/detail/clock.hpp"
 

@@ -31,7 +31,7 @@
 #include "goodput/deadlines/promises_engine.hpp"
 #include "goodput/schedule/joints.hpp"
 #include "goodput/schedule/round_engine.hpp"
-#include "goodput/schedule/snapshot_check.hpp"
+#include "goodput/schedule/snapshot.hpp"
 
 namespace goodput::detail {
 

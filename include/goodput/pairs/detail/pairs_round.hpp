@@ -45,9 +45,8 @@
 #include "goodput/pairs/job_pair.hpp"
 #include "goodput/pairs/pairs_engine.hpp"
 #include "goodput/schedule/joints.hpp"
-#include "goodput/schedule/prediction.hpp"
 #include "goodput/schedule/round_engine.hpp"
-#include "goodput/schedule/snapshot_check.hpp"
+#include "goodput/schedule/snapshot.hpp"
 
 namespace goodput::detail {
 

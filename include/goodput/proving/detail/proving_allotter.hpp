@@ -7,7 +7,7 @@
 #include "goodput/allot/detail/solver.hpp"
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"
-#include "goodput/allot/rules.hpp"
+#include "goodput/allot/allot.hpp"
 #include "goodput/core/detail/bodies.hpp"
 #include "goodput/proving/detail/search_turns.hpp"
 #include "goodput/proving/proving_allotter.hpp"

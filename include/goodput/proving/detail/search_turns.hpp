@@ -19,7 +19,7 @@
 #include "goodput/allot/detail/relaxation.hpp"
 #include "goodput/allot/detail/search.hpp"
 #include "goodput/allot/result.hpp"
-#include "goodput/allot/rules.hpp"
+#include "goodput/allot/allot.hpp"
 #include "goodput/core/detail/clock.hpp"
 #include "goodput/proving/detail/exchange.hpp"
 #include "goodput/proving/detail/job_price_search.hpp"

@@ -21,7 +21,7 @@
 #include "goodput/core/placement.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/model/job_model.hpp"
-#include "goodput/place/concepts.hpp"
+#include "goodput/place/request.hpp"
 #include "goodput/place/topology.hpp"
 #include "goodput/policy/concepts.hpp"
 #include "goodput/schedule/concepts.hpp"

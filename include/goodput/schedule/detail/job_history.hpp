@@ -16,7 +16,7 @@
 #include "goodput/core/job.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/fit/job_fit.hpp"
-#include "goodput/schedule/job_history.hpp"
+#include "goodput/schedule/job_kinds.hpp"
 
 namespace goodput {
 

@@ -19,7 +19,6 @@
 #include "goodput/core/sample.hpp"
 #include "goodput/model/job_model.hpp"
 #include "goodput/schedule/detail/kind_of.hpp"
-#include "goodput/schedule/job_history.hpp"
 #include "goodput/schedule/job_kinds.hpp"
 
 namespace goodput {

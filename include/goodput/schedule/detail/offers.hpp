@@ -25,7 +25,6 @@
 #include "goodput/schedule/detail/question.hpp"
 #include "goodput/schedule/joints.hpp"
 #include "goodput/schedule/makers.hpp"
-#include "goodput/schedule/prediction.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
 namespace goodput::detail {

@@ -16,7 +16,6 @@
 #include "goodput/core/placement.hpp"
 #include "goodput/schedule/detail/open_nodes.hpp"
 #include "goodput/schedule/joints.hpp"
-#include "goodput/schedule/prediction.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
 namespace goodput::detail {

@@ -42,7 +42,6 @@
 #include "goodput/schedule/goodput_factor.hpp"
 #include "goodput/schedule/joints.hpp"
 #include "goodput/schedule/makers.hpp"
-#include "goodput/schedule/prediction.hpp"
 #include "goodput/schedule/round_engine.hpp"
 #include "goodput/schedule/snapshot.hpp"
 

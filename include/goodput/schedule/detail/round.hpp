@@ -49,9 +49,7 @@
 #include "goodput/schedule/detail/worth.hpp"
 #include "goodput/schedule/joints.hpp"
 #include "goodput/schedule/limits.hpp"
-#include "goodput/schedule/prediction.hpp"
 #include "goodput/schedule/snapshot.hpp"
-#include "goodput/schedule/snapshot_check.hpp"
 
 namespace goodput::detail {
 

@@ -28,7 +28,6 @@
 #include "goodput/schedule/detail/round.hpp"
 #include "goodput/schedule/joints.hpp"
 #include "goodput/schedule/limits.hpp"
-#include "goodput/schedule/prediction.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
 namespace goodput::detail {

@@ -12,7 +12,7 @@
 #include "goodput/core/detail/bodies.hpp"
 #include "goodput/core/job.hpp"
 #include "goodput/core/sample.hpp"
-#include "goodput/schedule/running_plans.hpp"
+#include "goodput/schedule/job_memory.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
 namespace goodput {

@@ -16,7 +16,6 @@
 #include "goodput/core/error.hpp"
 #include "goodput/core/job.hpp"
 #include "goodput/schedule/snapshot.hpp"
-#include "goodput/schedule/snapshot_check.hpp"
 
 namespace goodput {
 

@@ -12,7 +12,6 @@
 #include "goodput/hosts/with_hosts.hpp"
 #include "goodput/place/topology_placer.hpp"
 #include "goodput/policy/goodput_policy.hpp"
-#include "goodput/policy/numbers.hpp"
 #include "goodput/policy/sia.hpp"
 #include "goodput/schedule/cluster_limits.hpp"
 #include "goodput/schedule/explain_plan.hpp"

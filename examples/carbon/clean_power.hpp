@@ -1,7 +1,7 @@
 #ifndef GOODPUT_EXAMPLES_CARBON_CLEAN_POWER_HPP
 #define GOODPUT_EXAMPLES_CARBON_CLEAN_POWER_HPP
 
-#include "goodput/schedule/goodput_factor.hpp"
+#include "goodput/schedule/concepts.hpp"
 #include "grid.hpp"
 
 namespace carbon {

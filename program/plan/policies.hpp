@@ -21,7 +21,6 @@
 #include "goodput/policies/pollux.hpp"
 #include "goodput/policies/tiresias.hpp"
 #include "goodput/policy/goodput_policy.hpp"
-#include "goodput/policy/numbers.hpp"
 #include "goodput/policy/queue.hpp"
 #include "goodput/policy/sia.hpp"
 

@@ -9,7 +9,7 @@
 #include "goodput/availability/lost_time.hpp"
 #include "goodput/pairs/paired_scheduler.hpp"
 #include "goodput/policies/balanced_slowdown.hpp"
-#include "goodput/schedule/goodput_factor.hpp"
+#include "goodput/schedule/concepts.hpp"
 
 namespace cli {
 

@@ -14,7 +14,6 @@
 #include "goodput/policy/queue.hpp"
 #include "goodput/policy/sia.hpp"
 #include "goodput/schedule/cluster_limits.hpp"
-#include "goodput/schedule/goodput_factor.hpp"
 #include "goodput/schedule/concepts.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "support/random.hpp"

@@ -14,6 +14,8 @@
 
 namespace goodput {
 
+// The rule of the search that a caller may replace: in which order the jobs are decided.
+
 /// A branching rule orders the jobs of the core: those of small key are decided first. It sees the regrets of
 /// the options that a job may take, ascending, the first one 0, and the granule of what changing between them
 /// takes: the greatest common divisor of these numbers of units, 0 where they are no whole numbers.

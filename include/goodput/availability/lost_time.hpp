@@ -21,7 +21,7 @@
 #include "goodput/core/error.hpp"
 #include "goodput/core/interruptions.hpp"
 #include "goodput/core/job.hpp"
-#include "goodput/schedule/goodput_factor.hpp"
+#include "goodput/schedule/concepts.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
 namespace goodput {

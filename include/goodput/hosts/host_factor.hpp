@@ -14,7 +14,7 @@
 #include "goodput/core/error.hpp"
 #include "goodput/core/host.hpp"
 #include "goodput/core/job.hpp"
-#include "goodput/schedule/goodput_factor.hpp"
+#include "goodput/schedule/concepts.hpp"
 #include "goodput/schedule/limits.hpp"
 #include "goodput/schedule/snapshot.hpp"
 

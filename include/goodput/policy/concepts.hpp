@@ -24,6 +24,7 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -207,6 +208,13 @@ requires(!RoundPolicy<P> || ValuesBeside<P>) double value_beside(const P& policy
         return weight * policy.value(round, row.job, option);
     }
 }
+
+/// A number of a policy, and what users call it.
+template <class P>
+struct PolicyNumber {
+    std::string_view name;  ///< lower case, as in the JSON and C interfaces
+    double P::*number;      ///< the member
+};
 
 }  // namespace goodput
 

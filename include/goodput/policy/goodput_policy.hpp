@@ -268,6 +268,14 @@ static_assert(RoundPolicy<GoodputPolicy> && GradientForecast<GoodputPolicy> && G
 static_assert(ValuesBeside<GoodputPolicy> && ValuesBeside<DeclaredGoodputPolicy>);
 static_assert(RoundPolicy<DeclaredGoodputPolicy> && GradientForecast<DeclaredGoodputPolicy>);
 
+/// Those of ours.
+inline constexpr PolicyNumber<GoodputPolicy> goodput_numbers[] = {
+    {"p", &GoodputPolicy::fairness_power},         {"order", &GoodputPolicy::order_power},
+    {"sharpness", &GoodputPolicy::sharpness},      {"patience", &GoodputPolicy::patience},
+    {"restart", &GoodputPolicy::restart_weight},   {"horizon", &GoodputPolicy::horizon_seconds},
+    {"usual", &GoodputPolicy::usual_seconds},      {"noise", &GoodputPolicy::initial_noise},
+    {"wait", &GoodputPolicy::longest_wait_seconds}};
+
 }  // namespace goodput
 
 #endif

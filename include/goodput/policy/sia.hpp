@@ -86,6 +86,12 @@ private:
 
 static_assert(RowPolicy<Sia> && GrowthLimit<Sia>);
 
+/// Those of Sia's policy.
+inline constexpr PolicyNumber<Sia> sia_numbers[] = {{"p", &Sia::fairness_power},
+                                                    {"lambda", &Sia::unserved_penalty},
+                                                    {"rounding", &Sia::rounding},
+                                                    {"largest", &Sia::largest}};
+
 }  // namespace goodput
 
 #endif

@@ -93,7 +93,7 @@ struct DecisionExplanation {
     /// not_placed, worth_nothing, no_batch_plan, no_shape, beyond_limit, set_aside: the plan's own words.
     /// best_offered: a limit that rules out a larger option, if one does.
     std::string detail{};
-    /// What the round's factors have to say of what it got, a sentence each (goodput_factor.hpp).
+    /// What the round's factors have to say of what it got, a sentence each (concepts.hpp).
     std::vector<std::string> notes{};
 
     /// One line in plain words.

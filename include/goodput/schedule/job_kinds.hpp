@@ -23,6 +23,12 @@
 
 namespace goodput {
 
+// What is remembered of a job between rounds: its measurements, one a (nodes, replicas, atomic batch) and GPU
+// type, and the models fitted to them. A repeated measurement is averaged into the one that is there. Of more
+// than most_samples on a type the oldest is forgotten of the shape that has most. Models are fitted anew only
+// when measurements changed, starting from the last parameters: for all types of the job together
+// (JobFitter), or each type alone with a fit of one's own.
+
 namespace detail {
 struct SavedFields;
 }

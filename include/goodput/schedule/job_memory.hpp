@@ -28,6 +28,10 @@
 
 namespace goodput {
 
+// Which batch plan every job runs with, from round to round: the one that it was told, or where it was told
+// none for the GPUs that it has, the one that it was measured with. A measurement may be older than what was
+// told.
+
 namespace detail {
 struct SavedFields;
 }

@@ -34,7 +34,6 @@
 #include "goodput/schedule/concepts.hpp"
 #include "goodput/schedule/detail/contained.hpp"
 #include "goodput/schedule/detail/question.hpp"
-#include "goodput/schedule/goodput_factor.hpp"
 #include "goodput/schedule/limits.hpp"
 #include "goodput/schedule/makers.hpp"
 #include "goodput/schedule/snapshot.hpp"
@@ -141,7 +140,7 @@ struct LimitsJoint {
     void (*warn)(const void*, const Round&, std::vector<std::string>&) = nullptr;
 };
 
-/// What else changes the goodput (schedule/goodput_factor.hpp).
+/// What else changes the goodput (schedule/concepts.hpp).
 struct FactorJoint {
     void* part = nullptr;  ///< all factors
     /// Whether any of them changes anything in this round.

@@ -19,7 +19,6 @@
 #include "goodput/policy/concepts.hpp"
 #include "goodput/policy/sia.hpp"
 #include "goodput/schedule/concepts.hpp"
-#include "goodput/schedule/goodput_factor.hpp"
 #include "goodput/schedule/joints.hpp"
 #include "goodput/schedule/limits.hpp"
 #include "goodput/schedule/makers.hpp"
@@ -40,7 +39,7 @@ struct SchedulerParts {
     Predictor predictor{};   ///< how good options are
     Pack limits{};           ///< what is limited besides GPUs (limits.hpp)
     Maker maker{};           ///< what jobs are offered (makers.hpp)
-    Factor factor{};         ///< what else changes the goodput (goodput_factor.hpp)
+    Factor factor{};         ///< what else changes the goodput (concepts.hpp)
     Station station{};       ///< what happens once the nodes are known (concepts.hpp)
 };
 
@@ -109,7 +108,7 @@ public:
     [[nodiscard]] auto offering(M maker) const {
         return with(parts_.limits, std::move(maker), parts_.factor, parts_.station);
     }
-    /// A scheduler of the same parts with further factors on the goodput of options (goodput_factor.hpp).
+    /// A scheduler of the same parts with further factors on the goodput of options (concepts.hpp).
     template <class... Fs>
     [[nodiscard]] auto counting(Fs... factors) const {
         return with(parts_.limits, parts_.maker, parts_.factor.with(std::move(factors)...), parts_.station);

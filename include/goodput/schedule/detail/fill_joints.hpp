@@ -27,7 +27,6 @@
 #include "goodput/schedule/concepts.hpp"
 #include "goodput/schedule/detail/contained.hpp"
 #include "goodput/schedule/detail/question.hpp"
-#include "goodput/schedule/goodput_factor.hpp"
 #include "goodput/schedule/joints.hpp"
 #include "goodput/schedule/limits.hpp"
 #include "goodput/schedule/makers.hpp"

@@ -2,7 +2,7 @@
 #define GOODPUT_SCHEDULE_DETAIL_OFFERS_HPP
 
 // Second station of a round: what every job is offered, and how good the predictor takes it to be, times the
-// factors of the round (goodput_factor.hpp).
+// factors of the round (concepts.hpp).
 //
 // A maker, predictor or policy that throws, or answers with NaN or infinity, is a fault: it is named in the
 // plan and costs the job the option that it is about. A job for which everything failed keeps

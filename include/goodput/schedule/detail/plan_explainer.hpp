@@ -39,7 +39,7 @@
 #include "goodput/schedule/detail/contained.hpp"
 #include "goodput/schedule/detail/reasons.hpp"
 #include "goodput/schedule/explain_plan.hpp"
-#include "goodput/schedule/goodput_factor.hpp"
+#include "goodput/schedule/concepts.hpp"
 #include "goodput/schedule/joints.hpp"
 #include "goodput/schedule/makers.hpp"
 #include "goodput/schedule/round_engine.hpp"

@@ -13,8 +13,8 @@
 #include "goodput/core/sample.hpp"
 #include "goodput/goodput.h"
 #include "goodput/place/topology.hpp"
-#include "goodput/schedule/snapshot.hpp"
 #include "goodput/schedule/cluster_limits.hpp"
+#include "goodput/schedule/snapshot.hpp"
 
 namespace goodput::c {
 

@@ -16,11 +16,11 @@
 
 #include "goodput/availability/renting.hpp"
 #include "goodput/policy/goodput_policy.hpp"
+#include "goodput/schedule/cluster_limits.hpp"
 #include "goodput/schedule/explain_plan.hpp"
 #include "goodput/schedule/job_memory.hpp"
 #include "goodput/schedule/joints.hpp"
 #include "goodput/schedule/limits.hpp"
-#include "goodput/schedule/cluster_limits.hpp"
 #include "json/json_lines.hpp"
 #include "json/names.hpp"
 #include "plan/line_planner.hpp"

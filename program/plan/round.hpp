@@ -15,8 +15,8 @@
 #include "goodput/core/sample.hpp"
 #include "goodput/deadlines/promised_jobs.hpp"
 #include "goodput/place/topology.hpp"
-#include "goodput/schedule/snapshot.hpp"
 #include "goodput/schedule/cluster_limits.hpp"
+#include "goodput/schedule/snapshot.hpp"
 #include "json/json_fields.hpp"
 
 namespace cli {

@@ -20,8 +20,8 @@
 #include "goodput/policies/tiresias.hpp"
 #include "goodput/policy/goodput_policy.hpp"
 #include "goodput/policy/queue.hpp"
-#include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/cluster_limits.hpp"
+#include "goodput/schedule/scheduler.hpp"
 #include "support/random.hpp"
 #include "support/random_round.hpp"
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "goodput/hosts/with_hosts.hpp"
-#include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/cluster_limits.hpp"
+#include "goodput/schedule/scheduler.hpp"
 #include "support/random.hpp"
 
 #include <doctest/doctest.h>

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "goodput/fit/job_fit.hpp"
-#include "goodput/schedule/job_kinds.hpp"
 #include "goodput/schedule/detail/kind_of.hpp"
+#include "goodput/schedule/job_kinds.hpp"
 #include "goodput/sim/modelling.hpp"
 #include "peers/sia/separate_models.hpp"
 #include "support/random.hpp"

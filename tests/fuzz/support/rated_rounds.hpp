@@ -15,9 +15,9 @@
 #include "goodput/core/configuration.hpp"
 #include "goodput/core/job.hpp"
 #include "goodput/model/job_model.hpp"
+#include "goodput/schedule/cluster_limits.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/snapshot.hpp"
-#include "goodput/schedule/cluster_limits.hpp"
 
 #include "fuzz/support/check.hpp"
 

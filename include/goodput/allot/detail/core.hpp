@@ -21,9 +21,9 @@
 #include <utility>
 #include <vector>
 
+#include "goodput/allot/allot.hpp"
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/relaxation.hpp"
-#include "goodput/allot/allot.hpp"
 #include "goodput/core/detail/clock.hpp"
 
 namespace goodput::detail {

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "goodput/allot/allot.hpp"
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/incumbent.hpp"
 #include "goodput/allot/detail/near_relaxation.hpp"
@@ -16,7 +17,6 @@
 #include "goodput/allot/detail/search.hpp"
 #include "goodput/allot/detail/whole_units.hpp"
 #include "goodput/allot/result.hpp"
-#include "goodput/allot/allot.hpp"
 #include "goodput/core/detail/clock.hpp"
 
 namespace goodput::detail {

@@ -32,13 +32,13 @@
 #include <span>
 #include <vector>
 
+#include "goodput/allot/allot.hpp"
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/core.hpp"
 #include "goodput/allot/detail/incumbent.hpp"
 #include "goodput/allot/detail/relaxation.hpp"
 #include "goodput/allot/detail/states.hpp"
 #include "goodput/allot/result.hpp"
-#include "goodput/allot/allot.hpp"
 #include "goodput/core/detail/clock.hpp"
 
 namespace goodput::detail {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "goodput/allot/allot.hpp"
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/compactor.hpp"
 #include "goodput/allot/detail/first_allotment.hpp"
@@ -18,7 +19,6 @@
 #include "goodput/allot/detail/search.hpp"
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"
-#include "goodput/allot/allot.hpp"
 #include "goodput/core/detail/bodies.hpp"
 #include "goodput/core/detail/clock.hpp"
 

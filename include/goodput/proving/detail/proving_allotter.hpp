@@ -4,10 +4,10 @@
 // The bodies of ProvingAllotter (proving_allotter.hpp): the solver of an Allotter by searches in turn
 // (search_turns.hpp).
 
+#include "goodput/allot/allot.hpp"
 #include "goodput/allot/detail/solver.hpp"
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"
-#include "goodput/allot/allot.hpp"
 #include "goodput/core/detail/bodies.hpp"
 #include "goodput/proving/detail/search_turns.hpp"
 #include "goodput/proving/proving_allotter.hpp"

@@ -13,13 +13,13 @@
 #include <optional>
 #include <utility>
 
+#include "goodput/allot/allot.hpp"
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/incumbent.hpp"
 #include "goodput/allot/detail/near_relaxation.hpp"
 #include "goodput/allot/detail/relaxation.hpp"
 #include "goodput/allot/detail/search.hpp"
 #include "goodput/allot/result.hpp"
-#include "goodput/allot/allot.hpp"
 #include "goodput/core/detail/clock.hpp"
 #include "goodput/proving/detail/exchange.hpp"
 #include "goodput/proving/detail/job_price_search.hpp"

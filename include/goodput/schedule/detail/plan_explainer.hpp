@@ -36,10 +36,10 @@
 
 #include "goodput/allot/explain.hpp"
 #include "goodput/policy/concepts.hpp"
+#include "goodput/schedule/concepts.hpp"
 #include "goodput/schedule/detail/contained.hpp"
 #include "goodput/schedule/detail/reasons.hpp"
 #include "goodput/schedule/explain_plan.hpp"
-#include "goodput/schedule/concepts.hpp"
 #include "goodput/schedule/joints.hpp"
 #include "goodput/schedule/makers.hpp"
 #include "goodput/schedule/round_engine.hpp"

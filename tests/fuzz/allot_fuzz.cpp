@@ -17,6 +17,7 @@
 #include "goodput/allot/conflict.hpp"
 #include "goodput/allot/explain.hpp"
 #include "goodput/hadar/posted_prices.hpp"
+#include "goodput/proving.hpp"
 #include "support/allot_oracle.hpp"
 #include "support/allot_random.hpp"
 
@@ -278,7 +279,14 @@ void check_conflict(const AllotmentProblem& problem, const AllotOptions& options
               static_cast<double>(job));
 }
 
-void check_answer(const AllotmentProblem& problem, const AllotOptions& options, const AllotResult& result) {
+/// Whether brute force can say what is best.
+bool is_countable(const AllotmentProblem& problem) {
+    return combinations(problem) <= most_combinations && units_are_plain(problem);
+}
+
+/// What holds of every answer. Whether an allotment is possible, as far as is known.
+bool check_certificate(const AllotmentProblem& problem, const AllotOptions& options,
+                       const AllotResult& result) {
     const double scale = support::scale_of(problem), tolerance = rounding(scale);
     check_report(result.report());
     check_prices(result.prices, problem.capacity.size());
@@ -294,7 +302,6 @@ void check_answer(const AllotmentProblem& problem, const AllotOptions& options, 
         if (result.status == AllotStatus::optimal)
             check(result.gap() <= options.gap * std::abs(result.bound) + tolerance,
                   "optimal is within the gap", result.gap(), options.gap);
-        check_explanation(problem, result, tolerance);
     } else {
         for (const std::size_t choice : result.choice)
             check(choice == no_option, "no allotment: nobody has anything");
@@ -302,7 +309,7 @@ void check_answer(const AllotmentProblem& problem, const AllotOptions& options, 
         check((result.status == AllotStatus::infeasible) == (result.stopped == StopReason::proven),
               "infeasible is proven, unknown is not");
     }
-    const bool countable = combinations(problem) <= most_combinations && units_are_plain(problem);
+    const bool countable = is_countable(problem);
     bool possible = feasible;
     if (countable) {
         const double best = support::BruteForce{}(problem);
@@ -318,7 +325,14 @@ void check_answer(const AllotmentProblem& problem, const AllotOptions& options, 
             check(result.bound >= best - tolerance, "the bound holds though none was found", result.bound);
         }
     }
-    check_conflict(problem, options, countable, possible);
+    return possible;
+}
+
+void check_answer(const AllotmentProblem& problem, const AllotOptions& options, const AllotResult& result) {
+    const bool possible = check_certificate(problem, options, result);
+    if (found_allotment(result.status))
+        check_explanation(problem, result, rounding(support::scale_of(problem)));
+    check_conflict(problem, options, is_countable(problem), possible);
 }
 
 bool same(const AllotResult& a, const AllotResult& b) {
@@ -377,6 +391,18 @@ void ask(const Question& question, Allotter<>& kept) {
     if (exact.stopped == StopReason::proven && warm.stopped == StopReason::proven)
         check((exact.status == AllotStatus::infeasible) == (warm.status == AllotStatus::infeasible),
               "what is proven impossible is so");
+
+    // The allotter that proves more makes the same promises.
+    AllotOptions alike = question.options;
+    alike.warm_start = false;
+    const AllotResult other = ProvingAllotter()(problem, alike);
+    check_certificate(problem, alike, other);
+    if (found_allotment(other.status) && found_allotment(exact.status))
+        check(exact.objective <= other.bound + tolerance && other.objective <= exact.bound + tolerance,
+              "each bound holds for the other allotter", other.objective, exact.bound);
+    if (exact.stopped == StopReason::proven && other.stopped == StopReason::proven)
+        check((exact.status == AllotStatus::infeasible) == (other.status == AllotStatus::infeasible),
+              "what one proves impossible the other does not find");
 
     check_posted(problem, question.options, exact);
 

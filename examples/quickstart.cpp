@@ -1,4 +1,6 @@
-#include <goodput/goodput.hpp>
+#include <goodput/policy/sia.hpp>
+#include <goodput/schedule/job_memory.hpp>
+#include <goodput/schedule/scheduler.hpp>
 #include <iostream>
 
 int main() {

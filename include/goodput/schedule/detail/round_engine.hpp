@@ -48,6 +48,7 @@ namespace goodput {
 
 GOODPUT_BODY Plan& RoundEngine::plan(const Snapshot& given, const Joints& joints, const AllotOptions& options,
                                      const AfterStep& step) {
+    if (!kept_) kept_.set(detail::RoundState());  // a copy of the engine knows the last plan
     return kept_.get().plan(given, joints, options, step);
 }
 

@@ -7,7 +7,7 @@ complete -c goodput -n "__fish_seen_subcommand_from allot" -s h -l help -d 'Prin
 complete -c goodput -n "__fish_seen_subcommand_from allot" -l warm -d 'Start every line from the prices of the line before, as rounds of one cluster may'
 complete -c goodput -n "__fish_seen_subcommand_from allot" -l cold -d 'Start every line anew, which is done in any case without --warm'
 complete -c goodput -n "__fish_seen_subcommand_from allot" -l relax -d 'The linear relaxation: jobs may be split'
-complete -c goodput -n "__fish_seen_subcommand_from allot" -l explain -d 'Add "explanations": why every job got what it got, what every resource is worth and between which capacities'
+complete -c goodput -n "__fish_seen_subcommand_from allot" -l explain -d 'Add "explanations": why every job got what it got, what a unit of every resource is worth'
 complete -c goodput -n "__fish_seen_subcommand_from allot" -l strict -d 'Refuse lines with unknown fields or GPU types, which are otherwise warned of on standard error, once each'
 complete -c goodput -n "not __fish_seen_subcommand_from $commands" -f -a fit -d 'Fit a job'\''s measurements and predict, one JSON document a line'
 complete -c goodput -n "__fish_seen_subcommand_from fit" -s h -l help -d 'Print this help message and exit'

@@ -87,9 +87,9 @@ struct PlacementResult {
 
 /// A job that takes whole nodes anew holds GPUs on a node already, and may keep the node.
 struct HomeClaim {
-    std::size_t job = 0;  ///< an index into the needs of all jobs
-    std::size_t node = 0;
-    int held = 0;  ///< GPUs
+    std::size_t job = 0;   ///< an index into the needs of all jobs
+    std::size_t node = 0;  ///< index of the node
+    int held = 0;          ///< GPUs
 };
 
 /// Takes out claims that are not to be granted; `need` is how many nodes each job takes. Of the others

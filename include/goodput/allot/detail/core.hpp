@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/allot/allot.hpp"
+#include "goodput/allot/detail/branching.hpp"
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/relaxation.hpp"
 #include "goodput/core/detail/clock.hpp"

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "goodput/allot/allot.hpp"
+#include "goodput/allot/detail/branching.hpp"
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/incumbent.hpp"
 #include "goodput/allot/detail/near_relaxation.hpp"

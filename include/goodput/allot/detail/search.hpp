@@ -32,7 +32,7 @@
 #include <span>
 #include <vector>
 
-#include "goodput/allot/allot.hpp"
+#include "goodput/allot/detail/branching.hpp"
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/core.hpp"
 #include "goodput/allot/detail/incumbent.hpp"

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "goodput/allot/allot.hpp"
+#include "goodput/allot/detail/branching.hpp"
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/compactor.hpp"
 #include "goodput/allot/detail/first_allotment.hpp"

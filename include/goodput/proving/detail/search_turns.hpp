@@ -13,7 +13,7 @@
 #include <optional>
 #include <utility>
 
-#include "goodput/allot/allot.hpp"
+#include "goodput/allot/detail/branching.hpp"
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/incumbent.hpp"
 #include "goodput/allot/detail/near_relaxation.hpp"

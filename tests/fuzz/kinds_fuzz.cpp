@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "goodput/model/job_model.hpp"
+#include "goodput/schedule/detail/kind_of.hpp"
 #include "goodput/schedule/job_kinds.hpp"
 
 #include "fuzz/support/bytes.hpp"

@@ -131,8 +131,8 @@ private:
     void grow(std::size_t gpu_types) {
         if (gpu_types > types_.size()) types_.resize(gpu_types);
     }
-    /// What the model is told besides its fit. Only together with that: a type said to be measured before it
-    /// is fitted would be one that no batch plan runs on.
+    /// Tells the model what it cannot know from its fit. Only refit() calls it: no batch plan runs on a type
+    /// that is said to be measured and is not fitted.
     void tell_model();
     static void forget_one(OfType& type);
 

@@ -75,8 +75,7 @@ template <class... Types>
 }
 
 /// Makes plans round after round. Keeps buffers; nothing carries over from one snapshot to the next, but for
-/// the last prices where AllotOptions::warm_start asks for them. A copy answers questions about the
-/// last plan, too.
+/// the last prices where AllotOptions::warm_start asks for them. A copy also knows the last plan.
 template <class P = Sia, class NodePlacer = LeastMovesPlacer, class Solver = Allotter<>,
           class Predictor = GoodputPredictor, class Pack = Limits<>, class Maker = ListedShapes,
           class Factor = Factors<>, class Station = NoNodeStation>

@@ -37,15 +37,9 @@ public:
     /// Looks for any allotment that serves all jobs that must run. Whether there is one now in `incumbent`.
     bool find(const CompactProblem& problem, const Relaxation& relaxation, Incumbent& incumbent,
               const AllotOptions& options, Clock& clock) {
-        const std::size_t before = nodes_;
-        const auto rest = [&] {
-            AllotOptions left = options;
-            left.most_states -= std::min(left.most_states, nodes_ - before);
-            return left;
-        };
-        return find_near_relaxation(problem, relaxation, incumbent, options.most_states, rest,
+        return find_near_relaxation(problem, relaxation, incumbent, options.most_states, options,
                                     [&](const SearchStart& start, const AllotOptions& part) {
-                                        search(problem, relaxation, start, incumbent, part, clock);
+                                        return search(problem, relaxation, start, incumbent, part, clock);
                                     });
     }
 

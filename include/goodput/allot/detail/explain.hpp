@@ -123,16 +123,6 @@ inline std::string option_text(std::size_t option) {
     return option == no_option ? "nothing" : "option " + text_of(option);
 }
 
-/// Refuses prices and choices that are not this problem's.
-inline void require_choice_of(const AllotmentProblem& problem, std::size_t prices, std::size_t choices) {
-    if (choices != problem.jobs())
-        bad_input("explanation", "number of choices", choices,
-                  "the number of jobs, " + text_of(problem.jobs()));
-    if (prices != problem.capacity.size())
-        bad_input("explanation", "number of prices", prices,
-                  "the number of capacities, " + text_of(problem.capacity.size()));
-}
-
 /// The relaxation of the options that fit now, with other capacities.
 class Relaxations {
 public:
@@ -192,11 +182,7 @@ GOODPUT_BODY JobExplanation explain(const AllotmentProblem& problem, std::span<c
 
 GOODPUT_BODY Explanation explain(const AllotmentProblem& problem, const AllotResult& result,
                                  std::optional<std::chrono::nanoseconds> deadline) {
-    if (result.status == AllotStatus::infeasible)
-        bad_input("explanation", "status", "infeasible", "optimal or feasible; see conflict_of()");
-    if (result.status == AllotStatus::unknown)
-        bad_input("explanation", "status", "unknown", "optimal or feasible");
-    detail::require_choice_of(problem, result.prices.size(), result.choice.size());
+    detail::require_result_of(problem, result);
     const std::vector<double> taken = detail::units_taken(problem, result.choice);
     Explanation answer;
     for (std::size_t job = 0; job < problem.jobs(); ++job)

@@ -17,20 +17,22 @@ namespace goodput::detail {
 
 /// Searches as if an allotment were known that is worth a little less than the bound. Where all jobs that
 /// must run fit, but hardly, that is quicker than to ask for their service alone, because their values say
-/// which of many choices to look at. `rest()`: the options with the states that are left. `search(start,
-/// options)` improves `incumbent`.
-template <class Rest, class Search>
+/// which of many choices to look at. Each of two searches looks at an eighth of `most_states`, or of
+/// what is left of the options' states, whichever is less. `search(start, options)` improves `incumbent`, and
+/// returns its outcome.
+template <class Search>
 bool find_near_relaxation(const CompactProblem& problem, const Relaxation& relaxation, Incumbent& incumbent,
-                          std::size_t most_states, Rest rest, Search search) {
+                          std::size_t most_states, const AllotOptions& options, Search search) {
+    std::size_t left = options.most_states;
     for (const double below : {0.01, 0.1}) {
-        AllotOptions part = rest();
-        part.most_states = std::min(part.most_states, most_states) / 8;
+        AllotOptions part = options;
+        part.most_states = std::min(left, most_states) / 8;
         part.gap = std::min(part.gap, below / 8);
         part.absolute_gap = 0;
         SearchStart start;
         start.above = relaxation.bound() - below * problem.magnitude;
         incumbent.value = -std::numeric_limits<double>::infinity();
-        search(start, part);
+        left -= std::min(left, search(start, part).nodes);
         if (incumbent.value > start.above) return true;
     }
     return false;

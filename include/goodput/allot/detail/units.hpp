@@ -83,18 +83,23 @@ inline bool fits_alone(std::span<const ResourceUse> uses, std::span<const double
     return fits_beside(uses, {}, capacity, ignored);
 }
 
+/// Refuses prices and choices that are not this problem's.
+inline void require_choice_of(const AllotmentProblem& problem, std::size_t prices, std::size_t choices) {
+    if (choices != problem.jobs())
+        bad_input("explanation", "number of choices", choices,
+                  "the number of jobs, " + text_of(problem.jobs()));
+    if (prices != problem.capacity.size())
+        bad_input("explanation", "number of prices", prices,
+                  "the number of capacities, " + text_of(problem.capacity.size()));
+}
+
 /// Refuses a result that is not this problem's, and one without an allotment.
 inline void require_result_of(const AllotmentProblem& problem, const AllotResult& result) {
     if (result.status == AllotStatus::infeasible)
         bad_input("explanation", "status", "infeasible", "optimal or feasible; see conflict_of()");
     if (result.status == AllotStatus::unknown)
         bad_input("explanation", "status", "unknown", "optimal or feasible");
-    if (result.choice.size() != problem.jobs())
-        bad_input("explanation", "number of choices", result.choice.size(),
-                  "the number of jobs, " + text_of(problem.jobs()));
-    if (result.prices.size() != problem.capacity.size())
-        bad_input("explanation", "number of prices", result.prices.size(),
-                  "the number of capacities, " + text_of(problem.capacity.size()));
+    require_choice_of(problem, result.prices.size(), result.choice.size());
 }
 
 /// Units of each resource that a choice takes.

@@ -19,8 +19,8 @@
 namespace goodput::detail {
 
 /// What a class keeps from call to call and its header does not show: a T that only its bodies know. Made at
-/// the first use. A copy has what was set(), but not what get() has made: that are buffers and the answers to
-/// the last call.
+/// the first use. A copy has what was set(), but not what get() has made: buffers, and answers to the last
+/// call.
 template <class T>
 class Kept {
 public:
@@ -34,7 +34,7 @@ public:
 
     /// T, which has to be complete here and nowhere else.
     T& get() {
-        if (!own_) own_ = {new T(), [](T* kept) { delete kept; }};
+        if (!own_) own_ = own(new T());
         return *own_;
     }
     /// Whether anything is kept.
@@ -43,14 +43,17 @@ public:
     const T& operator*() const { return *own_; }
     /// Keeps this from now on.
     void set(T kept) {
-        own_ = {new T(std::move(kept)), [](T* it) { delete it; }};
-        copy_ = [](const T& other) { return Own(new T(other), [](T* it) { delete it; }); };
+        own_ = own(new T(std::move(kept)));
+        copy_ = [](const T& other) { return own(new T(other)); };
     }
 
 private:
     using Own = std::unique_ptr<T, void (*)(T*)>;
     static Own none() {
         return {nullptr, [](T*) {}};
+    }
+    static Own own(T* made) {
+        return {made, [](T* kept) { delete kept; }};
     }
 
     Own own_ = none();

@@ -62,9 +62,10 @@ public:
             return left;
         };
         const auto near = [&](std::size_t most_states) {
-            return find_near_relaxation(problem, relaxation, incumbent, most_states, rest,
+            return find_near_relaxation(problem, relaxation, incumbent, most_states, rest(),
                                         [&](const SearchStart& start, const AllotOptions& part) {
-                                            search_core(problem, relaxation, start, incumbent, part, clock);
+                                            return search_core(problem, relaxation, start, incumbent, part,
+                                                               clock);
                                         });
         };
         if (near(first_states)) return true;

@@ -20,7 +20,7 @@
 #include "goodput/allot/detail/relaxation.hpp"
 #include "goodput/allot/result.hpp"
 #include "goodput/core/detail/clock.hpp"
-#include "goodput/proving/detail/exchange.hpp"
+#include "goodput/allot/detail/exchange.hpp"
 #include "goodput/proving/detail/job_price_descent.hpp"
 #include "goodput/proving/detail/job_prices.hpp"
 

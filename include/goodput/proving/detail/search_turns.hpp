@@ -21,7 +21,7 @@
 #include "goodput/allot/detail/search.hpp"
 #include "goodput/allot/result.hpp"
 #include "goodput/core/detail/clock.hpp"
-#include "goodput/proving/detail/exchange.hpp"
+#include "goodput/allot/detail/exchange.hpp"
 #include "goodput/proving/detail/job_price_search.hpp"
 #include "goodput/proving/detail/later_knapsacks.hpp"
 

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_PROVING_DETAIL_EXCHANGE_HPP
-#define GOODPUT_PROVING_DETAIL_EXCHANGE_HPP
+#ifndef GOODPUT_ALLOT_DETAIL_EXCHANGE_HPP
+#define GOODPUT_ALLOT_DETAIL_EXCHANGE_HPP
 
 // Local search on an allotment: a job takes another option, and where that does not fit, another job makes
 // room for it by taking another option itself, which may be what the first one gave up (a swap) or anything

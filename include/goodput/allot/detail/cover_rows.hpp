@@ -1,0 +1,211 @@
+#ifndef GOODPUT_ALLOT_DETAIL_COVER_ROWS_HPP
+#define GOODPUT_ALLOT_DETAIL_COVER_ROWS_HPP
+
+// Covers of a resource: jobs that cannot all have a large option. Let t_g be a threshold for each of some jobs. If
+// any most + 1 of the thresholds exceed the capacity together, then
+//
+//     the number of copies that take an option of at least t_g units  <=  most,
+//
+// which cuts off mixtures that the capacity alone allows. Found from such a mixture: thresholds whose jobs lack
+// little of a whole copy, for their size, come first, until they exceed the capacity (a greedy separation); then
+// thresholds are lowered as far as they still exceed it, and every other job joins at the largest of them (an
+// extended cover). Letchford and Souli, Operations Research Letters 47(2), 2019, choose thresholds by job
+// likewise.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "goodput/allot/detail/compact.hpp"
+#include "goodput/allot/detail/dual_simplex.hpp"
+
+namespace goodput::detail {
+
+struct Cover {
+    std::size_t resource = 0;
+    std::vector<double> threshold;  ///< by group; infinite where it is no part of it
+    std::size_t most = 0;           ///< copies that may take an option of at least their threshold
+};
+
+/// Keeps its memory.
+class CoverSearch {
+public:
+    /// Looks for a cover of a resource that these amounts break. Whether there is one now in cover().
+    bool find(const CompactProblem& problem, std::size_t resource, std::span<const double> amounts) {
+        const double capacity = problem.capacity[resource] + problem.tolerance[resource];
+        list_steps(problem, resource, amounts);
+        members_.clear();
+        for (std::uint32_t group = 0; group < problem.groups(); ++group) choose_step(problem, group);
+        std::sort(members_.begin(), members_.end(), [](const Member& a, const Member& b) {
+            return a.rate != b.rate ? a.rate < b.rate : a.group < b.group;
+        });
+        double sum = 0;
+        std::size_t count = 0;
+        while (count < members_.size() && sum <= capacity) {
+            Member& it = members_[count++];
+            const double lacking = (capacity - sum) / it.units;
+            it.taken = std::min(it.copies, std::floor(lacking) + 1);
+            sum += it.taken * it.units;
+        }
+        if (sum <= capacity) return false;
+        members_.resize(count);
+        drop_needless(capacity, sum);
+        lower_thresholds(capacity, sum);
+        return extend(problem, resource, amounts);
+    }
+    [[nodiscard]] const Cover& cover() const { return cover_; }
+
+    /// The row of a cover: one for every option of at least its threshold.
+    static FurtherRow row_of(const CompactProblem& problem, const Cover& cover) {
+        FurtherRow row{{}, static_cast<double>(cover.most)};
+        for (std::size_t group = 0; group < problem.groups(); ++group)
+            for (std::uint32_t k = problem.first[group]; k < problem.first[group + 1]; ++k)
+                if (units_of(problem, k, cover.resource) >= cover.threshold[group]) row.terms.push_back({k, 1});
+        return row;
+    }
+
+private:
+    /// Copies of a group that take at least so many units, as the amounts have it.
+    struct Step {
+        double units, copies;
+    };
+    struct Member {
+        std::uint32_t group;
+        double units, copies, lacking, rate;
+        double taken = 0;  // copies of it that the cover counts
+    };
+
+    static double units_of(const CompactProblem& problem, std::uint32_t option, std::size_t resource) {
+        for (const ResourceUse& use : problem.uses_of(option))
+            if (use.resource == resource) return use.units;
+        return 0;
+    }
+
+    /// steps_ by group, largest units first.
+    void list_steps(const CompactProblem& problem, std::size_t resource, std::span<const double> amounts) {
+        steps_.clear();
+        first_step_.assign(1, 0);
+        for (std::size_t group = 0; group < problem.groups(); ++group) {
+            const std::size_t first = steps_.size();
+            for (std::uint32_t k = problem.first[group]; k < problem.first[group + 1]; ++k)
+                if (const double units = units_of(problem, k, resource); units > 0)
+                    steps_.push_back({units, amounts[k]});
+            std::sort(steps_.begin() + static_cast<std::ptrdiff_t>(first), steps_.end(),
+                      [](const Step& a, const Step& b) { return a.units > b.units; });
+            std::size_t kept = first;
+            for (std::size_t i = first; i < steps_.size(); ++i) {
+                if (i > first && steps_[i].units == steps_[kept - 1].units)
+                    steps_[kept - 1].copies += steps_[i].copies;
+                else {
+                    const double above = i > first ? steps_[kept - 1].copies : 0;
+                    steps_[kept++] = {steps_[i].units, steps_[i].copies + above};
+                }
+            }
+            steps_.resize(kept);
+            first_step_.push_back(kept);
+        }
+    }
+
+    /// The threshold at which a group's copies lack least of being whole, for their size.
+    void choose_step(const CompactProblem& problem, std::uint32_t group) {
+        const double copies = problem.copies(group);
+        Member best{group, 0, copies, 0, std::numeric_limits<double>::infinity()};
+        for (std::size_t i = first_step_[group]; i < first_step_[group + 1]; ++i) {
+            const double lacking = std::max(0.0, copies - steps_[i].copies) / copies;
+            const double rate = lacking / steps_[i].units;
+            if (steps_[i].copies > 1e-9 && rate < best.rate)
+                best = {group, steps_[i].units, copies, lacking, rate};
+        }
+        if (best.units > 0) members_.push_back(best);
+    }
+
+    /// Leaves out what the others exceed the capacity without, what lacks most first.
+    void drop_needless(double capacity, double& sum) {
+        for (std::size_t i = members_.size(); i-- > 0;) {
+            Member& it = members_[i];
+            while (it.taken > 0 && sum - it.units > capacity) {
+                sum -= it.units;
+                --it.taken;
+            }
+        }
+        std::erase_if(members_, [](const Member& it) { return it.taken == 0; });
+    }
+
+    /// Lowers thresholds as far as they exceed the capacity, those that gain most first.
+    void lower_thresholds(double capacity, double sum) {
+        for (;;) {
+            Member* chosen = nullptr;
+            Step to{};
+            double most = -1;
+            for (Member& it : members_)
+                for (std::size_t i = first_step_[it.group]; i < first_step_[it.group + 1]; ++i) {
+                    const Step& step = steps_[i];
+                    if (step.units >= it.units || sum - it.taken * (it.units - step.units) <= capacity) continue;
+                    const double gain = step.copies - (it.copies - it.lacking * it.copies);
+                    if (gain <= most) continue;
+                    most = gain;
+                    chosen = &it;
+                    to = step;
+                }
+            if (chosen == nullptr) return;
+            sum -= chosen->taken * (chosen->units - to.units);
+            chosen->units = to.units;
+            chosen->lacking = std::max(0.0, chosen->copies - to.copies) / chosen->copies;
+        }
+    }
+
+    /// Lets all others join at the largest threshold. Whether the amounts break the cover.
+    bool extend(const CompactProblem& problem, std::size_t resource, std::span<const double> amounts) {
+        cover_.resource = resource;
+        double largest = 0, count = 0;
+        for (const Member& it : members_) {
+            largest = std::max(largest, it.units);
+            count += it.taken;
+        }
+        cover_.most = static_cast<std::size_t>(count) - 1;
+        cover_.threshold.assign(problem.groups(), std::numeric_limits<double>::infinity());
+        for (std::size_t group = 0; group < problem.groups(); ++group)
+            for (std::size_t i = first_step_[group]; i < first_step_[group + 1]; ++i)
+                if (steps_[i].units >= largest) cover_.threshold[group] = steps_[i].units;
+        // Copies of a member that the cover does not count would have to exceed with all smaller ones, too.
+        for (const Member& it : members_)
+            if (it.taken == it.copies) cover_.threshold[it.group] = it.units;
+        double taken = 0;
+        for (std::size_t group = 0; group < problem.groups(); ++group)
+            for (std::uint32_t k = problem.first[group]; k < problem.first[group + 1]; ++k)
+                if (units_of(problem, k, resource) >= cover_.threshold[group]) taken += amounts[k];
+        return holds(problem) && taken > static_cast<double>(cover_.most) + least_broken;
+    }
+    /// Whether any most + 1 copies at their thresholds exceed the capacity.
+    [[nodiscard]] bool holds(const CompactProblem& problem) {
+        members_.clear();
+        for (std::uint32_t group = 0; group < problem.groups(); ++group)
+            if (!std::isinf(cover_.threshold[group]))
+                members_.push_back(
+                    {group, cover_.threshold[group], static_cast<double>(problem.copies(group)), 0, 0});
+        std::sort(members_.begin(), members_.end(),
+                  [](const Member& a, const Member& b) { return a.units < b.units; });
+        double left = static_cast<double>(cover_.most) + 1, sum = 0;
+        for (const Member& it : members_) {
+            const double taken = std::min(left, it.copies);
+            sum += taken * it.units;
+            left -= taken;
+        }
+        return left == 0 &&
+               sum > problem.capacity[cover_.resource] * (1 + 1e-9);
+    }
+
+    static constexpr double least_broken = 1e-3;
+    Cover cover_;
+    std::vector<Step> steps_;
+    std::vector<std::size_t> first_step_;
+    std::vector<Member> members_;
+};
+
+}  // namespace goodput::detail
+
+#endif

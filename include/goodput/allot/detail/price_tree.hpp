@@ -1,0 +1,449 @@
+#ifndef GOODPUT_ALLOT_DETAIL_PRICE_TREE_HPP
+#define GOODPUT_ALLOT_DETAIL_PRICE_TREE_HPP
+
+// A search that prices again at every node. The search of the core (search.hpp) bounds by the prices of the
+// relaxation, which say little where many rows bind: deep in the search other rows do. Here a node is what may
+// still be chosen; its linear relaxation is solved (dual_simplex.hpp), and where that is worth no more than the
+// threshold, the node is done. Otherwise a job that the relaxation splits is decided in part: it takes one of some
+// options, or none of them (Beale and Tomlin 1970). The search dives into one of the two and later goes on with
+// the open node of the largest bound, so that the bound falls all the time.
+//
+// Before the first decision rows are added that cut the relaxation's mixture off (cover_rows.hpp), as long as that
+// lowers the bound. What a better incumbent rules out by the regret at the root is left out from then on (Mansini
+// and Speranza, INFORMS Journal on Computing 24(3), 2012). Mixtures are rounded and improved by exchanges
+// (exchange.hpp).
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "goodput/allot/detail/compact.hpp"
+#include "goodput/allot/detail/cover_rows.hpp"
+#include "goodput/allot/detail/dual_simplex.hpp"
+#include "goodput/allot/detail/exchange.hpp"
+#include "goodput/allot/detail/incumbent.hpp"
+#include "goodput/allot/detail/relaxation.hpp"
+#include "goodput/allot/detail/search.hpp"
+#include "goodput/allot/result.hpp"
+#include "goodput/core/detail/clock.hpp"
+
+namespace goodput::detail {
+
+/// What a search tells somebody who writes down why its bound holds: nothing.
+struct NoLog {
+    static constexpr bool writes = false;
+    void cut(const Cover&) {}
+    void branch(std::size_t, std::size_t, std::uint32_t, std::span<const std::uint32_t>, double) {}
+    void close(std::size_t, std::span<const double>) {}
+};
+
+template <class Log = NoLog>
+class PriceTree {
+public:
+    [[nodiscard]] Log& log() { return log_; }
+    [[nodiscard]] std::size_t tree_nodes() const { return nodes_.size(); }
+
+    /// Nothing is known of the problem that comes.
+    void reset() { begun_ = false; }
+
+    /// Improves `incumbent` until it is proven within the gap, or so many states have been looked at; goes on where
+    /// the last run ended. `problem` and `relaxation` are those of the first run after reset().
+    SearchOutcome run(const CompactProblem& problem, const Relaxation& relaxation, Incumbent& incumbent,
+                      const AllotOptions& options, Clock& clock) {
+        problem_ = &problem;
+        incumbent_ = &incumbent;
+        clock_ = &clock;
+        options_ = &options;
+        const std::size_t before = begun_ ? states() : 0;
+        if (!begun_) begin(relaxation);
+        raise_threshold();
+        SearchOutcome outcome{0, StopReason::proven, 0};
+        if (nodes_.size() == 1 && !begun_root_) {
+            begun_root_ = true;
+            if (!search_root(relaxation)) outcome.stopped = StopReason::deadline;
+        }
+        while (outcome.stopped == StopReason::proven && (next_ != none || !open_.empty())) {
+            if (states() - before >= options.most_states) outcome.stopped = StopReason::states;
+            else if (nodes_.size() + options_pool_.size() / 8 >= options.memory_states)
+                outcome.stopped = StopReason::memory;
+            else if (!take_up_next())
+                break;
+            else if (!visit())
+                outcome.stopped = StopReason::deadline;
+        }
+        outcome.nodes = states() - before;
+        outcome.bound = std::max(incumbent.value, std::min(root_bound_, std::max(closed_bound_, open_bound())));
+        return outcome;
+    }
+
+private:
+    static constexpr std::size_t numbers_a_state = 256;  ///< about as many as a state of the core takes
+    static constexpr double whole = 1e-6;
+
+    struct Node {
+        std::size_t parent, child;        // child: the first of two, 0 where there are none yet
+        double bound;                     // of its parent
+        std::uint32_t group;              // that its children decide
+        std::uint32_t most;               // copies of it that take one of the options, in its first child
+        std::size_t first, end;           // in options_pool_: those options
+    };
+
+    [[nodiscard]] std::size_t states() const {
+        return (work_before_ + simplex_.work() + 2 * exchange_work_) / numbers_a_state;
+    }
+    [[nodiscard]] double open_bound() const {
+        double bound = next_ == none ? -infinity : nodes_[next_].bound;
+        if (!open_.empty()) bound = std::max(bound, nodes_[open_.front()].bound);
+        return problem_->round_down(bound);
+    }
+
+    void raise_threshold() {
+        const double known = incumbent_->value;
+        const double enough = std::max(options_->enough(known), problem_->rounding());
+        const double threshold = problem_->least_bound_above(known + enough);
+        if (threshold <= threshold_) return;
+        threshold_ = threshold;
+        leave_out();
+    }
+    /// Forbids what the root's prices rule out.
+    void leave_out() {
+        if (root_regret_.empty()) return;
+        for (std::uint32_t k = 0; k < problem_->count; ++k) {
+            if (root_most_[k] == 0 || root_bound_ - root_regret_[k] > threshold_) continue;
+            root_most_[k] = 0;
+            closed_bound_ = std::max(closed_bound_, root_bound_ - root_regret_[k]);
+        }
+    }
+    /// What is known of the root by its last optimum.
+    void learn_from_root() {
+        if (simplex_.bound() > root_bound_) return;
+        root_bound_ = simplex_.bound();
+        root_regret_.assign(problem_->count, 0);
+        for (std::size_t group = 0; group < problem_->groups(); ++group) {
+            if (problem_->copies(group) != 1) continue;
+            for (std::uint32_t k = problem_->first[group]; k < problem_->first[group + 1]; ++k)
+                if (root_most_[k] > 0) root_regret_[k] = simplex_.regret(k);
+        }
+        leave_out();
+    }
+
+    void begin(const Relaxation& relaxation) {
+        begun_ = true;
+        begun_root_ = false;
+        nodes_.assign(1, Node{0, 0, relaxation.bound(), 0, 0, 0, 0});
+        options_pool_.clear();
+        open_.clear();
+        next_ = 0;
+        further_.clear();
+        root_bound_ = relaxation.bound();
+        closed_bound_ = threshold_ = -infinity;
+        root_regret_.clear();
+        root_most_.resize(problem_->count);
+        for (std::size_t group = 0; group < problem_->groups(); ++group)
+            for (std::uint32_t k = problem_->first[group]; k < problem_->first[group + 1]; ++k)
+                root_most_[k] = problem_->copies(group);
+        work_before_ = exchange_work_ = rounded_work_ = 0;
+        exchange_.reset();
+        simplex_.assign(*problem_, further_);
+        simplex_.begin(relaxation.mixture(), relaxation.prices());
+        amounts_.resize(problem_->count);
+    }
+
+    void limit_to_root() {
+        for (std::size_t group = 0; group < problem_->groups(); ++group)
+            for (std::uint32_t k = problem_->first[group]; k < problem_->first[group + 1]; ++k)
+                simplex_.limit(k, 0, root_most_[k]);
+    }
+    void read_amounts() {
+        for (std::uint32_t k = 0; k < problem_->count; ++k) amounts_[k] = simplex_.amount(k);
+    }
+
+    /// Solves the root and adds rows to it. False: out of time.
+    bool search_root(const Relaxation& relaxation) {
+        constexpr int most_rounds = 12;
+        static_cast<void>(relaxation);
+        for (int round = 0;; ++round) {
+            limit_to_root();
+            const double before = root_bound_;
+            const auto end = simplex_.solve(threshold_, *clock_);
+            if (end == DualSimplex::End::unfinished) return !clock_->late();
+            if (end != DualSimplex::End::optimal) return true;
+            learn_from_root();
+            read_amounts();
+            round_amounts();
+            const double gap = root_bound_ - threshold_;
+            if (gap <= 0 || round == most_rounds) return true;
+            if (round > 1 && before - root_bound_ < 0.01 * gap) return true;
+            if (!add_covers()) return true;
+        }
+    }
+    /// Adds rows for covers that the amounts break, and drops those that do not bind. Whether there are new ones.
+    bool add_covers() {
+        const std::size_t resources = problem_->resources();
+        std::vector<std::size_t> before;
+        for (std::size_t r = 0; r < resources; ++r) before.push_back(r);
+        std::vector<FurtherRow> kept;
+        for (std::size_t i = 0; i < further_.size(); ++i) {
+            if (!Log::writes && !simplex_.binds(resources + i)) continue;
+            kept.push_back(std::move(further_[i]));
+            before.push_back(resources + i);
+        }
+        std::swap(further_, kept);
+        const std::size_t known = further_.size();
+        for (std::size_t r = 0; r < resources; ++r) {
+            if (!simplex_.binds(r) || !covers_.find(*problem_, r, amounts_)) continue;
+            log_.cut(covers_.cover());
+            further_.push_back(CoverSearch::row_of(*problem_, covers_.cover()));
+            before.push_back(std::numeric_limits<std::size_t>::max());
+        }
+        work_before_ += resources * problem_->count;
+        if (further_.size() == known && further_.size() == simplex_.rows() - resources) return false;
+        std::swap(simplex_, other_);
+        work_before_ += other_.work();
+        simplex_.assign(*problem_, further_);
+        simplex_.begin_like(other_, before);
+        return further_.size() > known;
+    }
+
+    /// The node to be looked at next becomes here_. False: none is left.
+    bool take_up_next() {
+        const auto smaller = [this](std::size_t a, std::size_t b) {
+            return nodes_[a].bound != nodes_[b].bound ? nodes_[a].bound < nodes_[b].bound : a < b;
+        };
+        for (;;) {
+            if (next_ != none) {
+                here_ = std::exchange(next_, none);
+            } else {
+                if (open_.empty()) return false;
+                std::pop_heap(open_.begin(), open_.end(), smaller);
+                here_ = open_.back();
+                open_.pop_back();
+            }
+            if (Log::writes || nodes_[here_].bound > threshold_) return true;
+            closed_bound_ = std::max(closed_bound_, nodes_[here_].bound);
+        }
+    }
+    void put_away(std::size_t node) {
+        open_.push_back(node);
+        std::push_heap(open_.begin(), open_.end(), [this](std::size_t a, std::size_t b) {
+            return nodes_[a].bound != nodes_[b].bound ? nodes_[a].bound < nodes_[b].bound : a < b;
+        });
+    }
+
+    /// Limits the options to what the decisions down to here_ allow.
+    void limit_to_here() {
+        limit_to_root();
+        for (std::size_t node = here_; node != 0; node = nodes_[node].parent) {
+            const Node& above = nodes_[nodes_[node].parent];
+            const bool taken = node != above.child;
+            const auto options = std::span(options_pool_).subspan(above.first, above.end - above.first);
+            if (problem_->copies(above.group) > 1) {
+                const std::uint32_t k = options[0];
+                if (taken)
+                    simplex_.limit(k, std::max(simplex_.least(k), above.most + 1.0), simplex_.most(k));
+                else
+                    simplex_.limit(k, simplex_.least(k),
+                                   std::min(simplex_.most(k), static_cast<double>(above.most)));
+                continue;
+            }
+            if (!taken) {
+                for (const std::uint32_t k : options) simplex_.limit(k, 0, 0);
+                continue;
+            }
+            auto it = options.begin();  // in order
+            for (std::uint32_t k = problem_->first[above.group]; k < problem_->first[above.group + 1]; ++k)
+                if (it != options.end() && *it == k)
+                    ++it;
+                else
+                    simplex_.limit(k, 0, 0);
+        }
+    }
+
+    /// Solves here_ and closes it or opens two nodes below it. False: out of time.
+    bool visit() {
+        limit_to_here();
+        const auto end = simplex_.solve(threshold_, *clock_);
+        if (clock_->late()) {
+            next_ = here_;
+            return false;
+        }
+        const double bound = std::min(nodes_[here_].bound, problem_->round_down(simplex_.bound()));
+        if (end == DualSimplex::End::closed || end == DualSimplex::End::infeasible || bound <= threshold_) {
+            close(bound);
+            return true;
+        }
+        read_amounts();
+        if (end == DualSimplex::End::optimal) {
+            if (here_ == 0) learn_from_root();
+            round_amounts();
+            if (bound <= threshold_) {
+                close(bound);
+                return true;
+            }
+        }
+        branch(bound);
+        return true;
+    }
+    void close(double bound) {
+        closed_bound_ = std::max(closed_bound_, bound);
+        log_.close(here_, simplex_.prices());
+    }
+
+    /// The job that the amounts split most, between the halves of its options that are as equal as can be.
+    void branch(double bound) {
+        double best = 0;
+        std::uint32_t chosen = no_group;
+        std::size_t chosen_split = 0;
+        for (std::uint32_t group = 0; group < problem_->groups(); ++group) {
+            const std::uint32_t first = problem_->first[group], end = problem_->first[group + 1];
+            if (problem_->copies(group) > 1) {
+                for (std::uint32_t k = first; k < end; ++k) {
+                    const double part = amounts_[k] - std::floor(amounts_[k]);
+                    if (std::min(part, 1 - part) <= std::max(best, whole)) continue;
+                    best = std::min(part, 1 - part);
+                    chosen = group;
+                    chosen_split = k;
+                }
+                continue;
+            }
+            double largest = 0;
+            for (std::uint32_t k = first; k < end; ++k) largest = std::max(largest, amounts_[k]);
+            if (largest > 1 - whole) continue;
+            sort_options(group);
+            double sum = 0;
+            for (std::size_t i = 0; i + 1 < sorted_.size(); ++i) {
+                sum += amounts_[sorted_[i].second];
+                const double score = std::min(sum, 1 - sum);
+                if (score <= std::max(best, whole)) continue;
+                best = score;
+                chosen = group;
+                chosen_split = i + 1;
+            }
+        }
+        if (chosen == no_group) return branch_anywhere(bound);
+        Node& node = nodes_[here_];
+        node.group = chosen;
+        node.first = options_pool_.size();
+        double taken = 0;
+        if (problem_->copies(chosen) > 1) {
+            const auto k = static_cast<std::uint32_t>(chosen_split);
+            node.most = static_cast<std::uint32_t>(std::floor(amounts_[k]));
+            options_pool_.push_back(k);
+            taken = amounts_[k] - node.most;
+        } else {
+            sort_options(chosen);
+            node.most = 0;
+            for (std::size_t i = chosen_split; i < sorted_.size(); ++i) {
+                options_pool_.push_back(sorted_[i].second);
+                taken += amounts_[sorted_[i].second];
+            }
+            std::sort(options_pool_.begin() + static_cast<std::ptrdiff_t>(node.first), options_pool_.end());
+        }
+        open_children(bound, taken > 0.5);
+    }
+    /// Where the amounts are whole, or are none: the first job that has a choice.
+    void branch_anywhere(double bound) {
+        Node& node = nodes_[here_];
+        for (std::uint32_t group = 0; group < problem_->groups(); ++group) {
+            for (std::uint32_t k = problem_->first[group]; k < problem_->first[group + 1]; ++k) {
+                const double copies = problem_->copies(group);
+                double most_others = 0;
+                for (std::uint32_t i = problem_->first[group]; i < problem_->first[group + 1]; ++i)
+                    if (i != k) most_others += simplex_.most(i);
+                if (simplex_.least(k) >= std::min(simplex_.most(k), copies) || most_others == 0) continue;
+                node.group = group;
+                node.first = options_pool_.size();
+                node.most = static_cast<std::uint32_t>(simplex_.least(k));
+                options_pool_.push_back(k);
+                return open_children(bound, true);
+            }
+        }
+        close(bound);  // nothing is left to be decided
+    }
+    void open_children(double bound, bool second_first) {
+        const std::size_t child = nodes_.size();
+        Node& node = nodes_[here_];
+        node.end = options_pool_.size();
+        node.child = child;
+        log_.branch(here_, child, node.group, std::span(options_pool_).subspan(node.first), node.most);
+        nodes_.push_back({here_, 0, bound, 0, 0, 0, 0});
+        nodes_.push_back({here_, 0, bound, 0, 0, 0, 0});
+        next_ = child + (second_first ? 1 : 0);
+        put_away(child + (second_first ? 0 : 1));
+    }
+    /// The options of a job that are allowed here, by what they pay at the prices.
+    void sort_options(std::uint32_t group) {
+        sorted_.clear();
+        const auto prices = simplex_.prices();
+        for (std::uint32_t k = problem_->first[group]; k < problem_->first[group + 1]; ++k) {
+            if (simplex_.most(k) == 0) continue;
+            double paid = 0;
+            for (const ResourceUse& use : problem_->uses_of(k)) paid += prices[use.resource] * use.units;
+            sorted_.push_back({paid, k});
+        }
+        std::sort(sorted_.begin(), sorted_.end());
+    }
+
+    /// Makes an allotment of the amounts, and the incumbent of it where it is better.
+    void round_amounts() {
+        constexpr std::size_t first_work = std::size_t{1} << 18;
+        if (exchange_work_ > first_work + simplex_.work() / 8) return;
+        candidate_.clear(*problem_);
+        for (std::size_t group = 0; group < problem_->groups(); ++group) {
+            std::uint32_t copy = problem_->first_copy[group];
+            const std::uint32_t end = problem_->first_copy[group + 1];
+            sorted_.clear();
+            for (std::uint32_t k = problem_->first[group]; k < problem_->first[group + 1]; ++k) {
+                const double amount = amounts_[k];
+                for (double n = std::floor(amount + whole); n > 0 && copy < end; --n)
+                    candidate_.set(*problem_, copy++, k);
+                sorted_.push_back({std::floor(amount + whole) - amount, k});
+            }
+            std::sort(sorted_.begin(), sorted_.end());
+            for (std::size_t i = 0; copy < end; ++i)
+                candidate_.set(*problem_, copy++, sorted_[i % sorted_.size()].second);
+        }
+        const auto prices = simplex_.prices().first(problem_->resources());
+        const bool fits = exchange_.repair(*problem_, prices, candidate_, first_work, *clock_);
+        if (fits) exchange_.improve(*problem_, candidate_, *clock_);
+        exchange_work_ += exchange_.work() + problem_->count;
+        if (!fits) return;
+        candidate_.recount(*problem_);
+        if (candidate_.value <= incumbent_->value + problem_->rounding() || !candidate_.feasible(*problem_)) return;
+        *incumbent_ = candidate_;
+        raise_threshold();
+    }
+
+    static constexpr double infinity = std::numeric_limits<double>::infinity();
+    static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+    static constexpr std::uint32_t no_group = std::numeric_limits<std::uint32_t>::max();
+
+    Log log_;
+    const CompactProblem* problem_ = nullptr;
+    Incumbent* incumbent_ = nullptr;
+    Clock* clock_ = nullptr;
+    const AllotOptions* options_ = nullptr;
+    DualSimplex simplex_, other_;
+    CoverSearch covers_;
+    Exchange exchange_;
+    std::vector<FurtherRow> further_;
+    bool begun_ = false, begun_root_ = false;
+    std::vector<Node> nodes_;
+    std::vector<std::uint32_t> options_pool_;
+    std::vector<std::size_t> open_;  // a heap by bound
+    std::size_t next_ = none, here_ = 0;
+    double root_bound_ = 0, closed_bound_ = 0, threshold_ = 0;
+    std::vector<double> root_regret_, root_most_, amounts_;
+    std::vector<std::pair<double, std::uint32_t>> sorted_;
+    Incumbent candidate_;
+    std::size_t work_before_ = 0, exchange_work_ = 0, rounded_work_ = 0;
+};
+
+}  // namespace goodput::detail
+
+#endif

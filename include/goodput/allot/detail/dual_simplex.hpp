@@ -49,6 +49,9 @@ public:
         unfinished   ///< out of time, or rounding stopped it; the bound holds all the same
     };
 
+    /// Where a variable is: at a limit, in a row of the basis, or its group's key.
+    enum class Place : std::uint8_t { least, most, basic, key };
+
     /// Takes over a problem and further rows. The basis begins with what the amounts split, among the rows that
     /// have a price.
     void assign(const CompactProblem& problem, std::span<const FurtherRow> further) {
@@ -116,18 +119,38 @@ public:
     [[nodiscard]] double least(std::uint32_t option) const { return least_[option]; }
     [[nodiscard]] double most(std::uint32_t option) const { return most_[option]; }
 
-    /// Solves within the limits, or until the bound is not above `threshold`.
-    End solve(double threshold, Clock& clock) {
+    /// A basis to come back to.
+    struct Basis {
+        std::vector<std::uint32_t> key;
+        std::vector<std::size_t> rows;
+        std::vector<Place> place;
+        std::vector<double> inverse;
+    };
+    void save(Basis& basis) const {
+        basis.key = key_;
+        basis.rows = basis_;
+        basis.place = place_;
+        basis.inverse = inverse_;
+    }
+    void restore(const Basis& basis) {
+        key_ = basis.key;
+        basis_ = basis.rows;
+        place_ = basis.place;
+        inverse_ = basis.inverse;
+    }
+
+    /// Solves within the limits, or until the bound is not above `threshold`, or after so many pivots.
+    End solve(double threshold, Clock& clock, std::size_t most_pivots_asked = 1 << 20) {
         constexpr std::size_t pivots_between_inverses = 64;
         best_bound_ = std::numeric_limits<double>::infinity();
         update_prices();
         make_dual_feasible();
-        const std::size_t most_pivots = 500 + 20 * rows_;
+        const std::size_t most_pivots = std::min(most_pivots_asked, 500 + 20 * rows_);
         bool fresh = false;
         for (std::size_t pivot = 0;; ++pivot) {
             const std::size_t work = 2 * uses_.size() + 3 * rows_ * rows_ + options_;
             work_ += work;
-            if (pivot == most_pivots || clock.late(work)) return End::unfinished;
+            if (clock.late(work)) return End::unfinished;
             if (++pivots_ % pivots_between_inverses == 0) make_basis_anew();
             update_prices();
             update_amounts();
@@ -139,6 +162,7 @@ public:
             }
             look(leaving);
             if (best_bound_ <= threshold) return End::closed;
+            if (pivot == most_pivots) return End::unfinished;
             const std::size_t entering = choose_entering();
             if (entering == nobody) {
                 if (proves_infeasible(leaving, threshold)) return End::infeasible;
@@ -178,7 +202,6 @@ public:
     [[nodiscard]] std::size_t work() const { return work_; }
 
 private:
-    enum class Place : std::uint8_t { least, most, basic, key };
     static constexpr std::size_t nobody = std::numeric_limits<std::size_t>::max();
 
     /// What leaves the basis: what is in a row of it, or the key of a group without any other option in it.
@@ -491,7 +514,7 @@ private:
             }
             const double worth = one ? key_value_[g] + best : problem_->copies(g) * key_value_[g] + above;
             bound += worth;
-            size += std::abs(worth);
+            if (!std::isinf(worth)) size += std::abs(worth);  // else the group lacks options
         }
         // Where prices are so high that values are lost beside what is paid, rounding counts.
         if (size > 4 * problem_->magnitude) bound += 1e-15 * (static_cast<double>(options_) + 16) * size;
@@ -549,7 +572,10 @@ private:
     /// Whether prices far along the row that leaves prove a bound below the threshold: nobody can take the place
     /// of what leaves, so that the bound falls without end.
     bool proves_infeasible(const Leaving& leaving, double threshold) {
-        if (leaving.kind != Leaving::basic) return true;
+        if (leaving.kind != Leaving::basic) {
+            best_bound_ = -std::numeric_limits<double>::infinity();  // a group lacks options
+            return true;
+        }
         row_.assign(inverse_row(leaving.at).begin(), inverse_row(leaving.at).end());
         from_ = multipliers_;
         const double sign = leaving.above ? 1 : -1;

@@ -93,6 +93,17 @@ private:
         std::size_t first, end;           // in options_pool_: those options
     };
 
+    /// By how much bounds fell where a job was decided one way, for each part of a copy that was moved.
+    struct Fall {
+        double sum = 0;
+        std::size_t count = 0;
+        void add(double fell) {
+            sum += fell;
+            ++count;
+        }
+        [[nodiscard]] double mean() const { return count == 0 ? 0 : sum / static_cast<double>(count); }
+    };
+
     [[nodiscard]] std::size_t states() const {
         return (work_before_ + simplex_.work() + 2 * exchange_work_) / numbers_a_state;
     }
@@ -152,6 +163,7 @@ private:
         simplex_.assign(*problem_, further_);
         simplex_.begin(relaxation.mixture(), relaxation.prices());
         amounts_.resize(problem_->count);
+        fall_.assign(2 * problem_->groups(), Fall{});
     }
 
     void limit_to_root() {
@@ -241,26 +253,22 @@ private:
         for (std::size_t node = here_; node != 0; node = nodes_[node].parent) {
             const Node& above = nodes_[nodes_[node].parent];
             const bool taken = node != above.child;
-            const auto options = std::span(options_pool_).subspan(above.first, above.end - above.first);
-            if (problem_->copies(above.group) > 1) {
-                const std::uint32_t k = options[0];
-                if (taken)
-                    simplex_.limit(k, std::max(simplex_.least(k), above.most + 1.0), simplex_.most(k));
-                else
-                    simplex_.limit(k, simplex_.least(k),
-                                   std::min(simplex_.most(k), static_cast<double>(above.most)));
-                continue;
-            }
-            if (!taken) {
-                for (const std::uint32_t k : options) simplex_.limit(k, 0, 0);
-                continue;
-            }
-            auto it = options.begin();  // in order
-            for (std::uint32_t k = problem_->first[above.group]; k < problem_->first[above.group + 1]; ++k)
-                if (it != options.end() && *it == k)
-                    ++it;
-                else
-                    simplex_.limit(k, 0, 0);
+            limit(above.group, std::span(options_pool_).subspan(above.first, above.end - above.first), above.most, taken);
+        }
+    }
+    /// Limits a group to at most so many copies that take one of the options, or else to more.
+    void limit(std::uint32_t group, std::span<const std::uint32_t> options, std::uint32_t most, bool more) {
+        if (problem_->copies(group) > 1) {
+            const std::uint32_t k = options[0];
+            const double least = simplex_.least(k), here = simplex_.most(k);
+            return more ? simplex_.limit(k, std::max(least, most + 1.0), here)
+                        : simplex_.limit(k, least, std::min(here, static_cast<double>(most)));
+        }
+        auto it = options.begin();  // in order
+        for (std::uint32_t k = problem_->first[group]; k < problem_->first[group + 1]; ++k) {
+            const bool its = it != options.end() && *it == k;
+            if (its) ++it;
+            if (its != more) simplex_.limit(k, 0, 0);
         }
     }
 
@@ -294,58 +302,110 @@ private:
         log_.close(here_, simplex_.prices());
     }
 
-    /// The job that the amounts split most, between the halves of its options that are as equal as can be.
-    void branch(double bound) {
-        double best = 0;
-        std::uint32_t chosen = no_group;
-        std::size_t chosen_split = 0;
-        for (std::uint32_t group = 0; group < problem_->groups(); ++group) {
-            const std::uint32_t first = problem_->first[group], end = problem_->first[group + 1];
-            if (problem_->copies(group) > 1) {
-                for (std::uint32_t k = first; k < end; ++k) {
-                    const double part = amounts_[k] - std::floor(amounts_[k]);
-                    if (std::min(part, 1 - part) <= std::max(best, whole)) continue;
-                    best = std::min(part, 1 - part);
-                    chosen = group;
-                    chosen_split = k;
-                }
-                continue;
+    /// How a job that the amounts split may be decided: whether copies above `most` take one of the options from
+    /// `split` on, in the order of sort_options(); of several copies, whether they take the option `split`.
+    struct Decision {
+        std::uint32_t group = 0;
+        std::size_t split = 0;
+        double part = 0;  // of a copy that takes one of the options
+        std::uint32_t most = 0;
+        double score = 0;
+    };
+
+    /// The split of a group that is closest to halves; part is 0 where there is none.
+    Decision split_of(std::uint32_t group) {
+        Decision decision{group};
+        double best = whole;
+        const std::uint32_t first = problem_->first[group], end = problem_->first[group + 1];
+        if (problem_->copies(group) > 1) {
+            for (std::uint32_t k = first; k < end; ++k) {
+                const double part = amounts_[k] - std::floor(amounts_[k]);
+                if (std::min(part, 1 - part) <= best) continue;
+                best = std::min(part, 1 - part);
+                decision = {group, k, part, static_cast<std::uint32_t>(std::floor(amounts_[k]))};
             }
-            double largest = 0;
-            for (std::uint32_t k = first; k < end; ++k) largest = std::max(largest, amounts_[k]);
-            if (largest > 1 - whole) continue;
-            sort_options(group);
-            double sum = 0;
-            for (std::size_t i = 0; i + 1 < sorted_.size(); ++i) {
-                sum += amounts_[sorted_[i].second];
-                const double score = std::min(sum, 1 - sum);
-                if (score <= std::max(best, whole)) continue;
-                best = score;
-                chosen = group;
-                chosen_split = i + 1;
-            }
+            return decision;
         }
-        if (chosen == no_group) return branch_anywhere(bound);
-        Node& node = nodes_[here_];
-        node.group = chosen;
-        node.first = options_pool_.size();
-        double taken = 0;
-        if (problem_->copies(chosen) > 1) {
-            const auto k = static_cast<std::uint32_t>(chosen_split);
-            node.most = static_cast<std::uint32_t>(std::floor(amounts_[k]));
-            options_pool_.push_back(k);
-            taken = amounts_[k] - node.most;
-        } else {
-            sort_options(chosen);
-            node.most = 0;
-            for (std::size_t i = chosen_split; i < sorted_.size(); ++i) {
-                options_pool_.push_back(sorted_[i].second);
-                taken += amounts_[sorted_[i].second];
-            }
-            std::sort(options_pool_.begin() + static_cast<std::ptrdiff_t>(node.first), options_pool_.end());
+        if (*std::max_element(amounts_.begin() + first, amounts_.begin() + end) > 1 - whole) return decision;
+        sort_options(group);
+        double sum = 0;
+        for (std::size_t i = 0; i + 1 < sorted_.size(); ++i) {
+            sum += amounts_[sorted_[i].second];
+            if (std::min(sum, 1 - sum) <= best) continue;
+            best = std::min(sum, 1 - sum);
+            decision = {group, i + 1, 1 - sum, 0};
         }
-        open_children(bound, taken > 0.5);
+        return decision;
     }
+    /// Appends a decision's options to options_pool_, in order.
+    void append_options(const Decision& decision) {
+        const std::size_t first = options_pool_.size();
+        if (problem_->copies(decision.group) > 1) return options_pool_.push_back(static_cast<std::uint32_t>(decision.split));
+        sort_options(decision.group);
+        for (std::size_t i = decision.split; i < sorted_.size(); ++i) options_pool_.push_back(sorted_[i].second);
+        std::sort(options_pool_.begin() + static_cast<std::ptrdiff_t>(first), options_pool_.end());
+    }
+
+    /// Decides what lowers the bounds of both children most: as earlier decisions about the job say, or, while they
+    /// are few, as some pivots in each child do (Achterberg, Koch and Martin, Operations Research Letters 33, 2005).
+    void branch(double bound) {
+        decisions_.clear();
+        for (std::uint32_t group = 0; group < problem_->groups(); ++group)
+            if (Decision decision = split_of(group); decision.part > 0) {
+                decision.score = score(fall_[2 * group].mean() * decision.part,
+                                       fall_[2 * group + 1].mean() * (1 - decision.part)) +
+                                 1e-6 * std::min(decision.part, 1 - decision.part);
+                decisions_.push_back(decision);
+            }
+        if (decisions_.empty()) return branch_anywhere(bound);
+        std::sort(decisions_.begin(), decisions_.end(), [](const Decision& a, const Decision& b) {
+            return a.score != b.score ? a.score > b.score : a.group < b.group;
+        });
+        try_decisions(bound);
+        const Decision chosen = *std::max_element(
+            decisions_.begin(), decisions_.end(),
+            [](const Decision& a, const Decision& b) { return a.score < b.score; });
+        Node& node = nodes_[here_];
+        node.group = chosen.group;
+        node.most = chosen.most;
+        node.first = options_pool_.size();
+        append_options(chosen);
+        open_children(bound, chosen.part > 0.5);
+    }
+    static double score(double one, double other) { return std::max(one, 1e-9) * std::max(other, 1e-9); }
+
+    /// Scores what too little is known of by some pivots in both children.
+    void try_decisions(double bound) {
+        constexpr std::size_t most_tried = 8, most_pivots = 12, reliable = 4;
+        std::size_t tried = 0;
+        bool saved = false;
+        for (Decision& decision : decisions_) {
+            Fall& down = fall_[2 * decision.group];
+            Fall& up = fall_[2 * decision.group + 1];
+            if (std::min(down.count, up.count) >= reliable || tried++ == most_tried) continue;
+            if (!std::exchange(saved, true)) {
+                simplex_.save(basis_);
+                const auto prices = simplex_.prices();
+                prices_.assign(prices.begin(), prices.end());
+            }
+            const std::size_t first = options_pool_.size();
+            append_options(decision);
+            double fell[2];
+            for (const bool taken : {false, true}) {
+                limit_to_here();
+                limit(decision.group, std::span(options_pool_).subspan(first), decision.most, taken);
+                simplex_.solve(threshold_, *clock_, most_pivots);
+                fell[taken] = std::clamp(bound - simplex_.bound(), 0.0, bound - threshold_);
+                simplex_.restore(basis_);
+            }
+            down.add(fell[0] / decision.part);
+            up.add(fell[1] / (1 - decision.part));
+            decision.score = score(fell[0], fell[1]) + 1e-6 * std::min(decision.part, 1 - decision.part);
+            options_pool_.resize(first);
+        }
+        if (saved) limit_to_here();
+    }
+
     /// Where the amounts are whole, or are none: the first job that has a choice.
     void branch_anywhere(double bound) {
         Node& node = nodes_[here_];
@@ -391,8 +451,6 @@ private:
 
     /// Makes an allotment of the amounts, and the incumbent of it where it is better.
     void round_amounts() {
-        constexpr std::size_t first_work = std::size_t{1} << 18;
-        if (exchange_work_ > first_work + simplex_.work() / 8) return;
         candidate_.clear(*problem_);
         for (std::size_t group = 0; group < problem_->groups(); ++group) {
             std::uint32_t copy = problem_->first_copy[group];
@@ -408,15 +466,21 @@ private:
             for (std::size_t i = 0; copy < end; ++i)
                 candidate_.set(*problem_, copy++, sorted_[i % sorted_.size()].second);
         }
+        if (!candidate_.feasible(*problem_) && !repair()) return;
+        candidate_.recount(*problem_);
+        if (candidate_.value <= incumbent_->value + problem_->rounding()) return;
+        *incumbent_ = candidate_;
+        raise_threshold();
+    }
+    /// Makes an allotment of the rounded amounts by exchanges, which have a part of the time. Whether it is one.
+    bool repair() {
+        constexpr std::size_t first_work = std::size_t{1} << 18;
+        if (exchange_work_ > first_work + simplex_.work() / 8) return false;
         const auto prices = simplex_.prices().first(problem_->resources());
         const bool fits = exchange_.repair(*problem_, prices, candidate_, first_work, *clock_);
         if (fits) exchange_.improve(*problem_, candidate_, *clock_);
         exchange_work_ += exchange_.work() + problem_->count;
-        if (!fits) return;
-        candidate_.recount(*problem_);
-        if (candidate_.value <= incumbent_->value + problem_->rounding() || !candidate_.feasible(*problem_)) return;
-        *incumbent_ = candidate_;
-        raise_threshold();
+        return fits && candidate_.feasible(*problem_);
     }
 
     static constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -440,6 +504,10 @@ private:
     double root_bound_ = 0, closed_bound_ = 0, threshold_ = 0;
     std::vector<double> root_regret_, root_most_, amounts_;
     std::vector<std::pair<double, std::uint32_t>> sorted_;
+    std::vector<Decision> decisions_;
+    std::vector<Fall> fall_;  // by group, twice: none of the options, one of them
+    DualSimplex::Basis basis_;
+    std::vector<double> prices_;
     Incumbent candidate_;
     std::size_t work_before_ = 0, exchange_work_ = 0, rounded_work_ = 0;
 };

@@ -4,7 +4,7 @@
 // The bodies of Allotter (allot/allot.hpp): a solver (solver.hpp) by the search of the core.
 
 #include "goodput/allot/allot.hpp"
-#include "goodput/allot/detail/core_alone.hpp"
+#include "goodput/allot/detail/core_and_tree.hpp"
 #include "goodput/allot/detail/solver.hpp"
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"
@@ -14,7 +14,7 @@ namespace goodput::detail {
 
 /// What an Allotter keeps.
 struct Solver {
-    SolverBy<CoreAlone> by_core;
+    SolverBy<CoreAndTree> by_core;
 };
 
 GOODPUT_BODY const AllotResult& solve(Kept<Solver>& solver, const AllotmentProblem& problem,

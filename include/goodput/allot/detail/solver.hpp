@@ -25,7 +25,7 @@
 namespace goodput::detail {
 
 /// What an Allotter does and remembers, whatever its branching rule. `Search`: who improves a first
-/// allotment, and what is tried to find one (core_alone.hpp; proving/detail/search_turns.hpp is another).
+/// allotment, and what is tried to find one (core_and_tree.hpp; proving/detail/search_turns.hpp is another).
 template <class Search>
 class SolverBy {
 public:

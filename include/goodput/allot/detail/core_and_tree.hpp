@@ -1,10 +1,11 @@
-#ifndef GOODPUT_ALLOT_DETAIL_CORE_ALONE_HPP
-#define GOODPUT_ALLOT_DETAIL_CORE_ALONE_HPP
+#ifndef GOODPUT_ALLOT_DETAIL_CORE_AND_TREE_HPP
+#define GOODPUT_ALLOT_DETAIL_CORE_AND_TREE_HPP
 
-// From an allotment and a bound to a proof by the search of the core (search.hpp), and by nothing else: in
-// the branching rule's order and in the opposite one, in turns that grow, because one of them often does in
-// milliseconds what takes the other hours, and nothing tells beforehand which. Who has to prove what it does
-// not takes goodput/proving.hpp.
+// From an allotment and a bound to a proof by two searches: that of the core (search.hpp), which bounds by the
+// prices of the relaxation and looks at millions of states, and the tree (price_tree.hpp), which prices again at
+// every node. They take turns that grow, because one of them often does in milliseconds what takes the other
+// hours: the core is quick where few rows bind, the tree where many do. The core changes between the branching
+// rule's order and the opposite one and begins anew each time; the tree goes on where it ended.
 
 #include <algorithm>
 #include <cstddef>
@@ -13,6 +14,7 @@
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/incumbent.hpp"
 #include "goodput/allot/detail/near_relaxation.hpp"
+#include "goodput/allot/detail/price_tree.hpp"
 #include "goodput/allot/detail/relaxation.hpp"
 #include "goodput/allot/detail/search.hpp"
 #include "goodput/allot/detail/whole_units.hpp"
@@ -22,7 +24,7 @@
 namespace goodput::detail {
 
 /// The search with its memory, and the states that it has looked at since begin().
-class CoreAlone {
+class CoreAndTree {
 public:
     /// Nothing is known of the problem that comes. The rule has to live as long as the search goes on.
     void begin(const AnyBranching& branching) {
@@ -53,33 +55,60 @@ public:
                       const AllotOptions& options, Clock& clock) {
         SearchOutcome best{relaxation.bound(), StopReason::states, 0};
         std::size_t left = options.most_states;
-        int full = 0;  // searches in succession that memory ended
-        SearchStart start;
-        bool tightened = false;
-        for (std::size_t states = first_states; left > 0 && full < 2; states *= growth) {
+        // Runs a search for so many states at most. Whether that is the end.
+        const auto turn = [&](std::size_t states, auto&& run) {
             AllotOptions part = options;
             part.most_states = std::min(states, left);
-            const SearchOutcome outcome =
-                search(tightened ? tight_ : problem, tightened ? tight_relaxation_ : relaxation, start,
-                       incumbent, part, clock);
+            const SearchOutcome outcome = run(part);
             best = {std::min(best.bound, outcome.bound), outcome.stopped, 0};
             const bool used_up = outcome.stopped == StopReason::states;
             left -= used_up ? part.most_states : std::min(left, outcome.nodes);
-            full = outcome.stopped == StopReason::memory ? full + 1 : 0;
             const double enough = std::max(options.enough(best.bound), problem.rounding());
-            if ((!used_up && full == 0) || best.bound - incumbent.value <= enough) break;
-            if (states == first_states) {
-                tight_ = problem;
-                tightened = whole_units_(tight_);
-                if (tightened) tight_relaxation_.solve(tight_, false, clock);
-            }
+            return left == 0 || best.bound - incumbent.value <= enough ||
+                   (!used_up && outcome.stopped != StopReason::memory);
+        };
+        SearchStart start;
+        if (turn(first_states, [&](const AllotOptions& part) {
+                return search(problem, relaxation, start, incumbent, part, clock);
+            }))
+            return best;
+        int core_full = best.stopped == StopReason::memory ? 1 : 0;  // turns in succession that memory ended
+        bool tree_full = false;
+        tight_ = problem;
+        const bool tightened = whole_units_(tight_);
+        if (tightened) tight_relaxation_.solve(tight_, false, clock);
+        const CompactProblem& tight = tightened ? tight_ : problem;
+        const Relaxation& its = tightened ? tight_relaxation_ : relaxation;
+        tree_.reset();
+        const auto by_core = [&](std::size_t states) {
+            if (core_full == 2) return false;
             start.backwards = !start.backwards;
-        }
+            const bool end = turn(states, [&](const AllotOptions& part) {
+                return search(tight, its, start, incumbent, part, clock);
+            });
+            core_full = best.stopped == StopReason::memory ? core_full + 1 : 0;
+            return end;
+        };
+        const auto by_tree = [&](std::size_t states) {
+            if (tree_full) return false;
+            const bool end = turn(states, [&](const AllotOptions& part) {
+                const SearchOutcome outcome = tree_.run(tight, its, incumbent, part, clock);
+                nodes_ += outcome.nodes;
+                return outcome;
+            });
+            tree_full = best.stopped == StopReason::memory;
+            return end;
+        };
+        const bool many = std::ranges::count_if(its.prices(), [](double price) { return price > 0; }) >=
+                          static_cast<std::ptrdiff_t>(many_binding);
+        for (std::size_t states = growth * first_states; core_full < 2 || !tree_full; states *= growth)
+            if (many ? by_tree(states) || by_core(states) : by_core(states) || by_tree(states)) break;
         return best;
     }
 
 private:
     static constexpr std::size_t first_states = std::size_t{1} << 15, growth = 8;
+    static constexpr std::size_t many_binding = 5;  ///< rows, from which on the tree is usually the quicker one
 
     SearchOutcome search(const CompactProblem& problem, const Relaxation& relaxation,
                          const SearchStart& start, Incumbent& incumbent, const AllotOptions& options,
@@ -95,6 +124,7 @@ private:
     CompactProblem tight_;
     Relaxation tight_relaxation_;
     CoreSearch<> search_;
+    PriceTree<> tree_;
     std::size_t nodes_ = 0;
 };
 

@@ -1,11 +1,11 @@
 #ifndef GOODPUT_ALLOT_DETAIL_CORE_AND_TREE_HPP
 #define GOODPUT_ALLOT_DETAIL_CORE_AND_TREE_HPP
 
-// From an allotment and a bound to a proof by two searches: that of the core (search.hpp), which bounds by the
-// prices of the relaxation and looks at millions of states, and the tree (price_tree.hpp), which prices again at
-// every node. They take turns that grow, because one of them often does in milliseconds what takes the other
-// hours: the core is quick where few rows bind, the tree where many do. The core changes between the branching
-// rule's order and the opposite one and begins anew each time; the tree goes on where it ended.
+// From an allotment and a bound to a proof by two searches: that of the core (search.hpp), which bounds by
+// the prices of the relaxation and looks at millions of states, and the tree (price_tree.hpp), which prices
+// again at every node. They take turns that grow, because one of them often does in milliseconds what takes
+// the other hours: the core is quick where few rows bind, the tree where many do. The core changes between
+// the branching rule's order and the opposite one and begins anew each time; the tree goes on where it ended.
 
 #include <algorithm>
 #include <cstddef>
@@ -108,7 +108,8 @@ public:
 
 private:
     static constexpr std::size_t first_states = std::size_t{1} << 15, growth = 8;
-    static constexpr std::size_t many_binding = 5;  ///< rows, from which on the tree is usually the quicker one
+    static constexpr std::size_t many_binding =
+        5;  ///< rows, from which on the tree is usually the quicker one
 
     SearchOutcome search(const CompactProblem& problem, const Relaxation& relaxation,
                          const SearchStart& start, Incumbent& incumbent, const AllotOptions& options,

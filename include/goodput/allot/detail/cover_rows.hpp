@@ -1,16 +1,16 @@
 #ifndef GOODPUT_ALLOT_DETAIL_COVER_ROWS_HPP
 #define GOODPUT_ALLOT_DETAIL_COVER_ROWS_HPP
 
-// Covers of a resource: jobs that cannot all have a large option. Let t_g be a threshold for each of some jobs. If
-// any most + 1 of the thresholds exceed the capacity together, then
+// Covers of a resource: jobs that cannot all have a large option. Let t_g be a threshold for each of some
+// jobs. If any most + 1 of the thresholds exceed the capacity together, then
 //
 //     the number of copies that take an option of at least t_g units  <=  most,
 //
-// which cuts off mixtures that the capacity alone allows. Found from such a mixture: thresholds whose jobs lack
-// little of a whole copy, for their size, come first, until they exceed the capacity (a greedy separation); then
-// thresholds are lowered as far as they still exceed it, and every other job joins at the largest of them (an
-// extended cover). Letchford and Souli, Operations Research Letters 47(2), 2019, choose thresholds by job
-// likewise.
+// which cuts off mixtures that the capacity alone allows. Found from such a mixture: thresholds whose jobs
+// lack little of a whole copy, for their size, come first, until they exceed the capacity (a greedy
+// separation); then thresholds are lowered as far as they still exceed it, and every other job joins at the
+// largest of them (an extended cover). Letchford and Souli, Operations Research Letters 47(2), 2019, choose
+// thresholds by job likewise.
 
 #include <algorithm>
 #include <cmath>
@@ -64,7 +64,8 @@ public:
         FurtherRow row{{}, static_cast<double>(cover.most)};
         for (std::size_t group = 0; group < problem.groups(); ++group)
             for (std::uint32_t k = problem.first[group]; k < problem.first[group + 1]; ++k)
-                if (units_of(problem, k, cover.resource) >= cover.threshold[group]) row.terms.push_back({k, 1});
+                if (units_of(problem, k, cover.resource) >= cover.threshold[group])
+                    row.terms.push_back({k, 1});
         return row;
     }
 
@@ -144,7 +145,8 @@ private:
             for (Member& it : members_)
                 for (std::size_t i = first_step_[it.group]; i < first_step_[it.group + 1]; ++i) {
                     const Step& step = steps_[i];
-                    if (step.units >= it.units || sum - it.taken * (it.units - step.units) <= capacity) continue;
+                    if (step.units >= it.units || sum - it.taken * (it.units - step.units) <= capacity)
+                        continue;
                     const double gain = step.copies - (it.copies - it.lacking * it.copies);
                     if (gain <= most) continue;
                     most = gain;
@@ -195,8 +197,7 @@ private:
             sum += taken * it.units;
             left -= taken;
         }
-        return left == 0 &&
-               sum > problem.capacity[cover_.resource] * (1 + 1e-9);
+        return left == 0 && sum > problem.capacity[cover_.resource] * (1 + 1e-9);
     }
 
     static constexpr double least_broken = 1e-3;

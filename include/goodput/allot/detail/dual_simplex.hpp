@@ -1,17 +1,17 @@
 #ifndef GOODPUT_ALLOT_DETAIL_DUAL_SIMPLEX_HPP
 #define GOODPUT_ALLOT_DETAIL_DUAL_SIMPLEX_HPP
 
-// The linear relaxation of an allotment problem in which options are forbidden or wanted, solved again and again
-// as that changes:
+// The linear relaxation of an allotment problem in which options are forbidden or wanted, solved again and
+// again as that changes:
 //
 //     max  sum_k v_k x_k   s.t.  sum_k a_rk x_k + s_r = C_r,   sum of x over a group's options = its copies,
 //          least_k <= x_k <= most_k,   0 <= s_r <= C_r
 //
 // The dual simplex method with generalized upper bounds (Dantzig and Van Slyke 1967): every group has a key
 // option, which is in the basis, and what else is in it is one option or slack a resource. So the inverse has
-// a row a resource, whatever the number of jobs. A change of limits leaves the last basis dual feasible, so that
-// few pivots follow it. Since everything has both limits, any basis becomes dual feasible once what is on the
-// wrong side of its price is set to its other limit: one may begin anywhere.
+// a row a resource, whatever the number of jobs. A change of limits leaves the last basis dual feasible, so
+// that few pivots follow it. Since everything has both limits, any basis becomes dual feasible once what is
+// on the wrong side of its price is set to its other limit: one may begin anywhere.
 //
 // Every pivot reads all options once and yields prices, and these yield a bound by weak duality, whatever
 // rounding has made of the inverse. The solution is recomputed at every pivot, so that nothing drifts but the
@@ -52,8 +52,8 @@ public:
     /// Where a variable is: at a limit, in a row of the basis, or its group's key.
     enum class Place : std::uint8_t { least, most, basic, key };
 
-    /// Takes over a problem and further rows. The basis begins with what the amounts split, among the rows that
-    /// have a price.
+    /// Takes over a problem and further rows. The basis begins with what the amounts split, among the rows
+    /// that have a price.
     void assign(const CompactProblem& problem, std::span<const FurtherRow> further) {
         problem_ = &problem;
         rows_ = problem.resources() + further.size();
@@ -279,8 +279,8 @@ private:
         }
     }
 
-    /// The basis of the keys, the options wanted_ and slacks of the other rows; an option takes the place of a
-    /// slack in a row that is free_, or is left out where none would do.
+    /// The basis of the keys, the options wanted_ and slacks of the other rows; an option takes the place of
+    /// a slack in a row that is free_, or is left out where none would do.
     void make_basis() {
         std::fill(inverse_.begin(), inverse_.end(), 0.0);
         for (std::size_t row = 0; row < rows_; ++row) {
@@ -341,8 +341,8 @@ private:
     }
     [[nodiscard]] double tolerance() const { return 1e-9 * largest_value_; }
 
-    /// Groups without another option in the basis get the best one as key; what is better than the key is set to
-    /// its most, what is worse to its least.
+    /// Groups without another option in the basis get the best one as key; what is better than the key is set
+    /// to its most, what is worse to its least.
     void make_dual_feasible() {
         in_basis_.assign(key_.size(), 0);
         for (const std::size_t variable : basis_)
@@ -417,8 +417,8 @@ private:
     [[nodiscard]] double missed(std::size_t variable, double amount) const {
         return std::max(least_[variable] - amount, amount - most_[variable]);
     }
-    /// What misses its limits most, in units of its row of the inverse. A key that does so changes places with
-    /// another option of its group.
+    /// What misses its limits most, in units of its row of the inverse. A key that does so changes places
+    /// with another option of its group.
     Leaving choose_leaving() {
         constexpr double feasible = 1e-9;
         Leaving leaving;
@@ -533,8 +533,8 @@ private:
         if (least_[variable] == most_[variable]) return;
         const bool up = place_[variable] == Place::least;
         if (up ? units > 1e-9 : units < -1e-9)
-            candidates_.push_back({variable, up ? std::max(-reduced, 0.0) : std::max(reduced, 0.0),
-                                   std::abs(units)});
+            candidates_.push_back(
+                {variable, up ? std::max(-reduced, 0.0) : std::max(reduced, 0.0), std::abs(units)});
     }
     /// Of those whose prices are reached first, but for rounding, the one of the largest pivot (Harris 1973).
     [[nodiscard]] std::size_t choose_entering() const {
@@ -559,8 +559,9 @@ private:
         find_direction(entering);
         const double pivot = direction_[leaving.at];
         double wanted = 0;
-        for_each_unit(entering,
-                      [&](std::size_t r, double units) { wanted += inverse_[leaving.at * rows_ + r] * units; });
+        for_each_unit(entering, [&](std::size_t r, double units) {
+            wanted += inverse_[leaving.at * rows_ + r] * units;
+        });
         if (std::abs(pivot) < 1e-9 || std::abs(pivot - wanted) > 1e-6 * std::abs(pivot)) return false;
         place_[basis_[leaving.at]] = side;
         basis_[leaving.at] = entering;
@@ -569,8 +570,8 @@ private:
         return true;
     }
 
-    /// Whether prices far along the row that leaves prove a bound below the threshold: nobody can take the place
-    /// of what leaves, so that the bound falls without end.
+    /// Whether prices far along the row that leaves prove a bound below the threshold: nobody can take the
+    /// place of what leaves, so that the bound falls without end.
     bool proves_infeasible(const Leaving& leaving, double threshold) {
         if (leaving.kind != Leaving::basic) {
             best_bound_ = -std::numeric_limits<double>::infinity();  // a group lacks options

@@ -2,16 +2,16 @@
 #define GOODPUT_ALLOT_DETAIL_PRICE_TREE_HPP
 
 // A search that prices again at every node. The search of the core (search.hpp) bounds by the prices of the
-// relaxation, which say little where many rows bind: deep in the search other rows do. Here a node is what may
-// still be chosen; its linear relaxation is solved (dual_simplex.hpp), and where that is worth no more than the
-// threshold, the node is done. Otherwise a job that the relaxation splits is decided in part: it takes one of some
-// options, or none of them (Beale and Tomlin 1970). The search dives into one of the two and later goes on with
-// the open node of the largest bound, so that the bound falls all the time.
+// relaxation, which say little where many rows bind: deep in the search other rows do. Here a node is what
+// may still be chosen; its linear relaxation is solved (dual_simplex.hpp), and where that is worth no more
+// than the threshold, the node is done. Otherwise a job that the relaxation splits is decided in part: it
+// takes one of some options, or none of them (Beale and Tomlin 1970). The search dives into one of the two
+// and later goes on with the open node of the largest bound, so that the bound falls all the time.
 //
-// Before the first decision rows are added that cut the relaxation's mixture off (cover_rows.hpp), as long as that
-// lowers the bound. What a better incumbent rules out by the regret at the root is left out from then on (Mansini
-// and Speranza, INFORMS Journal on Computing 24(3), 2012). Mixtures are rounded and improved by exchanges
-// (exchange.hpp).
+// Before the first decision rows are added that cut the relaxation's mixture off (cover_rows.hpp), as long as
+// that lowers the bound. What a better incumbent rules out by the regret at the root is left out from then on
+// (Mansini and Speranza, INFORMS Journal on Computing 24(3), 2012). Mixtures are rounded and improved by
+// exchanges (exchange.hpp).
 
 #include <algorithm>
 #include <cmath>
@@ -51,8 +51,8 @@ public:
     /// Nothing is known of the problem that comes.
     void reset() { begun_ = false; }
 
-    /// Improves `incumbent` until it is proven within the gap, or so many states have been looked at; goes on where
-    /// the last run ended. `problem` and `relaxation` are those of the first run after reset().
+    /// Improves `incumbent` until it is proven within the gap, or so many states have been looked at; goes on
+    /// where the last run ended. `problem` and `relaxation` are those of the first run after reset().
     SearchOutcome run(const CompactProblem& problem, const Relaxation& relaxation, Incumbent& incumbent,
                       const AllotOptions& options, Clock& clock) {
         problem_ = &problem;
@@ -68,7 +68,8 @@ public:
             if (!search_root(relaxation)) outcome.stopped = StopReason::deadline;
         }
         while (outcome.stopped == StopReason::proven && (next_ != none || !open_.empty())) {
-            if (states() - before >= options.most_states) outcome.stopped = StopReason::states;
+            if (states() - before >= options.most_states)
+                outcome.stopped = StopReason::states;
             else if (nodes_.size() + options_pool_.size() / 8 >= options.memory_states)
                 outcome.stopped = StopReason::memory;
             else if (!take_up_next())
@@ -77,7 +78,9 @@ public:
                 outcome.stopped = StopReason::deadline;
         }
         outcome.nodes = states() - before;
-        outcome.bound = std::max(incumbent.value, std::min(root_bound_, std::max(closed_bound_, open_bound())));
+        outcome.bound =
+            std::max(incumbent.value,
+                     problem.round_down(std::min(root_bound_, std::max(closed_bound_, open_bound()))));
         return outcome;
     }
 
@@ -86,11 +89,11 @@ private:
     static constexpr double whole = 1e-6;
 
     struct Node {
-        std::size_t parent, child;        // child: the first of two, 0 where there are none yet
-        double bound;                     // of its parent
-        std::uint32_t group;              // that its children decide
-        std::uint32_t most;               // copies of it that take one of the options, in its first child
-        std::size_t first, end;           // in options_pool_: those options
+        std::size_t parent, child;  // child: the first of two, 0 where there are none yet
+        double bound;               // of its parent
+        std::uint32_t group;        // that its children decide
+        std::uint32_t most;         // copies of it that take one of the options, in its first child
+        std::size_t first, end;     // in options_pool_: those options
     };
 
     /// By how much bounds fell where a job was decided one way, for each part of a copy that was moved.
@@ -110,7 +113,7 @@ private:
     [[nodiscard]] double open_bound() const {
         double bound = next_ == none ? -infinity : nodes_[next_].bound;
         if (!open_.empty()) bound = std::max(bound, nodes_[open_.front()].bound);
-        return problem_->round_down(bound);
+        return bound;
     }
 
     void raise_threshold() {
@@ -194,7 +197,8 @@ private:
             if (!add_covers()) return true;
         }
     }
-    /// Adds rows for covers that the amounts break, and drops those that do not bind. Whether there are new ones.
+    /// Adds rows for covers that the amounts break, and drops those that do not bind. Whether there are new
+    /// ones.
     bool add_covers() {
         const std::size_t resources = problem_->resources();
         std::vector<std::size_t> before;
@@ -253,7 +257,8 @@ private:
         for (std::size_t node = here_; node != 0; node = nodes_[node].parent) {
             const Node& above = nodes_[nodes_[node].parent];
             const bool taken = node != above.child;
-            limit(above.group, std::span(options_pool_).subspan(above.first, above.end - above.first), above.most, taken);
+            limit(above.group, std::span(options_pool_).subspan(above.first, above.end - above.first),
+                  above.most, taken);
         }
     }
     /// Limits a group to at most so many copies that take one of the options, or else to more.
@@ -280,7 +285,7 @@ private:
             next_ = here_;
             return false;
         }
-        const double bound = std::min(nodes_[here_].bound, problem_->round_down(simplex_.bound()));
+        const double bound = std::min(nodes_[here_].bound, simplex_.bound());
         if (end == DualSimplex::End::closed || end == DualSimplex::End::infeasible || bound <= threshold_) {
             close(bound);
             return true;
@@ -302,8 +307,9 @@ private:
         log_.close(here_, simplex_.prices());
     }
 
-    /// How a job that the amounts split may be decided: whether copies above `most` take one of the options from
-    /// `split` on, in the order of sort_options(); of several copies, whether they take the option `split`.
+    /// How a job that the amounts split may be decided: whether copies above `most` take one of the options
+    /// from `split` on, in the order of sort_options(); of several copies, whether they take the option
+    /// `split`.
     struct Decision {
         std::uint32_t group = 0;
         std::size_t split = 0;
@@ -340,14 +346,17 @@ private:
     /// Appends a decision's options to options_pool_, in order.
     void append_options(const Decision& decision) {
         const std::size_t first = options_pool_.size();
-        if (problem_->copies(decision.group) > 1) return options_pool_.push_back(static_cast<std::uint32_t>(decision.split));
+        if (problem_->copies(decision.group) > 1)
+            return options_pool_.push_back(static_cast<std::uint32_t>(decision.split));
         sort_options(decision.group);
-        for (std::size_t i = decision.split; i < sorted_.size(); ++i) options_pool_.push_back(sorted_[i].second);
+        for (std::size_t i = decision.split; i < sorted_.size(); ++i)
+            options_pool_.push_back(sorted_[i].second);
         std::sort(options_pool_.begin() + static_cast<std::ptrdiff_t>(first), options_pool_.end());
     }
 
-    /// Decides what lowers the bounds of both children most: as earlier decisions about the job say, or, while they
-    /// are few, as some pivots in each child do (Achterberg, Koch and Martin, Operations Research Letters 33, 2005).
+    /// Decides what lowers the bounds of both children most: as earlier decisions about the job say, or,
+    /// while they are few, as some pivots in each child do (Achterberg, Koch and Martin, Operations Research
+    /// Letters 33, 2005).
     void branch(double bound) {
         decisions_.clear();
         for (std::uint32_t group = 0; group < problem_->groups(); ++group)
@@ -362,9 +371,9 @@ private:
             return a.score != b.score ? a.score > b.score : a.group < b.group;
         });
         try_decisions(bound);
-        const Decision chosen = *std::max_element(
-            decisions_.begin(), decisions_.end(),
-            [](const Decision& a, const Decision& b) { return a.score < b.score; });
+        const Decision chosen =
+            *std::max_element(decisions_.begin(), decisions_.end(),
+                              [](const Decision& a, const Decision& b) { return a.score < b.score; });
         Node& node = nodes_[here_];
         node.group = chosen.group;
         node.most = chosen.most;
@@ -472,10 +481,11 @@ private:
         *incumbent_ = candidate_;
         raise_threshold();
     }
-    /// Makes an allotment of the rounded amounts by exchanges, which have a part of the time. Whether it is one.
+    /// Makes an allotment of the rounded amounts by exchanges, which have a part of the time. Whether it is
+    /// one.
     bool repair() {
-        constexpr std::size_t first_work = std::size_t{1} << 18;
-        if (exchange_work_ > first_work + simplex_.work() / 8) return false;
+        constexpr std::size_t first_work = std::size_t{1} << 15;
+        if (exchange_work_ > first_work * 8 + simplex_.work() / 4) return false;
         const auto prices = simplex_.prices().first(problem_->resources());
         const bool fits = exchange_.repair(*problem_, prices, candidate_, first_work, *clock_);
         if (fits) exchange_.improve(*problem_, candidate_, *clock_);

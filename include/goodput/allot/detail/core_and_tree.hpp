@@ -53,25 +53,21 @@ public:
     /// Improves `incumbent` until it is proven within the gap, or time, states or memory end.
     SearchOutcome run(const CompactProblem& problem, const Relaxation& relaxation, Incumbent& incumbent,
                       const AllotOptions& options, Clock& clock) {
-        SearchOutcome best{relaxation.bound(), StopReason::states, 0};
+        AllotOptions part = options;
+        part.most_states = std::min(first_states, options.most_states);
+        SearchOutcome first = search(problem, relaxation, {}, incumbent, part, clock);
+        const bool used_up = first.stopped == StopReason::states;
+        if ((!used_up && first.stopped != StopReason::memory) ||
+            is_enough(problem, incumbent, first.bound, options))
+            return first;
+        part.most_states =
+            options.most_states - std::min(options.most_states, used_up ? first_states : first.nodes);
+        return go_on(problem, relaxation, first, incumbent, part, clock);
+    }
+    /// The turns after the core's first one, which came to `best`.
+    SearchOutcome go_on(const CompactProblem& problem, const Relaxation& relaxation, SearchOutcome best,
+                        Incumbent& incumbent, const AllotOptions& options, Clock& clock) {
         std::size_t left = options.most_states;
-        // Runs a search for so many states at most. Whether that is the end.
-        const auto turn = [&](std::size_t states, auto&& run) {
-            AllotOptions part = options;
-            part.most_states = std::min(states, left);
-            const SearchOutcome outcome = run(part);
-            best = {std::min(best.bound, outcome.bound), outcome.stopped, 0};
-            const bool used_up = outcome.stopped == StopReason::states;
-            left -= used_up ? part.most_states : std::min(left, outcome.nodes);
-            const double enough = std::max(options.enough(best.bound), problem.rounding());
-            return left == 0 || best.bound - incumbent.value <= enough ||
-                   (!used_up && outcome.stopped != StopReason::memory);
-        };
-        SearchStart start;
-        if (turn(first_states, [&](const AllotOptions& part) {
-                return search(problem, relaxation, start, incumbent, part, clock);
-            }))
-            return best;
         int core_full = best.stopped == StopReason::memory ? 1 : 0;  // turns in succession that memory ended
         bool tree_full = false;
         tight_ = problem;
@@ -80,6 +76,18 @@ public:
         const CompactProblem& tight = tightened ? tight_ : problem;
         const Relaxation& its = tightened ? tight_relaxation_ : relaxation;
         tree_.reset();
+        // Runs a search for so many states at most. Whether that is the end.
+        const auto turn = [&](std::size_t states, auto&& run) {
+            AllotOptions part = options;
+            part.most_states = std::min(states, left);
+            const SearchOutcome outcome = run(part);
+            best = {std::min(best.bound, outcome.bound), outcome.stopped, 0};
+            const bool used_up = outcome.stopped == StopReason::states;
+            left -= used_up ? part.most_states : std::min(left, outcome.nodes);
+            return left == 0 || (!used_up && outcome.stopped != StopReason::memory) ||
+                   is_enough(problem, incumbent, best.bound, options);
+        };
+        SearchStart start;
         const auto by_core = [&](std::size_t states) {
             if (core_full == 2) return false;
             start.backwards = !start.backwards;
@@ -101,13 +109,24 @@ public:
         };
         const bool many = std::ranges::count_if(its.prices(), [](double price) { return price > 0; }) >=
                           static_cast<std::ptrdiff_t>(many_binding);
-        for (std::size_t states = growth * first_states; core_full < 2 || !tree_full; states *= growth)
+        for (std::size_t states = growth * first_states; left > 0 && (core_full < 2 || !tree_full);
+             states *= growth)
             if (many ? by_tree(states) || by_core(states) : by_core(states) || by_tree(states)) break;
         return best;
     }
 
+    /// Whether nothing better than the incumbent, by more than the gap, is possible below this bound.
+    [[nodiscard]] static bool is_enough(const CompactProblem& problem, const Incumbent& incumbent,
+                                        double bound, const AllotOptions& options) {
+        return bound - incumbent.value <=
+               std::max(problem.rounding(), options.enough(bound)) + problem.rounding();
+    }
+
+    /// States of the core's search before another has its first turn.
+    static constexpr std::size_t first_states = std::size_t{1} << 15;
+
 private:
-    static constexpr std::size_t first_states = std::size_t{1} << 15, growth = 8;
+    static constexpr std::size_t growth = 8;
     static constexpr std::size_t many_binding =
         5;  ///< rows, from which on the tree is usually the quicker one
 

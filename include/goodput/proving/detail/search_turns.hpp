@@ -15,13 +15,15 @@
 
 #include "goodput/allot/detail/branching.hpp"
 #include "goodput/allot/detail/compact.hpp"
+#include "goodput/allot/detail/core_and_tree.hpp"
+#include "goodput/allot/detail/exchange.hpp"
 #include "goodput/allot/detail/incumbent.hpp"
 #include "goodput/allot/detail/near_relaxation.hpp"
+#include "goodput/allot/detail/price_tree.hpp"
 #include "goodput/allot/detail/relaxation.hpp"
 #include "goodput/allot/detail/search.hpp"
 #include "goodput/allot/result.hpp"
 #include "goodput/core/detail/clock.hpp"
-#include "goodput/allot/detail/exchange.hpp"
 #include "goodput/proving/detail/job_price_search.hpp"
 #include "goodput/proving/detail/later_knapsacks.hpp"
 
@@ -42,9 +44,6 @@ public:
     }
     /// States looked at since begin().
     [[nodiscard]] std::size_t nodes() const { return nodes_; }
-
-    /// States of the core's search before another has its first turn.
-    static constexpr std::size_t first_states = std::size_t{1} << 15;
 
     /// Makes an allotment of choices that exceed capacities, by exchanges. Whether it is one.
     bool repair(const CompactProblem& problem, const Relaxation& relaxation, Incumbent& incumbent,
@@ -68,7 +67,7 @@ public:
                                                                clock);
                                         });
         };
-        if (near(first_states)) return true;
+        if (near(CoreAndTree::first_states)) return true;
         incumbent.clear(problem);
         incumbent.value = -std::numeric_limits<double>::infinity();
         const bool found = job_price_search_.find(problem, relaxation, incumbent, rest(), clock);
@@ -118,12 +117,12 @@ private:
             left -= used_up ? part.most_states : std::min(left, outcome.nodes);
             return outcome.stopped == StopReason::deadline || is_enough(best.bound, options);
         };
-        const auto plain_core = [&](const AllotOptions& part) { return core({}, part); };
-        if (turn(false, first_states, plain_core)) return best;
+        if (turn(false, CoreAndTree::first_states, [&](const AllotOptions& part) { return core({}, part); }))
+            return best;
         const bool several = takes_several();
         bool core_fits = true, prices_apply = true;
         part_of_gap_ = first_part_of_gap;
-        varied_ = 0;
+        tree_.reset();
         const auto prepare = [&](const AllotOptions& part) {
             const auto outcome =
                 job_price_search_.prepare(*problem_, *relaxation_, best.bound, *incumbent_, part, *clock_);
@@ -132,30 +131,39 @@ private:
             return outcome.value_or(SearchOutcome{best.bound, StopReason::proven, 0});
         };
         if (turn(true, left, prepare)) return best;
+        if (!prices_apply) {
+            AllotOptions rest = options;
+            rest.most_states = left;
+            core_and_tree_.begin(*branching_);
+            const SearchOutcome outcome =
+                core_and_tree_.go_on(*problem_, *relaxation_, best, *incumbent_, rest, *clock_);
+            nodes_ += core_and_tree_.nodes();
+            return outcome;
+        }
         // A dive takes about as long as the prices did, and would have to begin anew if it were cut off.
         const std::size_t least_dive = 2 * job_price_search_.nodes();
         // In more dimensions fewer states of the core are the same.
         const std::size_t share = std::max<std::size_t>(1, problem_->resources() / narrow);
-        for (std::size_t states = first_states; left > 0;) {
+        for (std::size_t states = CoreAndTree::first_states; left > 0;) {
             states *= growth_of_states;
-            if (core_fits && (prices_apply || !several) &&
-                turn(!prices_apply, states / share, [&](const AllotOptions& part) {
-                    return prices_apply ? search_narrowed(best.bound, part) : plain_core(part);
+            if (core_fits && turn(false, states / share, [&](const AllotOptions& part) {
+                    return search_narrowed(best.bound, part);
                 }))
                 return best;
             core_fits = core_fits && best.stopped != StopReason::memory;
-            if (!core_fits && !prices_apply && !several) break;
-            if (prices_apply &&
-                turn(!core_fits && !several, std::max(states, least_dive), [&](const AllotOptions& part) {
+            if (turn(!core_fits && !several, std::max(states, least_dive), [&](const AllotOptions& part) {
                     const SearchOutcome outcome = job_price_search_.run(*relaxation_, best.bound, part);
                     nodes_ += outcome.nodes;
                     return outcome;
                 }))
                 return best;
-            if (several && turn(!prices_apply, states,
-                                [&](const AllotOptions& part) { return search_varied(best.bound, part); }))
+            if (several && turn(false, states, [&](const AllotOptions& part) {
+                    const SearchOutcome outcome =
+                        tree_.run(*problem_, *relaxation_, *incumbent_, part, *clock_);
+                    nodes_ += outcome.nodes;
+                    return outcome;
+                }))
                 return best;
-            if (!prices_apply && several) break;
         }
         return best;
     }
@@ -165,8 +173,7 @@ private:
     }
 
     [[nodiscard]] bool is_enough(double bound, const AllotOptions& options) const {
-        return bound - incumbent_->value <=
-               std::max(problem_->rounding(), options.enough(bound)) + problem_->rounding();
+        return CoreAndTree::is_enough(*problem_, *incumbent_, bound, options);
     }
 
     /// The core with what prices on jobs know, as if an allotment just below the bound were known. Where
@@ -209,37 +216,6 @@ private:
         return outcome;
     }
 
-    /// The core again and again, each time in another order or with another measure of what is promising:
-    /// what one of them sets aside another one finds. Ends where memory ends all of them.
-    SearchOutcome search_varied(double bound, const AllotOptions& options) {
-        SearchOutcome outcome{bound, StopReason::states, 0};
-        for (std::size_t out_of_memory = 0; outcome.nodes < options.most_states; ++varied_) {
-            const std::size_t cycle = varied_ / std::size(variations);
-            const Variation& variation = variations[varied_ % std::size(variations)];
-            SearchStart start;
-            start.backwards = variation.backwards;
-            start.part_of_price = variation.part_of_price;
-            AllotOptions part = options;
-            part.most_states = std::min(cycle < 16 ? first_varied_states << 2 * cycle : options.most_states,
-                                        options.most_states - outcome.nodes);
-            const SearchOutcome found = core(start, part);
-            outcome.nodes += found.stopped == StopReason::states ? part.most_states : found.nodes;
-            outcome.bound = std::min(outcome.bound, found.bound);
-            out_of_memory = found.stopped == StopReason::memory ? out_of_memory + 1 : 0;
-            if (found.stopped == StopReason::states ||
-                (found.stopped == StopReason::memory && out_of_memory < std::size(variations)))
-                continue;
-            outcome.stopped = found.stopped;
-            break;
-        }
-        return outcome;
-    }
-    struct Variation {
-        bool backwards;
-        double part_of_price;
-    };
-    static constexpr Variation variations[] = {{false, 0.05}, {false, 0.1}, {true, 0.2}, {false, 0.2}};
-
     /// Whether an option takes of several resources. Prices on jobs then know little of the problem.
     [[nodiscard]] bool takes_several() const {
         for (std::uint32_t k = 0; k < problem_->count; ++k)
@@ -250,14 +226,14 @@ private:
     static constexpr std::size_t most_exchange_work = std::size_t{1} << 22;
     static constexpr std::size_t narrow = 4;
     static constexpr std::size_t growth_of_states = 8;  ///< by which a turn grows
-    static constexpr std::size_t first_varied_states = std::size_t{1} << 20;
     static constexpr double first_part_of_gap = 0.25;
     const AnyBranching* branching_ = nullptr;
     JobPriceSearch job_price_search_;
     CoreSearch<LaterKnapsacks> core_search_;
+    CoreAndTree core_and_tree_;  ///< where prices on jobs do not apply
+    PriceTree<> tree_;
     Exchange exchange_;
     std::size_t nodes_ = 0;
-    std::size_t varied_ = 0;  ///< variations of the core's search that were tried
     double part_of_gap_ = 0;  ///< how far below the bound the core looks first
     // Of the run in progress.
     const CompactProblem* problem_ = nullptr;

@@ -7,6 +7,8 @@
 //            published problems: FOLDER/instances.csv says which (columns name, kind, what, best), kind gap:
 //            generalised assignment in the layout of OR-Library (least cost), kind mmkp: multiple-choice
 //            multidimensional knapsack
+//        allot_hard solve gap|mmkp SECONDS FILE ...
+//            the same layouts, one line of JSON a file, which compare_public.py reads
 //
 // Printed are CPU seconds. A deadline is one of elapsed time: on a busy machine the search has less than
 // that.
@@ -123,6 +125,32 @@ int odd_pools(int problems, int seed, double seconds) {
     return 0;
 }
 
+int solve(const std::string& kind, double seconds, int count, char** paths) {
+    for (int i = 0; i < count; ++i) {
+        std::ifstream in(paths[i]);
+        if (!in) throw std::runtime_error(std::string("cannot read ") + paths[i]);
+        const Published read = kind == "gap" ? read_assignment(in) : read_choices(in);
+        AllotResult result;
+        const double milliseconds =
+            benchmarks::milliseconds_of([&] { result = ProvingAllotter()(read.problem, until(seconds)); });
+        const bool proven = result.status == AllotStatus::optimal;
+        std::printf("{\"file\":\"%s\",\"proven\":%s,\"objective\":%.17g,\"bound\":%.17g,\"seconds\":%.6f,",
+                    paths[i], proven ? "true" : "false", read.own(result.objective), read.own(result.bound),
+                    milliseconds / 1e3);
+        std::printf("\"choice\":[");
+        for (std::size_t job = 0; job < result.choice.size(); ++job) {
+            std::printf(job == 0 ? "" : ",");
+            if (result.choice[job] == no_option)
+                std::printf("null");
+            else
+                std::printf("%zu", result.choice[job]);
+        }
+        std::printf("]}\n");
+        std::fflush(stdout);
+    }
+    return 0;
+}
+
 int files(const std::string& folder, double seconds) {
     std::ifstream list(folder + "/instances.csv");
     std::string line;
@@ -165,10 +193,14 @@ int main(int argc, char** argv) {
         if (argc > 1 && std::strcmp(argv[1], "odd") == 0)
             return odd_pools(static_cast<int>(number(2, 200)), static_cast<int>(number(3, 1)), number(4, 1));
         if (argc > 2 && std::strcmp(argv[1], "files") == 0) return files(argv[2], number(3, 10));
+        if (argc > 4 && std::strcmp(argv[1], "solve") == 0)
+            return solve(argv[2], number(3, 10), argc - 4, argv + 4);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "allot_hard: %s\n", error.what());
         return 1;
     }
-    std::fprintf(stderr, "usage: allot_hard odd [PROBLEMS [SEED [SECONDS]]] | files FOLDER [SECONDS]\n");
+    std::fprintf(stderr,
+                 "usage: allot_hard odd [PROBLEMS [SEED [SECONDS]]] | files FOLDER [SECONDS] | "
+                 "solve gap|mmkp SECONDS FILE ...\n");
     return 2;
 }

@@ -61,7 +61,7 @@ public:
 
     /// The row of a cover: one for every option of at least its threshold.
     static FurtherRow row_of(const CompactProblem& problem, const Cover& cover) {
-        FurtherRow row{{}, static_cast<double>(cover.most)};
+        FurtherRow row{{}, static_cast<double>(cover.most), true};
         for (std::size_t group = 0; group < problem.groups(); ++group)
             for (std::uint32_t k = problem.first[group]; k < problem.first[group + 1]; ++k)
                 if (units_of(problem, k, cover.resource) >= cover.threshold[group])

@@ -36,8 +36,9 @@ struct FurtherRow {
         std::uint32_t option;
         double units;
     };
-    std::vector<Term> terms;  ///< in order of option
-    double capacity;
+    std::vector<Term> terms{};  ///< in order of option
+    double capacity = 0;
+    bool whole = false;  ///< all numbers of it are
 };
 
 class DualSimplex {
@@ -115,6 +116,18 @@ public:
     void limit(std::uint32_t option, double least, double most) {
         least_[option] = least;
         most_[option] = most;
+    }
+    /// So many units of a row's capacity at least, and at most, are left.
+    void limit_left(std::size_t row, double least, double most) {
+        least_[options_ + row] = least / unit_[row];
+        most_[options_ + row] = most / unit_[row];
+    }
+    [[nodiscard]] double least_left(std::size_t row) const { return least_[options_ + row] * unit_[row]; }
+    [[nodiscard]] double most_left(std::size_t row) const { return most_[options_ + row] * unit_[row]; }
+    /// Units of a row's capacity that are left, after an optimum.
+    [[nodiscard]] double left(std::size_t row) const {
+        const std::size_t slack = options_ + row;
+        return (place_[slack] == Place::basic ? amount_of_basic_[slack] : at_limit(slack)) * unit_[row];
     }
     [[nodiscard]] double least(std::uint32_t option) const { return least_[option]; }
     [[nodiscard]] double most(std::uint32_t option) const { return most_[option]; }
@@ -194,6 +207,24 @@ public:
             default:
                 return at_limit(option);
         }
+    }
+    /// The options that are keys, by group.
+    [[nodiscard]] std::span<const std::uint32_t> keys() const { return key_; }
+    /// By row, the multipliers that give a row of the inverse in which an amount is not whole: of an option, or what
+    /// is left of a row that is `whole`. False where it is. After an optimum.
+    bool row_of_split(std::size_t row, std::span<const std::uint8_t> whole,
+                      std::vector<double>& multipliers) const {
+        double amount = amounts_[row];
+        if (basis_[row] >= options_) {
+            if (!whole[basis_[row] - options_]) return false;
+            amount *= unit_[basis_[row] - options_];
+        }
+        const double part = amount - std::floor(amount);
+        if (part < 0.01 || part > 0.99) return false;
+        multipliers.resize(rows_);
+        const double unit = basis_[row] < options_ ? 1 : unit_[basis_[row] - options_];
+        for (std::size_t r = 0; r < rows_; ++r) multipliers[r] = inverse_[row * rows_ + r] / unit_[r] * unit;
+        return true;
     }
     /// Whether a row is full, after an optimum.
     [[nodiscard]] bool binds(std::size_t row) const { return place_[options_ + row] != Place::basic; }
@@ -400,16 +431,15 @@ private:
             for (const ResourceUse& use : uses_of(key_[g])) column_[use.resource] -= left * use.units;
         }
         for (std::size_t r = 0; r < rows_; ++r)
-            if (place_[options_ + r] == Place::most) column_[r] -= most_[options_ + r];
+            if (place_[options_ + r] != Place::basic) column_[r] -= at_limit(options_ + r);
         amounts_.resize(rows_);
-        amount_of_basic_.resize(options_);
+        amount_of_basic_.resize(options_ + rows_);
         for (std::size_t row = 0; row < rows_; ++row) {
             double sum = 0;
             for (std::size_t r = 0; r < rows_; ++r) sum += inverse_[row * rows_ + r] * column_[r];
             amounts_[row] = sum;
-            if (basis_[row] >= options_) continue;
-            key_amount_[group_of_[basis_[row]]] -= sum;
             amount_of_basic_[basis_[row]] = sum;
+            if (basis_[row] < options_) key_amount_[group_of_[basis_[row]]] -= sum;
         }
     }
 
@@ -476,10 +506,12 @@ private:
         const double* const row = basic ? inverse_.data() + leaving.at * rows_ : nullptr;
         double bound = 0, size = 0;
         for (std::size_t r = 0; r < rows_; ++r) {
-            // A price below 0 is one on the slack, of which there is no more than the capacity.
-            const double paid = std::max(multipliers_[r], 0.0) * capacity_[r];
+            // A price below 0 is one on what is left, of which there is only so much.
+            const std::size_t slack = options_ + r;
+            const double paid =
+                multipliers_[r] * (capacity_[r] - (multipliers_[r] > 0 ? least_[slack] : most_[slack]));
             bound += paid;
-            size += paid;
+            size += std::abs(paid);
             if (basic && place_[options_ + r] != Place::basic)
                 offer(options_ + r, -multipliers_[r], sign * row[r]);
         }
@@ -584,7 +616,7 @@ private:
         for (const double number : row_) largest = std::max(largest, std::abs(number));
         for (double step = largest_value_ / largest; step < 1e12 * largest_value_ / largest; step *= 16) {
             for (std::size_t r = 0; r < rows_; ++r)
-                multipliers_[r] = std::max(0.0, from_[r] - sign * step * row_[r]);
+                multipliers_[r] = from_[r] - sign * step * row_[r];
             for (std::size_t g = 0; g < key_.size(); ++g) key_value_[g] = left_of_value(key_[g]);
             look({});
             if (best_bound_ <= threshold) return true;

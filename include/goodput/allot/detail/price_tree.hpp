@@ -28,7 +28,9 @@
 #include "goodput/allot/detail/exchange.hpp"
 #include "goodput/allot/detail/incumbent.hpp"
 #include "goodput/allot/detail/relaxation.hpp"
+#include "goodput/allot/detail/rounding_rows.hpp"
 #include "goodput/allot/detail/search.hpp"
+#include "goodput/allot/detail/whole_units.hpp"
 #include "goodput/allot/result.hpp"
 #include "goodput/core/detail/clock.hpp"
 
@@ -55,17 +57,17 @@ public:
     /// where the last run ended. `problem` and `relaxation` are those of the first run after reset().
     SearchOutcome run(const CompactProblem& problem, const Relaxation& relaxation, Incumbent& incumbent,
                       const AllotOptions& options, Clock& clock) {
-        problem_ = &problem;
+        given_ = &problem;
         incumbent_ = &incumbent;
         clock_ = &clock;
         options_ = &options;
-        const std::size_t before = begun_ ? states() : 0;
         if (!begun_) begin(relaxation);
+        const std::size_t before = states();
         raise_threshold();
         SearchOutcome outcome{0, StopReason::proven, 0};
         if (nodes_.size() == 1 && !begun_root_) {
             begun_root_ = true;
-            if (!search_root(relaxation)) outcome.stopped = StopReason::deadline;
+            if (!search_root()) outcome.stopped = StopReason::deadline;
         }
         while (outcome.stopped == StopReason::proven && (next_ != none || !open_.empty())) {
             if (states() - before >= options.most_states)
@@ -149,24 +151,94 @@ private:
     void begin(const Relaxation& relaxation) {
         begun_ = true;
         begun_root_ = false;
+        problem_ = given_;
+        given_option_.clear();
         nodes_.assign(1, Node{0, 0, relaxation.bound(), 0, 0, 0, 0});
         options_pool_.clear();
         open_.clear();
         next_ = 0;
-        further_.clear();
         root_bound_ = relaxation.bound();
         closed_bound_ = threshold_ = -infinity;
+        fall_.assign(2 * problem_->groups(), Fall{});
+        work_before_ = exchange_work_ = 0;
+        exchange_.reset();
+        begin_root(relaxation.mixture(), relaxation.prices());
+    }
+    /// The root of problem_, from the basis of these amounts and prices.
+    void begin_root(std::span<const double> amounts, std::span<const double> prices) {
+        further_.clear();
         root_regret_.clear();
         root_most_.resize(problem_->count);
         for (std::size_t group = 0; group < problem_->groups(); ++group)
             for (std::uint32_t k = problem_->first[group]; k < problem_->first[group + 1]; ++k)
                 root_most_[k] = problem_->copies(group);
-        work_before_ = exchange_work_ = rounded_work_ = 0;
-        exchange_.reset();
+        rounding_.begin(*problem_);
         simplex_.assign(*problem_, further_);
-        simplex_.begin(relaxation.mixture(), relaxation.prices());
+        simplex_.begin(amounts, prices);
         amounts_.resize(problem_->count);
-        fall_.assign(2 * problem_->groups(), Fall{});
+    }
+
+    /// Goes on with a problem that has only the options that are not left out, if these are far fewer. What all
+    /// options of a job take is taken for good, so that capacities become small and rows that cut off become strong.
+    /// Whether it does.
+    bool reduce() {
+        if (Log::writes) return false;
+        const auto left = static_cast<std::size_t>(
+            std::ranges::count_if(root_most_, [](double most) { return most > 0; }));
+        if (static_cast<double>(left) > most_left * problem_->count) return false;
+        reduction_.capacity.assign(problem_->capacity.begin(), problem_->capacity.end());
+        reduction_.tolerance = problem_->tolerance;
+        reduction_.jobs = problem_->jobs;
+        reduction_.first_copy = problem_->first_copy;
+        reduction_.must = problem_->must;
+        reduction_.single.assign(problem_->groups(), 0);
+        reduction_.job = problem_->job;
+        reduction_.magnitude = problem_->magnitude;
+        reduction_.granularity = problem_->granularity;
+        reduction_.first.clear();
+        reduction_.end_hull.clear();
+        reduction_.reserve(problem_->count, problem_->uses.size());
+        std::vector<double> amounts;
+        std::vector<ResourceUse> uses;
+        for (std::size_t group = 0; group < problem_->groups(); ++group) {
+            reduction_.first.push_back(reduction_.count);
+            const std::uint32_t first = problem_->first[group], end = problem_->first[group + 1];
+            // least_: what all options take.
+            least_.assign(problem_->resources(), infinity);
+            for (std::uint32_t k = first; k < end; ++k) {
+                if (root_most_[k] == 0) continue;
+                uses_.assign(problem_->resources(), 0);
+                for (const ResourceUse& use : problem_->uses_of(k)) uses_[use.resource] = use.units;
+                for (std::size_t r = 0; r < least_.size(); ++r) least_[r] = std::min(least_[r], uses_[r]);
+            }
+            for (std::uint32_t k = first; k < end; ++k) {
+                if (root_most_[k] == 0) continue;
+                uses.clear();
+                for (const ResourceUse& use : problem_->uses_of(k))
+                    if (use.units > least_[use.resource])
+                        uses.push_back({use.resource, use.units - least_[use.resource]});
+                reduction_.append(problem_->value[k], given_option(k), uses);
+                amounts.push_back(amounts_[k]);
+            }
+            for (std::size_t r = 0; r < least_.size(); ++r)
+                if (least_[r] < infinity) reduction_.capacity[r] -= problem_->copies(group) * least_[r];
+            reduction_.end_hull.push_back(reduction_.count);
+        }
+        reduction_.first.push_back(reduction_.count);
+        reduction_.close();
+        for (double& units : reduction_.capacity) units = std::max(units, 0.0);
+        whole_units_(reduction_);
+        const std::vector<double> prices(simplex_.prices().begin(), simplex_.prices().end());
+        work_before_ += simplex_.work();
+        std::swap(reduced_, reduction_);
+        given_option_ = reduced_.original;
+        problem_ = &reduced_;
+        begin_root(amounts, std::span(prices).first(std::min(prices.size(), reduced_.resources())));
+        return true;
+    }
+    /// The caller's number of an option.
+    [[nodiscard]] std::uint32_t given_option(std::uint32_t option) const {
+        return given_option_.empty() ? option : given_option_[option];
     }
 
     void limit_to_root() {
@@ -178,10 +250,9 @@ private:
         for (std::uint32_t k = 0; k < problem_->count; ++k) amounts_[k] = simplex_.amount(k);
     }
 
-    /// Solves the root and adds rows to it. False: out of time.
-    bool search_root(const Relaxation& relaxation) {
+    /// Solves the root, adds rows to it and leaves out what it can. False: out of time.
+    bool search_root() {
         constexpr int most_rounds = 12;
-        static_cast<void>(relaxation);
         for (int round = 0;; ++round) {
             limit_to_root();
             const double before = root_bound_;
@@ -192,21 +263,25 @@ private:
             read_amounts();
             round_amounts();
             const double gap = root_bound_ - threshold_;
-            if (gap <= 0 || round == most_rounds) return true;
-            if (round > 1 && before - root_bound_ < 0.01 * gap) return true;
-            if (!add_covers()) return true;
+            if (gap <= 0) return true;
+            if (reduce()) {
+                round = -1;
+                continue;
+            }
+            if (round >= most_rounds || (round > 1 && before - root_bound_ < 0.01 * gap)) return true;
+            if (!add_rows()) return true;
         }
     }
     /// Adds rows for covers that the amounts break, and drops those that do not bind. Whether there are new
     /// ones.
-    bool add_covers() {
+    bool add_rows() {
         const std::size_t resources = problem_->resources();
         std::vector<std::size_t> before;
         for (std::size_t r = 0; r < resources; ++r) before.push_back(r);
         std::vector<FurtherRow> kept;
         for (std::size_t i = 0; i < further_.size(); ++i) {
             if (!Log::writes && !simplex_.binds(resources + i)) continue;
-            kept.push_back(std::move(further_[i]));
+            kept.push_back(further_[i]);
             before.push_back(resources + i);
         }
         std::swap(further_, kept);
@@ -216,6 +291,15 @@ private:
             log_.cut(covers_.cover());
             further_.push_back(CoverSearch::row_of(*problem_, covers_.cover()));
             before.push_back(std::numeric_limits<std::size_t>::max());
+        }
+        if constexpr (!Log::writes) {
+            // simplex_ still has the rows of before, in the order of kept.
+            for (std::size_t row = 0; row < simplex_.rows(); ++row) {
+                if (!rounding_.find(*problem_, kept, simplex_, row, amounts_)) continue;
+                further_.push_back(rounding_.row());
+                before.push_back(std::numeric_limits<std::size_t>::max());
+            }
+            work_before_ += simplex_.rows() * (problem_->uses.size() + problem_->count);
         }
         work_before_ += resources * problem_->count;
         if (further_.size() == known && further_.size() == simplex_.rows() - resources) return false;
@@ -478,6 +562,11 @@ private:
         if (!candidate_.feasible(*problem_) && !repair()) return;
         candidate_.recount(*problem_);
         if (candidate_.value <= incumbent_->value + problem_->rounding()) return;
+        for (std::uint32_t& option : candidate_.choice) option = given_option(option);
+        candidate_.left.assign(given_->capacity.begin(), given_->capacity.end());
+        for (const std::uint32_t option : candidate_.choice)
+            for (const ResourceUse& use : given_->uses_of(option)) candidate_.left[use.resource] -= use.units;
+        if (!candidate_.feasible(*given_)) return;
         *incumbent_ = candidate_;
         raise_threshold();
     }
@@ -498,12 +587,19 @@ private:
     static constexpr std::uint32_t no_group = std::numeric_limits<std::uint32_t>::max();
 
     Log log_;
-    const CompactProblem* problem_ = nullptr;
+    static constexpr double most_left = 0.75;  ///< of all options, where a reduced problem is worth while
+    const CompactProblem* given_ = nullptr;
+    const CompactProblem* problem_ = nullptr;  ///< that, or reduced_
+    CompactProblem reduced_, reduction_;
+    WholeUnits whole_units_;
+    std::vector<std::uint32_t> given_option_;
+    std::vector<double> least_, uses_;  // by resource
     Incumbent* incumbent_ = nullptr;
     Clock* clock_ = nullptr;
     const AllotOptions* options_ = nullptr;
     DualSimplex simplex_, other_;
     CoverSearch covers_;
+    RoundingRows rounding_;
     Exchange exchange_;
     std::vector<FurtherRow> further_;
     bool begun_ = false, begun_root_ = false;
@@ -519,7 +615,7 @@ private:
     DualSimplex::Basis basis_;
     std::vector<double> prices_;
     Incumbent candidate_;
-    std::size_t work_before_ = 0, exchange_work_ = 0, rounded_work_ = 0;
+    std::size_t work_before_ = 0, exchange_work_ = 0;
 };
 
 }  // namespace goodput::detail

@@ -210,8 +210,8 @@ public:
     }
     /// The options that are keys, by group.
     [[nodiscard]] std::span<const std::uint32_t> keys() const { return key_; }
-    /// By row, the multipliers that give a row of the inverse in which an amount is not whole: of an option, or what
-    /// is left of a row that is `whole`. False where it is. After an optimum.
+    /// By row, the multipliers that give a row of the inverse in which an amount is not whole: of an option,
+    /// or what is left of a row that is `whole`. False where it is. After an optimum.
     bool row_of_split(std::size_t row, std::span<const std::uint8_t> whole,
                       std::vector<double>& multipliers) const {
         double amount = amounts_[row];
@@ -615,8 +615,7 @@ private:
         double largest = 0;
         for (const double number : row_) largest = std::max(largest, std::abs(number));
         for (double step = largest_value_ / largest; step < 1e12 * largest_value_ / largest; step *= 16) {
-            for (std::size_t r = 0; r < rows_; ++r)
-                multipliers_[r] = from_[r] - sign * step * row_[r];
+            for (std::size_t r = 0; r < rows_; ++r) multipliers_[r] = from_[r] - sign * step * row_[r];
             for (std::size_t g = 0; g < key_.size(); ++g) key_value_[g] = left_of_value(key_[g]);
             look({});
             if (best_bound_ <= threshold) return true;

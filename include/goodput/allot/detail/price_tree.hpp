@@ -95,7 +95,8 @@ private:
         double bound;               // of its parent
         std::uint32_t group;        // that its children decide
         std::uint32_t most;         // copies of it that take one of the options, in its first child
-        std::size_t first, end;     // in options_pool_: those options
+        std::size_t first, end;     // in options_pool_: those options; none where units are decided
+        double units;  // left of resource `group`, where units are decided, in its first child at most
     };
 
     /// By how much bounds fell where a job was decided one way, for each part of a copy that was moved.
@@ -153,13 +154,12 @@ private:
         begun_root_ = false;
         problem_ = given_;
         given_option_.clear();
-        nodes_.assign(1, Node{0, 0, relaxation.bound(), 0, 0, 0, 0});
+        nodes_.assign(1, Node{0, 0, relaxation.bound(), 0, 0, 0, 0, 0});
         options_pool_.clear();
         open_.clear();
         next_ = 0;
         root_bound_ = relaxation.bound();
         closed_bound_ = threshold_ = -infinity;
-        fall_.assign(2 * problem_->groups(), Fall{});
         work_before_ = exchange_work_ = 0;
         exchange_.reset();
         begin_root(relaxation.mixture(), relaxation.prices());
@@ -172,19 +172,20 @@ private:
         for (std::size_t group = 0; group < problem_->groups(); ++group)
             for (std::uint32_t k = problem_->first[group]; k < problem_->first[group + 1]; ++k)
                 root_most_[k] = problem_->copies(group);
+        fall_.assign(2 * (problem_->groups() + problem_->resources()), Fall{});
         rounding_.begin(*problem_);
         simplex_.assign(*problem_, further_);
         simplex_.begin(amounts, prices);
         amounts_.resize(problem_->count);
     }
 
-    /// Goes on with a problem that has only the options that are not left out, if these are far fewer. What all
-    /// options of a job take is taken for good, so that capacities become small and rows that cut off become strong.
-    /// Whether it does.
+    /// Goes on with a problem that has only the options that are not left out, if these are far fewer. What
+    /// all options of a job take is taken for good, so that capacities become small and rows that cut off
+    /// become strong. Whether it does.
     bool reduce() {
         if (Log::writes) return false;
-        const auto left = static_cast<std::size_t>(
-            std::ranges::count_if(root_most_, [](double most) { return most > 0; }));
+        const auto left =
+            static_cast<std::size_t>(std::ranges::count_if(root_most_, [](double most) { return most > 0; }));
         if (static_cast<double>(left) > most_left * problem_->count) return false;
         reduction_.capacity.assign(problem_->capacity.begin(), problem_->capacity.end());
         reduction_.tolerance = problem_->tolerance;
@@ -245,6 +246,8 @@ private:
         for (std::size_t group = 0; group < problem_->groups(); ++group)
             for (std::uint32_t k = problem_->first[group]; k < problem_->first[group + 1]; ++k)
                 simplex_.limit(k, 0, root_most_[k]);
+        for (std::size_t r = 0; r < problem_->resources(); ++r)
+            simplex_.limit_left(r, 0, problem_->capacity[r]);
     }
     void read_amounts() {
         for (std::uint32_t k = 0; k < problem_->count; ++k) amounts_[k] = simplex_.amount(k);
@@ -341,9 +344,21 @@ private:
         for (std::size_t node = here_; node != 0; node = nodes_[node].parent) {
             const Node& above = nodes_[nodes_[node].parent];
             const bool taken = node != above.child;
+            if (above.first == above.end) {
+                limit_left(above.group, above.units, taken);
+                continue;
+            }
             limit(above.group, std::span(options_pool_).subspan(above.first, above.end - above.first),
                   above.most, taken);
         }
+    }
+    /// Limits what is left of a resource to at most so many units, or else to more.
+    void limit_left(std::size_t resource, double units, bool more) {
+        const double least = simplex_.least_left(resource), most = simplex_.most_left(resource);
+        if (more)
+            simplex_.limit_left(resource, std::max(least, units + 1), most);
+        else
+            simplex_.limit_left(resource, least, std::min(most, units));
     }
     /// Limits a group to at most so many copies that take one of the options, or else to more.
     void limit(std::uint32_t group, std::span<const std::uint32_t> options, std::uint32_t most, bool more) {
@@ -400,7 +415,24 @@ private:
         double part = 0;  // of a copy that takes one of the options
         std::uint32_t most = 0;
         double score = 0;
+        bool of_units = false;  // left of resource number `group`: at most `units`, or more
+        double units = 0;
     };
+    /// Where in fall_ a decision's falls are, the first of two.
+    [[nodiscard]] std::size_t falls_of(const Decision& decision) const {
+        return 2 * (decision.of_units ? problem_->groups() + decision.group : decision.group);
+    }
+    /// Whether the units that are left of a resource are whole in every allotment, but not here.
+    Decision split_of_units(std::uint32_t resource) {
+        Decision decision{resource};
+        decision.of_units = true;
+        if (Log::writes || !rounding_.whole(resource)) return decision;
+        const double left = simplex_.left(resource), units = std::floor(left + whole);
+        if (left - units <= whole) return decision;
+        decision.part = left - units;
+        decision.units = units;
+        return decision;
+    }
 
     /// The split of a group that is closest to halves; part is 0 where there is none.
     Decision split_of(std::uint32_t group) {
@@ -443,13 +475,16 @@ private:
     /// Letters 33, 2005).
     void branch(double bound) {
         decisions_.clear();
-        for (std::uint32_t group = 0; group < problem_->groups(); ++group)
-            if (Decision decision = split_of(group); decision.part > 0) {
-                decision.score = score(fall_[2 * group].mean() * decision.part,
-                                       fall_[2 * group + 1].mean() * (1 - decision.part)) +
-                                 1e-6 * std::min(decision.part, 1 - decision.part);
-                decisions_.push_back(decision);
-            }
+        const auto list = [&](Decision decision) {
+            if (decision.part == 0) return;
+            const std::size_t falls = falls_of(decision);
+            decision.score =
+                score(fall_[falls].mean() * decision.part, fall_[falls + 1].mean() * (1 - decision.part)) +
+                1e-6 * std::min(decision.part, 1 - decision.part);
+            decisions_.push_back(decision);
+        };
+        for (std::uint32_t r = 0; r < problem_->resources(); ++r) list(split_of_units(r));
+        for (std::uint32_t group = 0; group < problem_->groups(); ++group) list(split_of(group));
         if (decisions_.empty()) return branch_anywhere(bound);
         std::sort(decisions_.begin(), decisions_.end(), [](const Decision& a, const Decision& b) {
             return a.score != b.score ? a.score > b.score : a.group < b.group;
@@ -461,8 +496,9 @@ private:
         Node& node = nodes_[here_];
         node.group = chosen.group;
         node.most = chosen.most;
+        node.units = chosen.units;
         node.first = options_pool_.size();
-        append_options(chosen);
+        if (!chosen.of_units) append_options(chosen);
         open_children(bound, chosen.part > 0.5);
     }
     static double score(double one, double other) { return std::max(one, 1e-9) * std::max(other, 1e-9); }
@@ -473,8 +509,8 @@ private:
         std::size_t tried = 0;
         bool saved = false;
         for (Decision& decision : decisions_) {
-            Fall& down = fall_[2 * decision.group];
-            Fall& up = fall_[2 * decision.group + 1];
+            Fall& down = fall_[falls_of(decision)];
+            Fall& up = fall_[falls_of(decision) + 1];
             if (std::min(down.count, up.count) >= reliable || tried++ == most_tried) continue;
             if (!std::exchange(saved, true)) {
                 simplex_.save(basis_);
@@ -482,11 +518,14 @@ private:
                 prices_.assign(prices.begin(), prices.end());
             }
             const std::size_t first = options_pool_.size();
-            append_options(decision);
+            if (!decision.of_units) append_options(decision);
             double fell[2];
             for (const bool taken : {false, true}) {
                 limit_to_here();
-                limit(decision.group, std::span(options_pool_).subspan(first), decision.most, taken);
+                if (decision.of_units)
+                    limit_left(decision.group, decision.units, taken);
+                else
+                    limit(decision.group, std::span(options_pool_).subspan(first), decision.most, taken);
                 simplex_.solve(threshold_, *clock_, most_pivots);
                 fell[taken] = std::clamp(bound - simplex_.bound(), 0.0, bound - threshold_);
                 simplex_.restore(basis_);
@@ -516,7 +555,24 @@ private:
                 return open_children(bound, true);
             }
         }
-        close(bound);  // nothing is left to be decided
+        settle();
+    }
+    /// Nothing is left to be decided.
+    void settle() {
+        candidate_.clear(*problem_);
+        for (std::size_t group = 0; group < problem_->groups(); ++group) {
+            std::uint32_t copy = problem_->first_copy[group];
+            const std::uint32_t end = problem_->first_copy[group + 1];
+            for (std::uint32_t k = problem_->first[group]; k < problem_->first[group + 1]; ++k)
+                for (double n = simplex_.least(k); n > 0 && copy < end; --n)
+                    candidate_.set(*problem_, copy++, k);
+            for (std::uint32_t k = problem_->first[group]; k < problem_->first[group + 1]; ++k)
+                if (simplex_.most(k) > 0)
+                    while (copy < end) candidate_.set(*problem_, copy++, k);
+            if (copy < end) return close(-infinity);
+        }
+        close(candidate_.feasible(*problem_) ? candidate_.value : -infinity);
+        if (candidate_.feasible(*problem_)) adopt_candidate();
     }
     void open_children(double bound, bool second_first) {
         const std::size_t child = nodes_.size();
@@ -524,8 +580,8 @@ private:
         node.end = options_pool_.size();
         node.child = child;
         log_.branch(here_, child, node.group, std::span(options_pool_).subspan(node.first), node.most);
-        nodes_.push_back({here_, 0, bound, 0, 0, 0, 0});
-        nodes_.push_back({here_, 0, bound, 0, 0, 0, 0});
+        nodes_.push_back({here_, 0, bound, 0, 0, 0, 0, 0});
+        nodes_.push_back({here_, 0, bound, 0, 0, 0, 0, 0});
         next_ = child + (second_first ? 1 : 0);
         put_away(child + (second_first ? 0 : 1));
     }
@@ -560,6 +616,10 @@ private:
                 candidate_.set(*problem_, copy++, sorted_[i % sorted_.size()].second);
         }
         if (!candidate_.feasible(*problem_) && !repair()) return;
+        adopt_candidate();
+    }
+    /// Makes the candidate the incumbent, if it is better.
+    void adopt_candidate() {
         candidate_.recount(*problem_);
         if (candidate_.value <= incumbent_->value + problem_->rounding()) return;
         for (std::uint32_t& option : candidate_.choice) option = given_option(option);

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_ALLOT_DETAIL_ROUNDING_ROWS_HPP
 #define GOODPUT_ALLOT_DETAIL_ROUNDING_ROWS_HPP
 
-// Rows by mixed-integer rounding. A sum of the rows, each with its slack and times any multiplier, and of the rows
-// that say that a group's amounts are its copies, again holds with equality:
+// Rows by mixed-integer rounding. A sum of the rows, each with its slack and times any multiplier, and of the
+// rows that say that a group's amounts are its copies, again holds with equality:
 //
 //     sum_k alpha_k x_k + sum_r lambda_r s_r = beta
 //
@@ -10,11 +10,12 @@
 //
 //     sum_k F(alpha_k) x_k + sum_r min(0, lambda_r) / (1 - f) s_r  <=  floor(beta)
 //
-// (Nemhauser and Wolsey, Mathematical Programming 46, 1990), with F(lambda_r) instead where the slack is a whole
-// number. The multipliers are those of a row of the simplex method in which an option's amount is not whole: then
-// the mixture breaks the new row (Gomory 1960). The slacks are put in terms of the options, and of each group the
-// least coefficient is taken off all of them, which changes nothing, as their amounts have a fixed sum: so
-// everything is at least 0 again. What rounding of numbers may hide is given back to the capacity.
+// (Nemhauser and Wolsey, Mathematical Programming 46, 1990), with F(lambda_r) instead where the slack is a
+// whole number. The multipliers are those of a row of the simplex method in which an option's amount is not
+// whole: then the mixture breaks the new row (Gomory 1960). The slacks are put in terms of the options, and
+// of each group the least coefficient is taken off all of them, which changes nothing, as their amounts have
+// a fixed sum: so everything is at least 0 again. What rounding of numbers may hide is given back to the
+// capacity.
 
 #include <algorithm>
 #include <cmath>
@@ -36,7 +37,8 @@ public:
     void begin(const CompactProblem& problem) {
         whole_.assign(problem.resources(), 1);
         for (std::size_t r = 0; r < whole_.size(); ++r)
-            if (problem.capacity[r] != std::floor(problem.capacity[r]) || problem.capacity[r] > 1e9) whole_[r] = 0;
+            if (problem.capacity[r] != std::floor(problem.capacity[r]) || problem.capacity[r] > 1e9)
+                whole_[r] = 0;
         for (const ResourceUse& use : problem.uses)
             if (use.units != std::floor(use.units)) whole_[use.resource] = 0;
     }
@@ -72,10 +74,11 @@ public:
             double& its = multipliers_[r];
             its = whole_[r] != 0 ? rounded(its) : std::min(its, 0.0) / (1 - part);
             row_.capacity -= its * (r < problem.resources() ? problem.capacity[r]
-                                                             : further[r - problem.resources()].capacity);
+                                                            : further[r - problem.resources()].capacity);
         }
         for (std::uint32_t k = 0; k < problem.count; ++k)
-            for (const ResourceUse& use : problem.uses_of(k)) sum_[k] -= multipliers_[use.resource] * use.units;
+            for (const ResourceUse& use : problem.uses_of(k))
+                sum_[k] -= multipliers_[use.resource] * use.units;
         for (std::size_t i = 0; i < further.size(); ++i)
             for (const auto& term : further[i].terms)
                 sum_[term.option] -= multipliers_[problem.resources() + i] * term.units;
@@ -91,19 +94,21 @@ private:
     void add_up(const CompactProblem& problem, std::span<const FurtherRow> further) {
         sum_.assign(problem.count, 0);
         for (std::uint32_t k = 0; k < problem.count; ++k)
-            for (const ResourceUse& use : problem.uses_of(k)) sum_[k] += multipliers_[use.resource] * use.units;
+            for (const ResourceUse& use : problem.uses_of(k))
+                sum_[k] += multipliers_[use.resource] * use.units;
         for (std::size_t i = 0; i < further.size(); ++i)
             for (const auto& term : further[i].terms)
                 sum_[term.option] += multipliers_[problem.resources() + i] * term.units;
     }
 
-    /// Makes coefficients of sum_ that are at least 0. Whether the amounts break the row by enough, and its numbers
-    /// are neither too large nor too small to be counted on.
+    /// Makes coefficients of sum_ that are at least 0. Whether the amounts break the row by enough, and its
+    /// numbers are neither too large nor too small to be counted on.
     bool finish(const CompactProblem& problem, std::span<const double> amounts) {
         double largest = 0, taken = 0, length = 0, size = std::abs(row_.capacity);
         for (std::size_t g = 0; g < problem.groups(); ++g) {
             double least = std::numeric_limits<double>::infinity();
-            for (std::uint32_t k = problem.first[g]; k < problem.first[g + 1]; ++k) least = std::min(least, sum_[k]);
+            for (std::uint32_t k = problem.first[g]; k < problem.first[g + 1]; ++k)
+                least = std::min(least, sum_[k]);
             size += std::abs(least) * problem.copies(g);
             row_.capacity -= least * problem.copies(g);
             for (std::uint32_t k = problem.first[g]; k < problem.first[g + 1]; ++k) {
@@ -118,12 +123,13 @@ private:
         row_.capacity += 1e-9 * (size + largest);
         row_.whole = false;
         depth_ = (taken - row_.capacity) / std::sqrt(length);
-        return row_.capacity > 0 && largest < 1e6 && largest > 1e-3 && size < 1e6 * largest && depth_ > least_depth;
+        return row_.capacity > 0 && largest < 1e6 && largest > 1e-3 && size < 1e6 * largest &&
+               depth_ > least_depth;
     }
 
     static constexpr double least_depth = 1e-5, least_units = 1e-7;
-    std::vector<std::uint8_t> whole_;          // by row
-    std::vector<double> multipliers_, sum_;    // by row; by option
+    std::vector<std::uint8_t> whole_;        // by row
+    std::vector<double> multipliers_, sum_;  // by row; by option
     FurtherRow row_;
     double depth_ = 0;
 };

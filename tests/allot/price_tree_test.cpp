@@ -17,6 +17,7 @@
 #include "goodput/allot/detail/first_allotment.hpp"
 #include "goodput/allot/detail/price_tree.hpp"
 #include "goodput/allot/detail/relaxation.hpp"
+#include "goodput/allot/detail/rounding_rows.hpp"
 #include "goodput/core/detail/clock.hpp"
 #include "support/allot_random.hpp"
 #include "support/random.hpp"
@@ -250,4 +251,75 @@ TEST_CASE("a cover cuts the relaxation's mixture off and no allotment") {
         }
     }
     CHECK(found > support::trials(20'000) / 100);
+}
+
+namespace {
+
+/// The most units of a row that a choice takes which keeps all capacities; -infinity where none does.
+double most_taken(const CompactProblem& problem, const FurtherRow& row, std::size_t copy,
+                  std::vector<double>& left) {
+    if (copy == problem.job.size()) return 0;
+    std::size_t group = 0;
+    while (problem.first_copy[group + 1] <= copy) ++group;
+    double most = -std::numeric_limits<double>::infinity();
+    for (std::uint32_t k = problem.first[group]; k < problem.first[group + 1]; ++k) {
+        bool fits = true;
+        for (const ResourceUse& use : problem.uses_of(k))
+            fits = fits && use.units <= left[use.resource] + problem.tolerance[use.resource];
+        if (!fits) continue;
+        double units = 0;
+        for (const auto& term : row.terms)
+            if (term.option == k) units = term.units;
+        for (const ResourceUse& use : problem.uses_of(k)) left[use.resource] -= use.units;
+        most = std::max(most, units + most_taken(problem, row, copy + 1, left));
+        for (const ResourceUse& use : problem.uses_of(k)) left[use.resource] += use.units;
+    }
+    return most;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "a row by mixed-integer rounding cuts the relaxation's mixture off and no allotment, row upon row") {
+    Random random(20261132);
+    int found = 0;
+    RoundingRows rounding;
+    for (int round = 0; round < support::trials(10'000); ++round) {
+        CAPTURE(round);
+        const AllotmentProblem given =
+            random.chance(0.5) ? support::small_problem(random, 3, 500)
+                               : many_rows_problem(random, random.integer(2, 3), random.integer(3, 5));
+        Posed posed(given);
+        if (!posed.possible || posed.problem.groups() == 0 || !posed.relaxation.feasible()) continue;
+        const CompactProblem& problem = posed.problem;
+        rounding.begin(problem);
+        std::vector<FurtherRow> further;
+        std::vector<double> amounts(problem.count);
+        for (int pass = 0; pass < 3; ++pass) {
+            DualSimplex simplex;
+            simplex.assign(problem, further);
+            simplex.begin(posed.relaxation.mixture(), posed.relaxation.prices());
+            if (simplex.solve(-std::numeric_limits<double>::infinity(), posed.clock) !=
+                DualSimplex::End::optimal)
+                break;
+            for (std::uint32_t k = 0; k < problem.count; ++k) amounts[k] = simplex.amount(k);
+            const std::vector<FurtherRow> before = further;
+            for (std::size_t row = 0; row < simplex.rows(); ++row) {
+                if (!rounding.find(problem, before, simplex, row, amounts)) continue;
+                ++found;
+                const FurtherRow& its = rounding.row();
+                std::vector<double> left = problem.capacity;
+                CHECK(most_taken(problem, its, 0, left) <= its.capacity);
+                double taken = 0;
+                for (const auto& term : its.terms) {
+                    CHECK(term.units > 0);
+                    taken += term.units * amounts[term.option];
+                }
+                CHECK(taken > its.capacity);
+                further.push_back(its);
+            }
+            if (further.size() == before.size()) break;
+        }
+    }
+    CHECK(found > support::trials(10'000) / 10);
 }

@@ -197,7 +197,8 @@ private:
             sum += taken * it.units;
             left -= taken;
         }
-        return left == 0 && sum > problem.capacity[cover_.resource] * (1 + 1e-9);
+        return left == 0 &&
+               sum > problem.capacity[cover_.resource] * (1 + 1e-9) + 2 * problem.tolerance[cover_.resource];
     }
 
     static constexpr double least_broken = 1e-3;

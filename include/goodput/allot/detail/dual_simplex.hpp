@@ -195,8 +195,11 @@ public:
     /// No allotment within the limits is worth more, by prices().
     [[nodiscard]] double bound() const { return best_bound_; }
     [[nodiscard]] std::span<const double> prices() const { return best_prices_; }
-    /// By how much an option falls short of the best of its group at prices(), after an optimum.
-    [[nodiscard]] double regret(std::uint32_t option) const { return -reduced_[option]; }
+    /// After an optimum: a bound that falls by regret() where a copy takes an option, of groups of one copy.
+    [[nodiscard]] double bound_of_regrets() const { return last_bound_; }
+    [[nodiscard]] double regret(std::uint32_t option) const {
+        return best_reduced_[group_of_[option]] - reduced_[option];
+    }
     /// How many copies take an option, after an optimum.
     [[nodiscard]] double amount(std::uint32_t option) const {
         switch (place_[option]) {
@@ -501,6 +504,7 @@ private:
     void look(const Leaving& leaving) {
         candidates_.clear();
         reduced_.resize(options_);
+        best_reduced_.resize(key_.size());
         const bool basic = leaving.kind == Leaving::basic;
         const double sign = leaving.above ? 1 : -1;
         const double* const row = basic ? inverse_.data() + leaving.at * rows_ : nullptr;
@@ -545,11 +549,13 @@ private:
                     offer(k, reduced, sign);
             }
             const double worth = one ? key_value_[g] + best : problem_->copies(g) * key_value_[g] + above;
+            best_reduced_[g] = best;
             bound += worth;
             if (!std::isinf(worth)) size += std::abs(worth);  // else the group lacks options
         }
         // Where prices are so high that values are lost beside what is paid, rounding counts.
         if (size > 4 * problem_->magnitude) bound += 1e-15 * (static_cast<double>(options_) + 16) * size;
+        last_bound_ = bound;
         if (!(bound < best_bound_)) return;
         best_bound_ = bound;
         best_prices_.resize(rows_);
@@ -625,7 +631,7 @@ private:
 
     const CompactProblem* problem_ = nullptr;
     std::size_t rows_ = 0, options_ = 0, pivots_ = 0, work_ = 0;
-    double largest_value_ = 0, best_bound_ = 0;
+    double largest_value_ = 0, last_bound_ = 0, best_bound_ = 0;
     std::vector<double> unit_, capacity_;  // by row: a power of two near its capacity, in which it is counted
     std::vector<std::uint32_t> first_use_;
     std::vector<ResourceUse> uses_;
@@ -635,7 +641,7 @@ private:
     std::vector<std::uint32_t> key_;  // by group
     std::vector<std::size_t> basis_;  // by row: a variable
     std::vector<double> inverse_, multipliers_, key_value_, amounts_, key_amount_, amount_of_basic_;
-    std::vector<double> reduced_, column_, direction_, row_, from_, best_prices_;
+    std::vector<double> reduced_, best_reduced_, column_, direction_, row_, from_, best_prices_;
     std::vector<Entering> candidates_;
     std::vector<std::uint32_t> wanted_;
     std::vector<std::uint8_t> free_, in_basis_;

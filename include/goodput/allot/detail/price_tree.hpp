@@ -131,15 +131,16 @@ private:
     void leave_out() {
         if (root_regret_.empty()) return;
         for (std::uint32_t k = 0; k < problem_->count; ++k) {
-            if (root_most_[k] == 0 || root_bound_ - root_regret_[k] > threshold_) continue;
+            if (root_most_[k] == 0 || regret_bound_ - root_regret_[k] > threshold_) continue;
             root_most_[k] = 0;
-            closed_bound_ = std::max(closed_bound_, root_bound_ - root_regret_[k]);
+            closed_bound_ = std::max(closed_bound_, regret_bound_ - root_regret_[k]);
         }
     }
     /// What is known of the root by its last optimum.
     void learn_from_root() {
-        if (simplex_.bound() > root_bound_) return;
-        root_bound_ = simplex_.bound();
+        root_bound_ = std::min(root_bound_, simplex_.bound());
+        if (!root_regret_.empty() && simplex_.bound_of_regrets() > regret_bound_) return;
+        regret_bound_ = simplex_.bound_of_regrets();
         root_regret_.assign(problem_->count, 0);
         for (std::size_t group = 0; group < problem_->groups(); ++group) {
             if (problem_->copies(group) != 1) continue;
@@ -667,7 +668,7 @@ private:
     std::vector<std::uint32_t> options_pool_;
     std::vector<std::size_t> open_;  // a heap by bound
     std::size_t next_ = none, here_ = 0;
-    double root_bound_ = 0, closed_bound_ = 0, threshold_ = 0;
+    double root_bound_ = 0, regret_bound_ = 0, closed_bound_ = 0, threshold_ = 0;
     std::vector<double> root_regret_, root_most_, amounts_;
     std::vector<std::pair<double, std::uint32_t>> sorted_;
     std::vector<Decision> decisions_;

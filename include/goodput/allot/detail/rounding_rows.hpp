@@ -69,10 +69,14 @@ public:
         };
         row_.terms.clear();
         row_.capacity = std::floor(beta);
+        double hidden = 0;  // by what a capacity may be exceeded
         for (std::uint32_t k = 0; k < problem.count; ++k) sum_[k] = rounded(sum_[k]);
         for (std::size_t r = 0; r < multipliers_.size(); ++r) {
             double& its = multipliers_[r];
+            const double before = std::abs(its);
             its = whole_[r] != 0 ? rounded(its) : std::min(its, 0.0) / (1 - part);
+            if (r < problem.resources())
+                hidden += (before + std::abs(its)) / (1 - part) * 2 * problem.tolerance[r];
             row_.capacity -= its * (r < problem.resources() ? problem.capacity[r]
                                                             : further[r - problem.resources()].capacity);
         }
@@ -82,6 +86,7 @@ public:
         for (std::size_t i = 0; i < further.size(); ++i)
             for (const auto& term : further[i].terms)
                 sum_[term.option] -= multipliers_[problem.resources() + i] * term.units;
+        row_.capacity += hidden;
         return finish(problem, amounts);
     }
     [[nodiscard]] bool whole(std::size_t resource) const { return whole_[resource] != 0; }

@@ -49,7 +49,8 @@ public:
         for (std::size_t r = 0; r < resources; ++r)
             if (granules_[r] > 0 && sizes_[r] <= problem.capacity[r] &&
                 std::fmod(problem.capacity[r], sizes_[r]) != 0)
-                rows_.push_back({r, sizes_[r], std::floor(problem.capacity[r] / sizes_[r])});
+                rows_.push_back(
+                    {r, sizes_[r], std::floor((problem.capacity[r] + problem.tolerance[r]) / sizes_[r])});
         std::erase_if(rows_, [&](const Row& row) { return is_implied(problem, row); });
         if (rows_.empty()) return changed;
         append_rows(problem);

@@ -476,6 +476,7 @@ private:
     /// Letters 33, 2005).
     void branch(double bound) {
         decisions_.clear();
+        prices_.assign(simplex_.prices().begin(), simplex_.prices().end());
         const auto list = [&](Decision decision) {
             if (decision.part == 0) return;
             const std::size_t falls = falls_of(decision);
@@ -513,11 +514,8 @@ private:
             Fall& down = fall_[falls_of(decision)];
             Fall& up = fall_[falls_of(decision) + 1];
             if (std::min(down.count, up.count) >= reliable || tried++ == most_tried) continue;
-            if (!std::exchange(saved, true)) {
-                simplex_.save(basis_);
-                const auto prices = simplex_.prices();
-                prices_.assign(prices.begin(), prices.end());
-            }
+            if (!std::exchange(saved, true)) simplex_.save(basis_);
+            limit_to_here();  // which says what the decision's options are
             const std::size_t first = options_pool_.size();
             if (!decision.of_units) append_options(decision);
             double fell[2];
@@ -586,14 +584,13 @@ private:
         next_ = child + (second_first ? 1 : 0);
         put_away(child + (second_first ? 0 : 1));
     }
-    /// The options of a job that are allowed here, by what they pay at the prices.
+    /// The options of a job that are allowed here, by what they pay at the prices of branch().
     void sort_options(std::uint32_t group) {
         sorted_.clear();
-        const auto prices = simplex_.prices();
         for (std::uint32_t k = problem_->first[group]; k < problem_->first[group + 1]; ++k) {
             if (simplex_.most(k) == 0) continue;
             double paid = 0;
-            for (const ResourceUse& use : problem_->uses_of(k)) paid += prices[use.resource] * use.units;
+            for (const ResourceUse& use : problem_->uses_of(k)) paid += prices_[use.resource] * use.units;
             sorted_.push_back({paid, k});
         }
         std::sort(sorted_.begin(), sorted_.end());
@@ -674,7 +671,7 @@ private:
     std::vector<Decision> decisions_;
     std::vector<Fall> fall_;  // by group, twice: none of the options, one of them
     DualSimplex::Basis basis_;
-    std::vector<double> prices_;
+    std::vector<double> prices_;  ///< of the node that branches
     Incumbent candidate_;
     std::size_t work_before_ = 0, exchange_work_ = 0;
 };

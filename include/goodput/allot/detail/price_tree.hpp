@@ -228,7 +228,10 @@ private:
         }
         reduction_.first.push_back(reduction_.count);
         reduction_.close();
-        for (double& units : reduction_.capacity) units = std::max(units, 0.0);
+        for (std::size_t r = 0; r < reduction_.resources(); ++r) {
+            if (reduction_.capacity[r] < -reduction_.tolerance[r]) next_ = none;  // nothing better fits
+            reduction_.capacity[r] = std::max(reduction_.capacity[r], 0.0);
+        }
         whole_units_(reduction_);
         const std::vector<double> prices(simplex_.prices().begin(), simplex_.prices().end());
         work_before_ += simplex_.work();
@@ -269,6 +272,7 @@ private:
             const double gap = root_bound_ - threshold_;
             if (gap <= 0) return true;
             if (reduce()) {
+                if (next_ == none) return true;
                 round = -1;
                 continue;
             }

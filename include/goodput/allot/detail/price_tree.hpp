@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
@@ -89,6 +90,7 @@ public:
 private:
     static constexpr std::size_t numbers_a_state = 256;  ///< about as many as a state of the core takes
     static constexpr double whole = 1e-6;
+    static constexpr double nearly = 1e-6;
 
     struct Node {
         std::size_t parent, child;  // child: the first of two, 0 where there are none yet
@@ -284,8 +286,8 @@ private:
     /// ones.
     bool add_rows() {
         const std::size_t resources = problem_->resources();
-        std::vector<std::size_t> before;
-        for (std::size_t r = 0; r < resources; ++r) before.push_back(r);
+        std::vector<std::size_t> before(resources);
+        std::iota(before.begin(), before.end(), std::size_t{0});
         std::vector<FurtherRow> kept;
         for (std::size_t i = 0; i < further_.size(); ++i) {
             if (!Log::writes && !simplex_.binds(resources + i)) continue;
@@ -311,11 +313,32 @@ private:
         }
         work_before_ += resources * problem_->count;
         if (further_.size() == known && further_.size() == simplex_.rows() - resources) return false;
+        begin_like_before(before);
+        return further_.size() > known;
+    }
+
+    /// Drops the rows by rounding: what they give back to rounding is more than is missing to a proof. Whether there
+    /// were any.
+    bool drop_rounding_rows() {
+        std::vector<std::size_t> before(problem_->resources());
+        std::iota(before.begin(), before.end(), std::size_t{0});
+        std::vector<FurtherRow> kept;
+        for (std::size_t i = 0; i < further_.size(); ++i) {
+            if (!further_[i].whole) continue;
+            kept.push_back(std::move(further_[i]));
+            before.push_back(problem_->resources() + i);
+        }
+        const bool any = kept.size() < further_.size();
+        further_ = std::move(kept);
+        if (any) begin_like_before(before);
+        return any;
+    }
+    /// The simplex method goes on with the rows that there are now, from those that they were before.
+    void begin_like_before(std::span<const std::size_t> row_before) {
         std::swap(simplex_, other_);
         work_before_ += other_.work();
         simplex_.assign(*problem_, further_);
-        simplex_.begin_like(other_, before);
-        return further_.size() > known;
+        simplex_.begin_like(other_, row_before);
     }
 
     /// The node to be looked at next becomes here_. False: none is left.
@@ -384,7 +407,12 @@ private:
     /// Solves here_ and closes it or opens two nodes below it. False: out of time.
     bool visit() {
         limit_to_here();
-        const auto end = simplex_.solve(threshold_, *clock_);
+        auto end = simplex_.solve(threshold_, *clock_);
+        if (simplex_.bound() > threshold_ && simplex_.bound() - threshold_ < nearly * problem_->magnitude &&
+            drop_rounding_rows()) {
+            limit_to_here();
+            end = simplex_.solve(threshold_, *clock_);
+        }
         if (clock_->late()) {
             next_ = here_;
             return false;

@@ -179,7 +179,7 @@ public:
             const std::size_t entering = choose_entering();
             if (entering == nobody) {
                 if (proves_infeasible(leaving, threshold)) return End::infeasible;
-                return End::unfinished;
+                return leaving.by < 1e-6 ? End::optimal : End::unfinished;
             }
             if (pivot_on(leaving, entering)) {
                 fresh = false;
@@ -243,6 +243,7 @@ private:
         enum Kind { nothing, basic, lonely_key } kind = nothing;
         std::size_t at = 0;  // row or group
         bool above = false;  // its most, otherwise it is below its least
+        double by = 0;
     };
 
     void lay_out_uses(const CompactProblem& problem, std::span<const FurtherRow> further) {
@@ -463,7 +464,7 @@ private:
             for (const double number : inverse_row(row)) norm += number * number;
             if (by * by <= largest * norm) continue;
             largest = by * by / norm;
-            leaving = {Leaving::basic, row, amounts_[row] > most_[basis_[row]]};
+            leaving = {Leaving::basic, row, amounts_[row] > most_[basis_[row]], by};
         }
         std::size_t worst = key_.size();
         double most = feasible;
@@ -483,7 +484,7 @@ private:
             for (std::size_t r = 0; r < rows_; ++r) row_[r] -= inverse_[row * rows_ + r];
         }
         const bool above = key_amount_[worst] > most_[key_[worst]];
-        if (lonely) return {Leaving::lonely_key, worst, above};
+        if (lonely) return {Leaving::lonely_key, worst, above, most};
         double norm = 0;
         for (const double number : row_) norm += number * number;
         if (most * most <= largest * norm) return leaving;
@@ -497,7 +498,7 @@ private:
         key_[worst] = other;
         amount_of_basic_[basis_[first]] = amounts_[first];
         key_value_[worst] = left_of_value(other);
-        return {Leaving::basic, first, above};
+        return {Leaving::basic, first, above, most};
     }
 
     /// reduced_ by option; the bound at these prices; and who may enter for what leaves.

@@ -317,8 +317,8 @@ private:
         return further_.size() > known;
     }
 
-    /// Drops the rows by rounding: what they give back to rounding is more than is missing to a proof. Whether there
-    /// were any.
+    /// Drops the rows by rounding: what they give back to rounding is more than is missing to a proof.
+    /// Whether there were any.
     bool drop_rounding_rows() {
         std::vector<std::size_t> before(problem_->resources());
         std::iota(before.begin(), before.end(), std::size_t{0});
@@ -413,6 +413,13 @@ private:
             limit_to_here();
             end = simplex_.solve(threshold_, *clock_);
         }
+        if (end == DualSimplex::End::unfinished && !clock_->late()) {
+            // Another way through the bases.
+            std::ranges::fill(amounts_, 0.0);
+            simplex_.begin(amounts_, {});
+            limit_to_here();
+            end = simplex_.solve(threshold_, *clock_);
+        }
         if (clock_->late()) {
             next_ = here_;
             return false;
@@ -431,7 +438,10 @@ private:
                 return true;
             }
         }
-        branch(bound);
+        if (end == DualSimplex::End::optimal)
+            branch(bound);
+        else
+            branch_anywhere(bound);
         return true;
     }
     void close(double bound) {

@@ -75,8 +75,14 @@ class Day:
         self.every, _ = self.policy._get_configurations()
         self.configurations = [shape for shape in self.every if shape[1] <= MOST_GPUS]
         self.rounding = simulator.rounding.round_allocations_largest
-        self.recorder = simulator.events.EventRecorder(list(jobs_of(simulator, workload, self.gpus)), self.nodes,
-                                                       GPUS_PER_NODE)
+        jobs = list(jobs_of(simulator, workload, self.gpus))
+        for job in {(job.jobclass if hasattr(job, "jobclass") else job.job_class): job for job in jobs}.values():
+            usable = [shape[1] for shape, value in zip(self.every, job.evaluate_allocations(self.every)) if value > 0]
+            if hasattr(job, "job_class"):  # a new job of this kind can use one GPU, an older one all that is profiled
+                usable = [shape[1] for shape in job.job_class.configs_to_idx]
+            if max(usable) > MOST_GPUS:
+                raise ValueError(f"{job.name} can use {max(usable)} GPUs")
+        self.recorder = simulator.events.EventRecorder(jobs, self.nodes, GPUS_PER_NODE)
 
     def advance(self, seconds):
         self.recorder.step(seconds)

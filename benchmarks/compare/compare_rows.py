@@ -9,11 +9,10 @@ without (row_problems.py writes some). HIGHS is a program `highs`, such as a bui
 Both solve every problem to each gap, one thread, and ours is asked again with short deadlines, at the first gap and at
 gap 0. Every point of both is checked against every row exactly as given. Seconds are CPU seconds: of ours the least of
 what the answer says (elapsed) and of what the process takes beyond an empty run, of HiGHS what its process takes beyond
-reading the file; the least of three calls where they are quick. The solvers themselves count elapsed time: a call that
-had less CPU time than the cap is made again with a later limit, and a short deadline up to six times, of which the one
-with the most CPU time counts. A problem is open after t seconds if it was not closed to the gap by then; in ratios the
-cap stands for what was not closed. `short` is how far an answer lies below the best value known from the reference or
-from this run, in percent of it.
+reading the file; the least of three calls where they are quick. Deadlines and caps are elapsed time, unless --cpu-clock
+makes CPU time of them, as a machine with other work needs. A problem is open after t seconds if it was not closed to
+the gap by then; in ratios the cap stands for what was not closed. `short` is how far an answer lies below the best
+value known from the reference or from this run, in percent of it.
 """
 import argparse
 import fnmatch
@@ -44,7 +43,6 @@ class Goodput:
         answer = json.loads(text)
         if "error" in answer:
             raise RuntimeError(f"{problem['name']}: {answer['error']}")
-        answer["process"] = max(0.0, process - self.empty)
         answer["seconds"] = max(1e-6, min(answer["milliseconds"] / 1e3, process - self.empty)
                                 if process > self.empty else answer["milliseconds"] / 1e3)
         answer["infeasible"] = answer["status"] == "infeasible"
@@ -62,21 +60,6 @@ class Goodput:
         answer["value"] = None if answer["faults"] or value is None else float(value)
         answer["finished"] = answer["status"] in ("optimal", "infeasible")
         return answer
-
-    def solve_within(self, problem, gap, deadline):
-        """The answer by a deadline that had the most CPU time, of at most six calls."""
-        best = None
-        for _ in range(6):
-            answer = self.solve(problem, gap, deadline)
-            if best is None or answer["process"] > best["process"]:
-                best = answer
-            if answer["stopped"] != "deadline" or answer["process"] >= 0.9 * deadline:
-                break
-        return best
-
-    def solve_least(self, problem, gap, cap):
-        return highs_program.least_of(
-            lambda: highs_program.with_cpu_time(cap, lambda limit: self.solve(problem, gap, limit)))
 
 
 def read_problems(path, only):
@@ -108,13 +91,13 @@ def measure(problem, ours, given, gaps):
                 "stopped": answer.get("stopped", answer.get("status"))}
     prices = None
     for gap in gaps:
-        answer = ours.solve_least(problem, gap, given.cap)
+        answer = highs_program.least_of(lambda: ours.solve(problem, gap, given.cap))
         row["goodput"][gap] = keep("goodput", gap, answer, answer["value"])
         prices = prices or answer["prices"]
     for gap in (gaps[0], 0.0):
         row["at"][gap] = []
         for deadline in given.deadlines:
-            answer = ours.solve_within(problem, gap, deadline)
+            answer = ours.solve(problem, gap, deadline)
             row["at"][gap].append(keep("goodput", f"{gap}, {deadline} s", answer, answer["value"]))
     row["binding"] = sum(price > 1e-9 for price in prices)
     if given.highs:
@@ -125,7 +108,7 @@ def measure(problem, ours, given, gaps):
                                  for number in range(len(problem["capacity"])))
         model = highs_program.HighsModel(given.highs, problem)
         for gap in gaps:
-            answer = model.solve_least(gap, given.cap)
+            answer = highs_program.least_of(lambda: model.solve(gap, given.cap))
             value = None if answer["objective"] is None else float(answer["objective"])
             row["highs"][gap] = keep("HiGHS", gap, answer, value)
     row["best"] = max(known)
@@ -225,13 +208,16 @@ def main():
     parser.add_argument("data", nargs="+")
     parser.add_argument("--highs", metavar="HIGHS")
     parser.add_argument("--gaps", default="5e-4,1e-3", help="relative, separated by commas")
-    parser.add_argument("--cap", type=float, default=20, metavar="SECONDS", help="of CPU time, for each call")
+    parser.add_argument("--cap", type=float, default=20, metavar="SECONDS", help="for each call")
+    parser.add_argument("--cpu-clock", action="store_true", help="both solvers count CPU time; needs a C compiler")
     parser.add_argument("--deadlines", default=",".join(map(str, DEADLINES)), metavar="SECONDS,...")
     parser.add_argument("--only", default="*", metavar="PATTERN", help="names that match")
     parser.add_argument("--save", metavar="FILE", help="write what was measured, one line of JSON a problem")
     given = parser.parse_args()
     given.deadlines = [float(text) for text in given.deadlines.split(",") if text]
     gaps = [float(text) for text in given.gaps.split(",")]
+    if given.cpu_clock:
+        highs_program.count_cpu_time()
     ours, rows = Goodput(given.program), []
     print(f"HiGHS {highs_program.version_of(given.highs)}" if given.highs else "without HiGHS")
     print("\nseconds at each gap (o: open), and percent short at the deadlines, gap 0")
@@ -258,9 +244,10 @@ def main():
     looser = [row["name"] for row in rows for tight, loose in zip(row["short"][0.0], row["short"][gaps[0]])
               if loose > tight + 1e-9 and loose > 100 * gaps[0] * (1 + 1e-6)]
     stopped = sum(row["goodput"][gaps[0]]["stopped"] == "memory" for row in rows)
-    print(f"\n{sum(bool(row['faults']) for row in rows)} of {len(rows)} problems with a fault, {stopped} ended by memory")
-    print(f"answers at gap {gaps[0]:g} that are worse than those at gap 0 by the same deadline, and by more than the gap: "
-          f"{len(looser)} {' '.join(dict.fromkeys(looser))}")
+    faulty = sum(bool(row["faults"]) for row in rows)
+    print(f"\n{faulty} of {len(rows)} problems with a fault, {stopped} ended by memory")
+    print(f"{len(looser)} answers at gap {gaps[0]:g} are worse than those at gap 0 by the same deadline, and by more "
+          f"than the gap {' '.join(dict.fromkeys(looser))}")
     sys.exit(1 if any(row["faults"] for row in rows) else 0)
 
 

@@ -6,13 +6,14 @@ usage: compare_continuous.py FOLDER PROGRAM [--highs HIGHS] [--glpsol GLPSOL] [-
 FOLDER is the folder `simulator` of github.com/suhasjs/continuous-scheduling (MIT), which is not part of this project;
 PROGRAM is the program goodput. The simulator's own classes make jobs, speeds and programs: in each round the linear
 relaxation of Sia's program, as its policy `sia-lp-relaxed` states it, p = 0.5, 1.1 for a job without GPUs. They need
-numpy; cvxpy, jax and rich are replaced by empty modules, since only its solvers and its messages use them. The day goes
+numpy; cvxpy and rich are replaced by empty modules, since only its solvers and its messages use them. The day goes
 on by the relaxation that we solve, rounded as the policy rounds. Each program is solved as it comes by `goodput allot
 --relax`, cold, and by `goodput allot`, whole configurations to a gap of 1e-4, and every N-th one by the others.
 
 Left out are columns that can never help: of the configurations of a GPU type that a job cannot use, which all are worth
 the same to it in these programs, only the smallest stays. Seconds: ours as the answer says, of HiGHS CPU seconds beyond
-reading the file, of GLPK and CBC what they print. Every point of ours is checked against every row.
+reading the file, of GLPK and CBC what they print (--cpu-clock makes CPU time of all). Every point of ours is checked
+against every row.
 """
 import argparse
 import csv
@@ -126,7 +127,8 @@ class Program:
     """A running `goodput allot`."""
 
     def __init__(self, command):
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        env=highs_program.environment)
 
     def ask(self, line):
         self.process.stdin.write(line + "\n")
@@ -189,10 +191,13 @@ def main():
     parser.add_argument("--hours", type=float, default=24)
     parser.add_argument("--every", type=int, default=12, metavar="N", help="every N-th program by the others")
     parser.add_argument("--seed", type=int, default=1, help="of the noise of speeds")
+    parser.add_argument("--cpu-clock", action="store_true", help="all solvers count CPU time; needs a C compiler")
     parser.add_argument("--write", metavar="FILE", help="the programs that the others solve, gzip, one a line")
     given = parser.parse_args()
     command, highs, glpsol, cbc = (text and (os.path.abspath(text) if os.path.exists(text) else text)
                                    for text in (given.program, given.highs, given.glpsol, given.cbc))
+    if given.cpu_clock:
+        highs_program.count_cpu_time()
     write = gzip.open(given.write, "wt") if given.write else None
     relaxed, whole = Program([command, "allot", "--relax"]), Program([command, "allot"])
     simulator = load_simulator(given.folder)

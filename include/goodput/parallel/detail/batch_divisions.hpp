@@ -279,8 +279,9 @@ private:
             common.message_usd = least_message_usd(model_, *common.region, tables);
         }
         const std::vector<double> nothing(tables.size(), 0);
-        common.relaxation.solve(nothing, never, nullptr, never, tables.layers(), nullptr,
+        common.relaxation.limit(never, nullptr, never, nullptr,
                                 most_in_flight(tables.layers(), fewest, constants_));
+        common.relaxation.solve(nothing, tables.layers());
         common.least_sum.assign(1, never);
         for (std::size_t p = 1; p <= tables.layers(); ++p)
             common.least_sum.push_back(common.relaxation.total(p));

@@ -24,16 +24,42 @@ public:
     /// What each class costs at the prices last solved for.
     [[nodiscard]] const std::vector<double>& charges() const { return stage_price_; }
 
-    /// Solves the relaxation of a division at prices by GPU type, the slope behind them, with caps on the
-    /// largest stage's seconds and the reduction's.
-    void solve(BatchDivision& division, const std::vector<double>& price, double cap, double reduce_cap,
-               std::size_t stages) {
+    /// Sets caps on the largest stage's seconds and the reduction's for the relaxation of a division.
+    void limit(BatchDivision& division, double cap, double reduce_cap) const {
+        division.common->relaxation.limit(cap, division.reduce.get(), reduce_cap, division.cut(),
+                                          division.most_in_flight);
+    }
+    /// Solves the relaxation of a division within the caps at prices by GPU type, the slope behind them.
+    /// `counted`: of which GPUs are counted, up to `most` for each replica.
+    void solve(BatchDivision& division, const std::vector<double>& price, std::size_t stages,
+               std::size_t counted = static_cast<std::size_t>(-1), std::size_t most = 0) {
         const double slope = price.back() * division.replicas;
         stage_price_ = stage_charges(division.common->tables, division.replicas, [&](const StageClass& its) {
             return its.tensor_parallel * (price[its.gpu_type] + slope * goal_.weights()[its.gpu_type]);
         });
-        division.common->relaxation.solve(stage_price_, cap, division.reduce.get(), reduce_cap, stages,
-                                          division.cut(), division.most_in_flight);
+        division.common->relaxation.solve(stage_price_, stages, counted, most);
+    }
+
+    /// Counts the GPUs of the dearest type instead of pricing them, where they are few, and raises the box's
+    /// bounds by that. Answers which type that is; as many as there are types for none.
+    std::size_t count(BatchDivision& division, SearchBox& box, bool mixed) {
+        std::size_t last = box.by_stages.size() - 1, counted = box.gpus.size();
+        while (last > 0 && incumbent_.good_enough(box.by_stages[last])) --last;
+        double dearest = 0;
+        for (std::size_t t = 0; t < box.gpus.size() && !mixed; ++t)
+            if (box.price[t] > dearest && box.gpus[t] < most_counted) {
+                dearest = box.price[t];
+                counted = t;
+            }
+        std::size_t most = 0;
+        if (counted < box.gpus.size()) {
+            box.price[counted] = 0;
+            most = static_cast<std::size_t>(box.gpus[counted]);
+        }
+        solve(division, box.price, last, counted, most);
+        for (std::size_t p = 1; p <= last; ++p)
+            raise(division, box, p, sum_of(division, box, p, box.price), box.price.back());
+        return counted;
     }
 
     /// Raises the least spending of a box, by stages, to that of the cheapest stages that are short enough
@@ -46,7 +72,7 @@ public:
         if (last == 0) return;
         std::vector<double> price(box.gpus.size() + 1, 0);
         price.back() = 1e4 * box.high / box.spend_low;
-        solve(division, price, box.high, box.reduce_high, last);
+        solve(division, price, last);
         double least = never;
         box.least_spending.resize(box.by_stages.size(), box.spend_low);
         for (std::size_t p = 1; p < box.by_stages.size(); ++p) {
@@ -76,7 +102,7 @@ public:
             std::size_t last = box.by_stages.size() - 1;
             while (last > 0 && incumbent_.good_enough(box.by_stages[last])) --last;
             if (last == 0) break;
-            solve(division, price, box.high, box.reduce_high, last);
+            solve(division, price, last);
             double sum = never, bound = never;
             std::size_t stages = 0;
             for (std::size_t p = 1; p < box.by_stages.size(); ++p) {
@@ -85,10 +111,7 @@ public:
                     continue;
                 }
                 const double its = sum_of(division, box, p, price);
-                box.by_stages[p] = std::max(
-                    box.by_stages[p], goal_.least(its, price.back(), box.least_spending_of(p), box.spend_high,
-                                                  division.repeats * box.low + rest_of(division, box, p),
-                                                  division.traffic_usd(box.least_spending_of(p))));
+                raise(division, box, p, its, price.back());
                 bound = std::min(bound, box.by_stages[p]);
                 if (its < sum) {
                     sum = its;
@@ -154,9 +177,10 @@ public:
     /// largest stage.
     void dive(BatchDivision& division) {
         std::vector<double> price = division.price;
-        for (const double factor : {1.1, 1.35, 2.0})
+        for (const double factor : {1.1, 1.35, 2.0}) {
+            limit(division, division.low * factor, never);
             for (int pass = 0; pass < 4; ++pass) {
-                solve(division, price, division.low * factor, never, division.most_stages);
+                solve(division, price, division.most_stages);
                 std::size_t stages = 0;
                 double least = never;
                 for (std::size_t p = 1; p <= division.most_stages; ++p) {
@@ -175,9 +199,21 @@ public:
                 for (std::size_t t = 0; t < taken.size(); ++t)
                     if (division.gpus[t] > 0) price[t] *= std::clamp(taken[t] / division.gpus[t], 0.6, 1.7);
             }
+        }
     }
 
 private:
+    static constexpr double most_counted = 64;
+
+    /// Raises the bound of plans with that many stages, by their least sum at a slope.
+    void raise(const BatchDivision& division, SearchBox& box, std::size_t stages, double sum,
+               double slope) const {
+        const double spending = box.least_spending_of(stages);
+        box.by_stages[stages] = std::max(
+            box.by_stages[stages], goal_.least(sum, slope, spending, box.spend_high,
+                                               division.repeats * box.low + rest_of(division, box, stages),
+                                               division.traffic_usd(spending)));
+    }
     /// The slope that suits plans of these seconds with the box's spending.
     [[nodiscard]] double slope_at(const SearchBox& box, double seconds) const {
         return goal_.slope(std::max(seconds, 1e-12),

@@ -12,7 +12,8 @@
 // over (stages left, layer, class). The largest stage is capped instead of priced: the search cuts its range.
 //
 // Where some message has to cross a cut between zones, chains are also told apart by whether it is still to
-// come.
+// come. GPUs of one type may be counted instead of priced: then chains are also told apart by how many a
+// replica has left, which takes as many times as long, but knows that half a stage is none.
 
 #include <algorithm>
 #include <cstddef>
@@ -42,23 +43,15 @@ public:
     explicit ChainRelaxation(const StageTables& tables) : tables_(&tables), stages_(tables.layers()) {
         limit_.resize(tables.layers() * tables.size());
         ends_.resize(tables.layers() + 1);
-        any_.resize(cells());
-        behind_any_.resize(cells());
     }
 
-    /// Fills the tables up to `stages` stages for prices of stages and a cap on computing + sending of a
-    /// stage. `cut`: messages one of which has to be in the chain, or nullptr. `most_in_flight`: no stage
-    /// keeps more micro-batches.
-    void solve(const std::vector<double>& price, double cap, const ReduceTables* reduce, double reduce_cap,
-               std::size_t stages, const ClassMessages* cut, std::size_t most_in_flight) {
+    /// Sets caps on computing + sending of a stage and on its reduction. `cut`: messages one of which has to
+    /// be in the chain, or nullptr. `most_in_flight`: no stage keeps more micro-batches.
+    void limit(double cap, const ReduceTables* reduce, double reduce_cap, const ClassMessages* cut,
+               std::size_t most_in_flight) {
         most_in_flight_ = most_in_flight;
-        price_ = &price;
         cap_ = cap;
         cut_ = cut;
-        if (cut_ != nullptr && across_.empty())
-            for (std::vector<double>* sums : {&across_, &after_, &behind_across_, &behind_cut_})
-                sums->resize(cells());
-        const std::size_t layers = tables_->layers();
         for (std::size_t k = 0; k < tables_->size(); ++k)
             set_limits(k, reduce, reduce_cap, false, false, limit_);
         if (cut_ != nullptr) {
@@ -69,13 +62,33 @@ public:
                 set_limits(k, reduce, reduce_cap, true, false, limit_after_cut_);
             }
         }
+    }
+    /// Where a stage of class k that begins with `layer`, with `left` stages from itself to the last, ends at
+    /// last by the caps and its memory; `layer` where it cannot be.
+    [[nodiscard]] std::size_t last_end(std::size_t left, std::size_t layer, std::size_t k) const {
+        return most_end(left, layer, k, limit_);
+    }
+
+    /// Fills the tables up to `stages` stages for prices of stages, within the caps. `most`: so many GPUs of
+    /// type `counted` does a replica have, up to which they are counted.
+    void solve(const std::vector<double>& price, std::size_t stages, std::size_t counted = none,
+               std::size_t most = 0) {
+        price_ = &price;
+        counted_ = counted;
+        numbers_ = most + 1;
+        const std::size_t layers = tables_->layers();
+        for (std::vector<double>* sums : {&any_, &behind_any_})
+            if (sums->size() < cells()) sums->resize(cells());
+        if (cut_ != nullptr)
+            for (std::vector<double>* sums : {&across_, &after_, &behind_across_, &behind_cut_})
+                if (sums->size() < cells()) sums->resize(cells());
         for (std::size_t left = 1; left <= std::min(stages, stages_); ++left) {
             for (std::size_t k = 0; k < tables_->size(); ++k) {
                 best_stages(left, k, behind_any_, limit_, any_);
                 if (cut_ == nullptr) continue;
                 best_stages(left, k, behind_any_, limit_after_cut_, after_);
                 if (left == 1) {
-                    std::fill_n(&across_[at(left, 0, k)], layers + 1, never);
+                    std::fill_n(&across_[at(left, 0, k, 0)], numbers_ * (layers + 1), never);
                     continue;
                 }
                 best_stages(left, k, behind_across_, limit_, across_);
@@ -92,10 +105,10 @@ public:
 
     /// Least sum of what is behind a stage of class k that ends before `layer`, with what crosses the
     /// boundary; `left` stages are behind it. `first`: what that stage sends counts twice.
-    /// `crossed`: no message behind it has to cross the cut.
-    [[nodiscard]] double behind(std::size_t left, std::size_t layer, std::size_t k, bool first,
-                                bool crossed) const {
-        const std::size_t here = before(left, layer) + k;
+    /// `crossed`: no message behind it has to cross the cut. `gpus`: left of the counted type.
+    [[nodiscard]] double behind(std::size_t left, std::size_t layer, std::size_t k, bool first, bool crossed,
+                                std::size_t gpus) const {
+        const std::size_t here = before(left, layer, gpus) + k;
         const double again = first ? messages(false).least_forward(layer, k) : 0;
         if (crossed) return behind_any_[here] + again;
         return std::min(behind_across_[here] + again,
@@ -106,24 +119,27 @@ public:
     [[nodiscard]] double total(std::size_t stages) const {
         double least = never;
         for (std::size_t k = 0; k < tables_->size(); ++k)
-            least = std::min(least, best_stage(stages, 0, k, counts_twice(0, stages), whole_part()).sum);
+            least = std::min(
+                least, best_stage(stages, 0, k, counts_twice(0, stages), whole_part(), numbers_ - 1).sum);
         return least;
     }
     /// A chain with that sum; empty if there is none.
     [[nodiscard]] Chain best(std::size_t stages) const {
         Chain chain;
         double least = never;
-        std::size_t k = 0, layer = 0;
+        std::size_t k = 0, layer = 0, gpus = numbers_ - 1;
         Part part = whole_part();
         for (std::size_t its = 0; its < tables_->size(); ++its)
-            if (const double sum = best_stage(stages, 0, its, counts_twice(0, stages), part).sum;
+            if (const double sum = best_stage(stages, 0, its, counts_twice(0, stages), part, gpus).sum;
                 sum < least) {
                 least = sum;
                 k = its;
             }
         if (least == never) return chain;
         for (std::size_t left = stages;; --left) {
-            const BestStage stage = best_stage(left, layer, k, counts_twice(stages - left, stages), part);
+            const BestStage stage =
+                best_stage(left, layer, k, counts_twice(stages - left, stages), part, gpus);
+            gpus -= counted_of(k);
             chain.ends.push_back(stage.end);
             chain.classes.push_back(k);
             if (left == 1) return chain;
@@ -136,7 +152,7 @@ public:
             for (std::size_t next = 0; next < tables_->size(); ++next) {
                 const double* const cross =
                     messages(part == Part::after).crossing_into(stage.end, next, left == 2);
-                if (const double its = sums[at(left - 1, stage.end, next)] + cross[k]; its < sum) {
+                if (const double its = sums[at(left - 1, stage.end, next, gpus)] + cross[k]; its < sum) {
                     sum = its;
                     best_class = next;
                 }
@@ -165,15 +181,20 @@ private:
     [[nodiscard]] std::size_t in_flight(std::size_t left) const { return std::min(left, most_in_flight_); }
 
     [[nodiscard]] std::size_t cells() const {
-        return (stages_ + 1) * (tables_->layers() + 1) * tables_->size();
+        return (stages_ + 1) * (tables_->layers() + 1) * tables_->size() * numbers_;
     }
-    [[nodiscard]] std::size_t at(std::size_t left, std::size_t layer, std::size_t k) const {
-        return (left * tables_->size() + k) * (tables_->layers() + 1) + layer;
+    [[nodiscard]] std::size_t at(std::size_t left, std::size_t layer, std::size_t k, std::size_t gpus) const {
+        return ((left * tables_->size() + k) * numbers_ + gpus) * (tables_->layers() + 1) + layer;
     }
 
     /// Of what is behind a boundary, the classes before it side by side.
-    [[nodiscard]] std::size_t before(std::size_t left, std::size_t layer) const {
-        return (left * (tables_->layers() + 1) + layer) * tables_->size();
+    [[nodiscard]] std::size_t before(std::size_t left, std::size_t layer, std::size_t gpus) const {
+        return ((left * (tables_->layers() + 1) + layer) * numbers_ + gpus) * tables_->size();
+    }
+    /// GPUs of the counted type that a replica of class k has.
+    [[nodiscard]] std::size_t counted_of(std::size_t k) const {
+        const StageClass& its = tables_->classes()[k];
+        return its.gpu_type == counted_ ? static_cast<std::size_t>(its.tensor_parallel) : 0;
     }
 
     /// Where stages of class k may end by the caps, which do not depend on what is behind. A stage that
@@ -197,33 +218,41 @@ private:
         }
     }
 
+    [[nodiscard]] std::size_t most_end(std::size_t left, std::size_t layer, std::size_t k,
+                                       const std::vector<std::size_t>& limits) const {
+        return std::min({tables_->room(k, in_flight(left), layer), limits[k * tables_->layers() + layer],
+                         tables_->layers() - (left - 1)});
+    }
+
     /// The least sum of a stage and all behind it, where it ends, and what is behind it.
+    /// `gpus`: left for them of the counted type.
     [[nodiscard]] BestStage best_stage(std::size_t left, std::size_t layer, std::size_t k, bool first,
-                                       Part part) const {
-        if (part == Part::any) return best_end(left, layer, k, first, Part::any, limit_);
-        if (part == Part::after) return best_end(left, layer, k, first, Part::any, limit_after_cut_);
+                                       Part part, std::size_t gpus) const {
+        if (gpus < counted_of(k)) return {};
+        gpus -= counted_of(k);
+        if (part == Part::any) return best_end(left, layer, k, first, Part::any, limit_, gpus);
+        if (part == Part::after) return best_end(left, layer, k, first, Part::any, limit_after_cut_, gpus);
         if (left == 1) return {};
-        const BestStage later = best_end(left, layer, k, first, Part::across, limit_);
-        const BestStage now = best_end(left, layer, k, first, Part::after, limit_before_cut_);
+        const BestStage later = best_end(left, layer, k, first, Part::across, limit_, gpus);
+        const BestStage now = best_end(left, layer, k, first, Part::after, limit_before_cut_, gpus);
         return now.sum < later.sum ? now : later;
     }
     [[nodiscard]] BestStage best_end(std::size_t left, std::size_t layer, std::size_t k, bool first,
-                                     Part behind_it, const std::vector<std::size_t>& limits) const {
-        const std::size_t layers = tables_->layers(), room = tables_->room(k, in_flight(left), layer);
-        const std::size_t limit = std::min(room, limits[k * layers + layer]);
+                                     Part behind_it, const std::vector<std::size_t>& limits,
+                                     std::size_t gpus) const {
+        const std::size_t layers = tables_->layers(), most = most_end(left, layer, k, limits);
         if (left == 1) {
-            if (limit < layers) return {};
+            if (most < layers) return {};
             return {tables_->compute(k, layer, layers) + (*price_)[k], layers};
         }
-        const std::size_t most = std::min(limit, layers - (left - 1));
         const std::vector<double>& sums = behind_it == Part::any      ? behind_any_
                                           : behind_it == Part::across ? behind_across_
                                                                       : behind_cut_;
-        const double* const behind = &sums[before(left - 1, 0) + k];
+        const double* const behind = &sums[before(left - 1, 0, gpus) + k];
         const double* const compute = tables_->classes()[k].compute.data();
         BestStage best{never, layer, behind_it};
         for (std::size_t end = layer + 1; end <= most; ++end) {
-            double whole = compute[end] + behind[end * tables_->size()];
+            double whole = compute[end] + behind[end * numbers_ * tables_->size()];
             if (first)  // it counts twice
                 whole += messages(behind_it == Part::after).least_forward(end, k);
             if (whole < best.sum) {
@@ -239,32 +268,36 @@ private:
     void best_stages(std::size_t left, std::size_t k, const std::vector<double>& all_behind,
                      const std::vector<std::size_t>& limits, std::vector<double>& all_sums,
                      bool or_less = false) {
-        const std::size_t layers = tables_->layers();
+        const std::size_t layers = tables_->layers(), mine = counted_of(k);
+        if (!or_less) std::fill_n(&all_sums[at(left, 0, k, 0)], numbers_ * (layers + 1), never);
+        for (std::size_t gpus = mine; gpus < numbers_; ++gpus)
+            best_stages(left, k, &all_behind[before(left - 1, 0, gpus - mine) + k], limits,
+                        &all_sums[at(left, 0, k, gpus)]);
+    }
+    void best_stages(std::size_t left, std::size_t k, const double* behind,
+                     const std::vector<std::size_t>& limits, double* sums) {
+        const std::size_t layers = tables_->layers(), stride = numbers_ * tables_->size();
         const double* const compute = tables_->classes()[k].compute.data();
-        double* const sums = &all_sums[at(left, 0, k)];
-        const auto keep = [&](std::size_t layer, double sum) {
-            sums[layer] = or_less ? std::min(sums[layer], sum) : sum;
-        };
+        const double charge = (*price_)[k] + tables_->overhead();
         if (left == 1) {
-            for (std::size_t layer = 0; layer + left <= layers; ++layer)
-                keep(layer, best_end(left, layer, k, false, Part::any, limits).sum);
+            for (std::size_t layer = 0; layer < layers; ++layer)
+                if (most_end(left, layer, k, limits) == layers)
+                    sums[layer] = compute[layers] - compute[layer] + charge;
             return;
         }
         // The price is the same wherever the stage ends: the least of a window of ends, which only moves on.
         // Ends that may still be the least of a later window are kept, the least of this one in front.
-        const double* const behind = &all_behind[before(left - 1, 0) + k];
-        const double charge = (*price_)[k] + tables_->overhead();
         std::size_t front = 0, back = 0, next = 1;
         for (std::size_t layer = 0; layer + left <= layers; ++layer) {
-            const std::size_t most = std::min(
-                {tables_->room(k, in_flight(left), layer), limits[k * layers + layer], layers - (left - 1)});
+            const std::size_t most = most_end(left, layer, k, limits);
             for (next = std::max(next, layer + 1); next <= most; ++next) {
-                const double whole = compute[next] + behind[next * tables_->size()];
+                const double whole = compute[next] + behind[next * stride];
                 while (back > front && ends_[back - 1].first >= whole) --back;
                 ends_[back++] = {whole, next};
             }
             while (front < back && ends_[front].second <= layer) ++front;
-            keep(layer, front < back ? ends_[front].first + charge - compute[layer] : never);
+            if (front < back)
+                sums[layer] = std::min(sums[layer], ends_[front].first + charge - compute[layer]);
         }
     }
 
@@ -272,26 +305,32 @@ private:
     void best_next(std::size_t left, std::size_t layer, const std::vector<double>& sums, bool across_cut,
                    std::vector<double>& all_behind) {
         const std::size_t classes = tables_->size();
-        double* const behind = &all_behind[before(left, layer)];
-        std::fill(behind, behind + classes, never);
+        std::fill_n(&all_behind[before(left, layer, 0)], classes * numbers_, never);
         for (std::size_t next = 0; next < classes; ++next) {
-            const double sum = sums[at(left, layer, next)];
-            if (sum == never) continue;
             const double* const cross = messages(across_cut).crossing_into(layer, next, left == 1);
-            for (std::size_t k = 0; k < classes; ++k) {
-                const double whole = sum + cross[k];
-                behind[k] = whole < behind[k] ? whole : behind[k];
+            for (std::size_t gpus = counted_of(next); gpus < numbers_; ++gpus) {
+                const double sum = sums[at(left, layer, next, gpus)];
+                if (sum == never) continue;
+                double* const behind = &all_behind[before(left, layer, gpus)];
+                for (std::size_t k = 0; k < classes; ++k) {
+                    const double whole = sum + cross[k];
+                    behind[k] = whole < behind[k] ? whole : behind[k];
+                }
             }
         }
     }
+
+    static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
     const StageTables* tables_;
     std::size_t stages_, most_in_flight_ = 0;
     const std::vector<double>* price_ = nullptr;  // by class
     double cap_ = never;
     const ClassMessages* cut_ = nullptr;
-    std::vector<double> any_{}, across_{}, after_{};  // by part of a chain, then stages left, class, layer
-    std::vector<double> behind_any_{}, behind_across_{};  // by stages left, layer, class before
+    std::size_t counted_ = none, numbers_ = 1;  // GPU type, numbers of its GPUs that are told apart
+    // By part of a chain, then stages left, class, GPUs, layer.
+    std::vector<double> any_{}, across_{}, after_{};
+    std::vector<double> behind_any_{}, behind_across_{};  // by stages left, layer, GPUs, class before
     std::vector<double> behind_cut_{};                    // the same, where the boundary crosses the cut
     std::vector<std::size_t> limit_{}, limit_before_cut_{}, limit_after_cut_{};
     std::vector<std::pair<double, std::size_t>> ends_{};  // of a stage: least sums, where it ends

@@ -20,6 +20,7 @@
 #include "goodput/parallel/detail/plan_goal.hpp"
 #include "goodput/parallel/detail/plan_incumbent.hpp"
 #include "goodput/parallel/detail/search_box.hpp"
+#include "goodput/parallel/detail/seen_chains.hpp"
 #include "goodput/parallel/detail/zone_packing.hpp"
 
 namespace goodput::detail {
@@ -74,19 +75,6 @@ private:
     std::vector<double> left_{};  // by test
 };
 
-/// What a chain's first stages come to.
-struct PartialChain {
-    std::size_t layer = 0;  // next one
-    double largest = 0;     // seconds of the largest complete stage
-    double open = 0;        // computing and receiving of the last stage, whose sending is not known yet
-    double sum = 0;         // computing, sending and prices so far
-    double seconds = 0;     // without prices
-    double reduce = 0, update = 0;
-    double spending = 0;
-    std::size_t k = 0;     // class of the last stage
-    bool crossed = false;  // no message behind it has to cross the cut between zones
-};
-
 /// Looks at the chains of boxes.
 template <class Stop>
 class ChainSearch {
@@ -110,14 +98,19 @@ public:
     [[nodiscard]] double open() const { return open_; }
 
     /// Looks at the chains of a box; false where that took more than `most` partial chains.
-    bool search(BatchDivision& division, const SearchBox& box, std::size_t stages, std::size_t most) {
-        prices_.solve(division, box.price, box.high, box.reduce_high, stages);
+    /// The relaxation was last solved for it, with GPUs of type `counted` counted.
+    bool search(BatchDivision& division, const SearchBox& box, std::size_t stages, std::size_t counted,
+                std::size_t most) {
+        counted_ = counted;
         stages_ = stages;
         most_searched_ = most;
         gave_up_ = false;
         chain_.ends.clear();
         chain_.classes.clear();
         room_.begin(division, box);
+        are_plans_ = !question_.mixed_stages && division.region().cluster.zones_with_gpus().size() == 1;
+        seen_.begin(division.common->tables, division.gpus.size(), division.repeats);
+        gpus_.assign(box.gpus.begin(), box.gpus.end());
         extend(division, box,
                {.largest = box.low,
                 .sum = -refund(box.gpus, box.price),
@@ -156,7 +149,14 @@ private:
             if (next.largest > box.high || next.sum == never) return;
         }
         if (left == 1 && !next.crossed) return;
-        next.update = std::max(next.update, tables.classes()[k].update[so_far.layer]);
+        const StageClass& its = tables.classes()[k];
+        std::size_t counted_left = 0;
+        if (counted_ < gpus_.size()) {
+            const int gpus = gpus_[counted_] - (its.gpu_type == counted_ ? its.tensor_parallel : 0);
+            if (gpus < 0) return;
+            counted_left = static_cast<std::size_t>(gpus);
+        }
+        next.update = std::max(next.update, its.update[so_far.layer]);
         const double before = next.sum, before_seconds = next.seconds;
         const std::size_t from = left == 1 ? tables.layers() : so_far.layer + 1;
         const std::size_t most =
@@ -177,10 +177,10 @@ private:
             next.reduce = std::max(so_far.reduce, division.reduce->of_stage[span]);
             if (next.reduce > box.reduce_high) continue;
             ++searched_;
-            const double behind = left == 1
-                                      ? 0
-                                      : division.common->relaxation.behind(
-                                            left - 1, end, k, counts_twice(stage, stages_), next.crossed);
+            const double behind =
+                left == 1 ? 0
+                          : division.common->relaxation.behind(left - 1, end, k, counts_twice(stage, stages_),
+                                                               next.crossed, counted_left);
             const double reduce = std::max(next.reduce, least_reduce(division, left - 1, end));
             const double largest = std::max(next.largest, next.open);
             const double spent = std::max(box.spend_low, next.spending);
@@ -188,11 +188,14 @@ private:
                 division.repeats * largest + next.sum + behind + reduce + next.update, box.price.back(),
                 spent, box.spend_high, division.repeats * largest, division.traffic_usd(spent));
             if (incumbent_.leave_out(bound) || !room_.take(division, k, left - 1)) continue;
+            gpus_[its.gpu_type] -= its.tensor_parallel;
             if ((searched_ & 255) == 0 && !stopped_)
                 stopped_ = searched_ >= question_.most_searched || stop_();
             if (stopped_ || searched_ > most_searched_)
                 gave_up_ = true;
-            else {
+            else if (question_.mixed_stages ||
+                     (gpus_[its.gpu_type] >= 0 && division.common->needs.suffice(left - 1, end, gpus_) &&
+                      (left == 1 || !are_plans_ || !seen_.has_better(next, left - 1, gpus_)))) {
                 chain_.ends.push_back(end);
                 chain_.classes.push_back(k);
                 if (left > 1)
@@ -202,6 +205,7 @@ private:
                 chain_.ends.pop_back();
                 chain_.classes.pop_back();
             }
+            gpus_[its.gpu_type] += its.tensor_parallel;
             room_.give(division, k);
         }
     }
@@ -266,6 +270,10 @@ private:
     std::size_t stages_ = 0;  // of the chains looked at
     Chain chain_{};
     GpuRoom room_{};
+    SeenChains seen_{};
+    std::size_t counted_ = 0;  // GPU type, or as many as there are
+    bool are_plans_ = false;   // chains
+    std::vector<int> gpus_{};  // that a replica has left, by type
 };
 
 }  // namespace goodput::detail

@@ -109,6 +109,8 @@ private:
         box.reduce_high =
             std::min(box.reduce_high, (most - without - division.repeats * box.low) * (1 + 1e-9));
         if (box.low > box.high || box.reduce_low > box.reduce_high) return;
+        prices_.limit(division, box.high, box.reduce_high);
+        if (!question_.mixed_stages && !leave_what_has_room(division, box)) return;
         const bool single = box.by_stages.size() == 2;
         if (goal_.spends()) {
             const double spent =
@@ -140,9 +142,12 @@ private:
         const double widest = std::max({relative, spread, reducing});
         const bool tiny = widest < 2e-3;
         if (single || widest < narrow) {
+            SearchBox counted = box;
+            const std::size_t type = prices_.count(division, counted, question_.mixed_stages);
+            box.by_stages = counted.by_stages;
             for (std::size_t p = 1; p < box.by_stages.size(); ++p)
                 if (!incumbent_.leave_out(box.by_stages[p]) && !chains_.stopped() &&
-                    chains_.search(division, box, p,
+                    chains_.search(division, counted, p, type,
                                    tiny || single ? never_ending : chains_.searched() + chain_limit))
                     box.by_stages[p] = never;
             if (tiny || single || chains_.stopped()) {
@@ -171,6 +176,21 @@ private:
         }
         put_back(std::move(lower));
         put_back(std::move(box));
+    }
+
+    /// Leaves the numbers of stages that there may be GPUs for; false where there are none.
+    bool leave_what_has_room(BatchDivision& division, SearchBox& box) const {
+        std::size_t last = box.by_stages.size() - 1;
+        while (last > 0 && incumbent_.good_enough(box.by_stages[last])) --last;
+        const std::vector<int> gpus(box.gpus.begin(), box.gpus.end());
+        division.common->needs.solve(division.common->tables, division.common->relaxation, gpus, last);
+        bool any = false;
+        for (std::size_t p = 1; p <= last; ++p)
+            if (division.common->needs.suffice(p, 0, gpus))
+                any = any || box.by_stages[p] < never;
+            else
+                box.by_stages[p] = never;
+        return any || last + 1 < box.by_stages.size();
     }
 
     /// Less spending is for fewer GPUs.

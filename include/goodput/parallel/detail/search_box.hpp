@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "goodput/parallel/detail/chain_relaxation.hpp"
+#include "goodput/parallel/detail/gpu_needs.hpp"
 #include "goodput/parallel/detail/plan_goal.hpp"
 
 namespace goodput::detail {
@@ -65,6 +66,7 @@ struct MicrobatchTables {
     StageTables tables;
     std::optional<ClassMessages> cut{};  // those that cross the cut, where the region has one
     ChainRelaxation relaxation;
+    GpuNeeds needs{};
     std::vector<double> least_sum{};  // by stages: computing and sending
     long long most_replicas = 0;      // that there are GPUs for
     std::vector<int> least_gpus{};    // of a replica, by type; 0: none is of that type

@@ -64,22 +64,16 @@ public:
 
     /// Raises the least spending of a box, by stages, to that of the cheapest stages that are short enough
     /// for it.
-    void raise_spending(BatchDivision& division, SearchBox& box) {
-        if (!(box.spend_low > 0)) return;
-        // So dear that seconds hardly count: those of all stages together are no more than the cap on each.
-        std::size_t last = box.by_stages.size() - 1;
-        while (last > 0 && incumbent_.good_enough(box.by_stages[last])) --last;
-        if (last == 0) return;
-        std::vector<double> price(box.gpus.size() + 1, 0);
-        price.back() = 1e4 * box.high / box.spend_low;
-        solve(division, price, last);
+    void raise_spending(BatchDivision& division, SearchBox& box) const {
+        GpuNeeds& needs = division.common->needs;
+        needs.solve_spending(division.common->tables, division.common->relaxation, division.spending,
+                             box.by_stages.size() - 1);
         double least = never;
         box.least_spending.resize(box.by_stages.size(), box.spend_low);
         for (std::size_t p = 1; p < box.by_stages.size(); ++p) {
-            if (incumbent_.leave_out(box.by_stages[p])) continue;
-            const double total = division.common->relaxation.total(p);
+            if (incumbent_.good_enough(box.by_stages[p])) continue;
             double& mine = box.least_spending[p];
-            mine = std::max(mine, (total - static_cast<double>(p) * box.high) / price.back() * (1 - 1e-9));
+            mine = std::max(mine, division.replicas * needs.least_spending(p, 0) * (1 - 1e-9));
             if (mine > box.spend_high) box.by_stages[p] = never;
             least = std::min(least, mine);
         }
@@ -97,7 +91,7 @@ public:
         std::vector<double> price = box.price;
         double step = 1;
         // A wide box is cut whatever its bound.
-        const int passes = goal_.pays() && box.high > 1.2 * box.low ? 2 : 6;
+        const int passes = goal_.pays() && box.high > 1.2 * box.low ? 2 : 4;
         for (int pass = 0; pass < passes; ++pass) {
             std::size_t last = box.by_stages.size() - 1;
             while (last > 0 && incumbent_.good_enough(box.by_stages[last])) --last;

@@ -109,7 +109,7 @@ public:
         chain_.classes.clear();
         room_.begin(division, box);
         are_plans_ = !question_.mixed_stages && division.region().cluster.zones_with_gpus().size() == 1;
-        seen_.begin(division.common->tables, division.gpus.size(), division.repeats);
+        seen_.begin(division.common->tables, division.repeats);
         gpus_.assign(box.gpus.begin(), box.gpus.end());
         extend(division, box,
                {.largest = box.low,
@@ -158,6 +158,7 @@ private:
         }
         next.update = std::max(next.update, its.update[so_far.layer]);
         const double before = next.sum, before_seconds = next.seconds;
+        double least_spent = 0;
         const std::size_t from = left == 1 ? tables.layers() : so_far.layer + 1;
         const std::size_t most =
             std::min(tables.room(k, division.in_flight(left), so_far.layer), tables.layers() - (left - 1));
@@ -172,7 +173,9 @@ private:
             if (next.sum == never) continue;
             if (goal_.spends()) {
                 next.spending = so_far.spending + division.replicas * division.spending[k];
-                if (next.spending > box.spend_high * (1 + 1e-12)) continue;
+                least_spent =
+                    next.spending + division.replicas * division.common->needs.least_spending(left - 1, end);
+                if (least_spent > box.spend_high * (1 + 1e-9)) continue;
             }
             next.reduce = std::max(so_far.reduce, division.reduce->of_stage[span]);
             if (next.reduce > box.reduce_high) continue;
@@ -183,7 +186,7 @@ private:
                                                                next.crossed, counted_left);
             const double reduce = std::max(next.reduce, least_reduce(division, left - 1, end));
             const double largest = std::max(next.largest, next.open);
-            const double spent = std::max(box.spend_low, next.spending);
+            const double spent = std::max(box.spend_low, least_spent * (1 - 1e-9));
             const double bound = goal_.least(
                 division.repeats * largest + next.sum + behind + reduce + next.update, box.price.back(),
                 spent, box.spend_high, division.repeats * largest, division.traffic_usd(spent));

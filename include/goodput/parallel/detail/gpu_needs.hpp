@@ -45,6 +45,28 @@ public:
             }
     }
 
+    /// The same of the least spending of a replica, by what each class spends.
+    void solve_spending(const StageTables& tables, const ChainRelaxation& relaxation,
+                        const std::vector<double>& spending, std::size_t stages) {
+        layers_ = tables.layers();
+        spending_.assign((stages + 1) * (layers_ + 1), never);
+        spending_[layers_] = 0;
+        for (std::size_t left = 1; left <= stages; ++left)
+            for (std::size_t layer = 0; layer + left <= layers_; ++layer) {
+                double& here = spending_[left * (layers_ + 1) + layer];
+                if (layer > 0) here = *(&here - 1);
+                for (std::size_t k = 0; k < tables.size(); ++k) {
+                    const std::size_t end = relaxation.last_end(left, layer, k);
+                    if (end > layer && (left > 1 || end == layers_))
+                        here = std::min(here, spending[k] + least_spending(left - 1, end));
+                }
+            }
+    }
+    /// The least spending of the last `left` stages of a chain, from `layer` on.
+    [[nodiscard]] double least_spending(std::size_t left, std::size_t layer) const {
+        return spending_[left * (layers_ + 1) + layer];
+    }
+
     /// Whether the last `left` stages of a chain, from `layer` on, may have room in so many GPUs of a
     /// replica.
     [[nodiscard]] bool suffice(std::size_t left, std::size_t layer, const std::vector<int>& gpus) const {
@@ -123,6 +145,7 @@ private:
     std::size_t run_ = 1;                // numbers side by side that there may be
     std::vector<std::size_t> firsts_{};  // where such runs begin
     std::vector<Number> needs_{};        // by stages left, layer
+    std::vector<double> spending_{};     // the same
 };
 
 }  // namespace goodput::detail

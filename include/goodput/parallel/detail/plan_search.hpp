@@ -118,11 +118,9 @@ private:
             if (spent < box.spend_high) lower_spending(division, box, spent);
             if (box.spend_low > box.spend_high) return;
         }
-        if (goal_.spends() && !box.limited && !single) {
-            box.limited = true;
+        if (goal_.spends()) {
             prices_.raise_spending(division, box);
             raise(division, box);
-            return put_back(std::move(box));
         }
         if (!box.priced && !single) {
             if (!division.price.empty()) box.price = division.price;
@@ -142,13 +140,17 @@ private:
         const double widest = std::max({relative, spread, reducing});
         const bool tiny = widest < 2e-3;
         if (single || widest < narrow) {
+            const std::size_t before = chains_.searched();
+            const std::size_t limit =
+                tiny || single
+                    ? never_ending
+                    : before + std::max(static_cast<std::size_t>(chain_limit * narrow / widest), before / 32);
             SearchBox counted = box;
             const std::size_t type = prices_.count(division, counted, question_.mixed_stages);
             box.by_stages = counted.by_stages;
             for (std::size_t p = 1; p < box.by_stages.size(); ++p)
                 if (!incumbent_.leave_out(box.by_stages[p]) && !chains_.stopped() &&
-                    chains_.search(division, counted, p, type,
-                                   tiny || single ? never_ending : chains_.searched() + chain_limit))
+                    chains_.search(division, counted, p, type, limit))
                     box.by_stages[p] = never;
             if (tiny || single || chains_.stopped()) {
                 if (chains_.stopped()) put_back(std::move(box));
@@ -159,7 +161,6 @@ private:
         lower.priced = box.priced = false;
         if (reducing == widest) {
             lower.reduce_high = box.reduce_low = (box.reduce_low + box.reduce_high) / 2;
-            lower.limited = false;
             raise(division, box);
         } else if (relative == widest) {
             // As many times larger on both sides, but for a range from next to nothing.
@@ -170,7 +171,6 @@ private:
             raise(division, box);
         } else {
             box.spend_low = std::sqrt(box.spend_low * box.spend_high);
-            lower.limited = false;
             lower_spending(division, lower, box.spend_low);
             raise(division, box);
         }
@@ -241,8 +241,9 @@ private:
     }
 
     static constexpr std::size_t never_ending = std::numeric_limits<std::size_t>::max();
-    static constexpr std::size_t chain_limit = 4000;  // partial chains
-    static constexpr double narrow = 0.05;            // boxes whose chains are looked at before they are cut
+    static constexpr double narrow = 0.15;  // boxes whose chains are looked at before they are cut
+    static constexpr double chain_limit =
+        4000;  // partial chains of the widest of them; more, once that is little
 
     const LayeredModel& model_;
     const ParallelCluster& cluster_;

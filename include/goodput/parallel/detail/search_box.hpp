@@ -36,7 +36,6 @@ struct SearchBox {
     double spend_low = 0, spend_high = never;
     std::vector<double> least_spending{};  // by number of stages; empty where only spend_low is known
     std::vector<double> price{};           // of a GPU by type, seconds a replica; behind them the slope
-    bool limited = false;                  // least_spending is of this box
     bool priced = false;                   // the bound is the relaxation's
     /// Of plans with that many stages.
     [[nodiscard]] double least_spending_of(std::size_t stages) const {

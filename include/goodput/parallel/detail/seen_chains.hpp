@@ -32,10 +32,9 @@ struct PartialChain {
 class SeenChains {
 public:
     /// Forgets all.
-    void begin(const StageTables& tables, std::size_t types, double repeats) {
+    void begin(const StageTables& tables, double repeats) {
         layers_ = tables.layers();
         classes_ = tables.size();
-        types_ = types;
         repeats_ = repeats;
         for (const std::size_t place : filled_) places_[place].clear();
         filled_.clear();
@@ -47,31 +46,37 @@ public:
     [[nodiscard]] bool has_better(const PartialChain& chain, std::size_t left, const std::vector<int>& gpus) {
         const std::size_t place = (left * layers_ + chain.layer) * classes_ + chain.k;
         std::vector<double>& seen = places_[place];
-        const std::size_t size = 5 + types_;
-        for (std::size_t i = 0; i < seen.size(); i += size)
-            if (is_better(&seen[i], chain, gpus)) return true;
+        its_.assign({chain.seconds, chain.open, chain.largest, chain.reduce, chain.update});
+        its_.insert(its_.end(), gpus.begin(), gpus.end());
         if (seen.empty()) filled_.push_back(place);
-        seen.insert(seen.end(), {chain.seconds, chain.open, chain.largest, chain.reduce, chain.update});
-        seen.insert(seen.end(), gpus.begin(), gpus.end());
+        for (std::size_t at = 0; at < seen.size();) {
+            if (is_better(&seen[at], its_.data())) return true;
+            if (is_better(its_.data(), &seen[at])) {
+                std::copy(seen.end() - static_cast<std::ptrdiff_t>(its_.size()), seen.end(), &seen[at]);
+                seen.resize(seen.size() - its_.size());
+            } else
+                at += its_.size();
+        }
+        seen.insert(seen.end(), its_.begin(), its_.end());
         return false;
     }
 
 private:
     /// Sums in another order differ in their last digits.
-    [[nodiscard]] bool is_better(const double* seen, const PartialChain& chain,
-                                 const std::vector<int>& gpus) const {
-        const double rounding = 1e-12 * chain.seconds;
-        if (seen[1] > chain.open + rounding) return false;
-        for (std::size_t t = 0; t < types_; ++t)
-            if (seen[5 + t] < gpus[t]) return false;
-        return seen[0] + repeats_ * std::max(seen[2] - chain.largest, 0.0) +
-                   std::max(seen[3] - chain.reduce, 0.0) + std::max(seen[4] - chain.update, 0.0) <=
-               chain.seconds + rounding;
+    [[nodiscard]] bool is_better(const double* one, const double* other) const {
+        const double rounding = 1e-12 * other[0];
+        if (one[1] > other[1] + rounding) return false;
+        for (std::size_t t = 5; t < its_.size(); ++t)
+            if (one[t] < other[t]) return false;
+        return one[0] + repeats_ * std::max(one[2] - other[2], 0.0) + std::max(one[3] - other[3], 0.0) +
+                   std::max(one[4] - other[4], 0.0) <=
+               other[0] + rounding;
     }
 
-    std::size_t layers_ = 0, classes_ = 0, types_ = 0;
+    std::size_t layers_ = 0, classes_ = 0;
     double repeats_ = 0;
-    std::vector<std::vector<double>> places_{};  // by stages left, layer, class: numbers of each chain
+    std::vector<double> its_{};  // seconds, those open, largest, gradients', update's, GPUs left by type
+    std::vector<std::vector<double>> places_{};  // by stages left, layer, class: those of each chain
     std::vector<std::size_t> filled_{};
 };
 

@@ -69,7 +69,7 @@ namespace goodput::detail {
     for (std::size_t k = 0; k < tables.size(); ++k)
         high = std::max(high, tables.compute(k, 0, tables.layers()));
     if (!enough(high)) return never;
-    for (int i = 0; i < 40 && high - low > 1e-6 * high; ++i)
+    for (int i = 0; i < 40 && high - low > 1e-4 * high; ++i)
         (enough((low + high) / 2) ? high : low) = (low + high) / 2;
     return low * (1 - 1e-9);
 }
@@ -136,19 +136,12 @@ public:
                                            tables, division.replicas, constants_);
         const std::size_t layers = tables.layers();
         division.least_reduce.assign((division.most_stages + 1) * (layers + 1), never);
-        std::vector<double> least(layers * (layers + 1), never);
-        for (std::size_t begin = 0; begin < layers; ++begin)
-            for (std::size_t end = begin + 1; end <= layers; ++end)
-                for (std::size_t k = 0; k < tables.size(); ++k) {
-                    double& mine = least[begin * (layers + 1) + end];
-                    mine = std::min(mine, division.reduce->at_least[tables.span(k, begin, end)]);
-                }
         division.least_reduce[layers] = 0;
         for (std::size_t left = 1; left <= division.most_stages; ++left)
             for (std::size_t begin = 0; begin + left <= layers; ++begin) {
                 double& mine = division.least_reduce[left * (layers + 1) + begin];
                 for (std::size_t end = begin + 1; end <= layers; ++end)
-                    mine = std::min(mine, std::max(least[begin * (layers + 1) + end],
+                    mine = std::min(mine, std::max(division.reduce->at_least(begin, end),
                                                    division.least_reduce[(left - 1) * (layers + 1) + end]));
             }
         division.spending = stage_charges(tables, division.replicas, [&](const StageClass& its) {

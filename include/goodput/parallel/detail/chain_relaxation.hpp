@@ -208,7 +208,7 @@ private:
             const double received = layer == 0 ? 0 : messages(after_cut).least_backward(layer, k);
             const auto within = [&](std::size_t last, double sent) {
                 return tables_->compute(k, layer, last) + received + sent <= cap_ &&
-                       (reduce == nullptr || reduce->at_least[tables_->span(k, layer, last)] <= reduce_cap);
+                       (reduce == nullptr || reduce->at_least(k, layer, last) <= reduce_cap);
             };
             end = std::max(end, layer);
             if (!before_cut && end < layers && within(layers, received)) end = layers;

@@ -166,7 +166,6 @@ private:
             const double seconds = tables.compute(k, so_far.layer, end);
             next.open = seconds + received;
             if (next.open > box.high) break;
-            const std::size_t span = tables.span(k, so_far.layer, end);
             next.layer = end;
             next.sum = before + seconds + prices_.charges()[k];
             next.seconds = before_seconds + seconds;
@@ -177,7 +176,7 @@ private:
                     next.spending + division.replicas * division.common->needs.least_spending(left - 1, end);
                 if (least_spent > box.spend_high * (1 + 1e-9)) continue;
             }
-            next.reduce = std::max(so_far.reduce, division.reduce->of_stage[span]);
+            next.reduce = std::max(so_far.reduce, division.reduce->of_stage(k, so_far.layer, end));
             if (next.reduce > box.reduce_high) continue;
             ++searched_;
             const double behind =

@@ -228,7 +228,7 @@ private:
             most = std::max(most, division.common->tables.compute(k, 0, division.common->tables.layers()));
         box.high = most + division.common->tables.messages().most();
         if (const ClassMessages* const cut = division.cut()) box.high += cut->most();
-        box.reduce_high = division.reduce->most;
+        box.reduce_high = division.reduce->most();
         for (const bool single : {true, false}) {
             if (single && division.cut() != nullptr) continue;  // one stage sends nothing
             SearchBox part = box;

@@ -16,16 +16,19 @@
 
 namespace goodput::detail {
 
-/// How long gradients of stages are reduced among `replicas` at least, by span.
+/// How long gradients of stages are reduced among `replicas` at least, by class and size.
 class ReduceTables {
 public:
     /// `across`: the gradients of every stage cross the cut of the region.
     ReduceTables(const ZoneRegion& region, bool across, const StageTables& tables, int replicas,
                  const ParallelConstants& constants)
-        : of_stage(tables.spans(), 0), at_least(of_stage) {
+        : tables_(&tables),
+          sizes_(tables.distinct_bytes().size()),
+          of_stage_(tables.size() * sizes_, 0),
+          at_least_(of_stage_),
+          at_least_any_(sizes_, 0) {
         if (replicas <= 1) return;
         const ParallelCluster& cluster = region.cluster;
-        std::vector<double> known;
         for (std::size_t k = 0; k < tables.size(); ++k) {
             Neighbours beside, crossing, apart;
             const StageClass& mine = tables.classes()[k];
@@ -41,35 +44,38 @@ public:
             for (const Neighbour& pair : beside)
                 if (region.crosses(pair.from, pair.to)) crossing.push_back(pair);
             for (Neighbours* some : {&beside, &crossing, &apart}) keep_unlike(*some);
-            known.assign(tables.distinct_bytes().size(), -1);
-            for (std::size_t begin = 0; begin < tables.layers(); ++begin)
-                for (std::size_t end = begin + 1; end <= tables.layers(); ++end) {
-                    const std::size_t number = tables.bytes_number(begin, end);
-                    double& least = known[number];
-                    if (least < 0) {
-                        const double bytes = tables.distinct_bytes()[number];
-                        least = least_of(beside, bytes, replicas, constants);
-                        if (!in_one_zone)
-                            least = std::max(least, between_zones(apart, room, bytes, replicas, constants));
-                        if (across) least = std::max(least, least_of(crossing, bytes, replicas, constants));
-                    }
-                    const std::size_t at = tables.span(k, begin, end);
-                    of_stage[at] = at_least[at] = least;
-                }
+            for (std::size_t size = 0; size < sizes_; ++size) {
+                const double bytes = tables.distinct_bytes()[size];
+                double least = least_of(beside, bytes, replicas, constants);
+                if (!in_one_zone)
+                    least = std::max(least, between_zones(apart, room, bytes, replicas, constants));
+                if (across) least = std::max(least, least_of(crossing, bytes, replicas, constants));
+                of_stage_[k * sizes_ + size] = at_least_[k * sizes_ + size] = least;
+                if (least < never) most_ = std::max(most_, least);
+            }
+            for (std::size_t at = (k + 1) * sizes_ - 1; at-- > k * sizes_;)
+                at_least_[at] = std::min(at_least_[at], at_least_[at + 1]);
         }
-        for (const double seconds : of_stage)
-            if (seconds < never) most = std::max(most, seconds);
-        for (std::size_t k = 0; k < tables.size(); ++k)
-            for (std::size_t begin = 0; begin < tables.layers(); ++begin)
-                for (std::size_t end = tables.layers() - 1; end > begin; --end) {
-                    double& mine = at_least[tables.span(k, begin, end)];
-                    mine = std::min(mine, at_least[tables.span(k, begin, end + 1)]);
-                }
+        for (std::size_t size = 0; size < sizes_; ++size) {
+            at_least_any_[size] = never;
+            for (std::size_t k = 0; k < tables.size(); ++k)
+                at_least_any_[size] = std::min(at_least_any_[size], at_least_[k * sizes_ + size]);
+        }
     }
 
-    /// By span; `at_least`: of that many layers or more from there on.
-    std::vector<double> of_stage{}, at_least{};
-    double most = 0;  ///< of any stage
+    /// Of a stage of class k with layers [begin, end); `at_least`: with these and perhaps more.
+    [[nodiscard]] double of_stage(std::size_t k, std::size_t begin, std::size_t end) const {
+        return of_stage_[k * sizes_ + tables_->bytes_number(begin, end)];
+    }
+    [[nodiscard]] double at_least(std::size_t k, std::size_t begin, std::size_t end) const {
+        return at_least_[k * sizes_ + tables_->bytes_number(begin, end)];
+    }
+    /// The same of any class.
+    [[nodiscard]] double at_least(std::size_t begin, std::size_t end) const {
+        return at_least_any_[tables_->bytes_number(begin, end)];
+    }
+    /// Of any stage at most, but for those that never end.
+    [[nodiscard]] double most() const { return most_; }
 
 private:
     /// Two neighbours in a ring: their zones, into how many shards the stage divides, and a link between
@@ -168,6 +174,12 @@ private:
         }
         return room;
     }
+
+    const StageTables* tables_;
+    std::size_t sizes_;                            // that stages may have
+    std::vector<double> of_stage_{}, at_least_{};  // by class, size
+    std::vector<double> at_least_any_{};           // by size
+    double most_ = 0;
 };
 
 }  // namespace goodput::detail

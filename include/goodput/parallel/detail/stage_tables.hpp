@@ -56,12 +56,6 @@ public:
     /// some layer at least as fast.
     [[nodiscard]] const std::vector<std::size_t>& as_fast(std::size_t k) const { return as_fast_[k]; }
 
-    /// Where numbers about class k and layers [begin, end) are kept, of spans() in all.
-    [[nodiscard]] std::size_t span(std::size_t k, std::size_t begin, std::size_t end) const {
-        return (k * layers_ + begin) * (layers_ + 1) + end;
-    }
-    [[nodiscard]] std::size_t spans() const { return size() * layers_ * (layers_ + 1); }
-
     /// Bytes of gradients that stages may have, and which of them layers [begin, end) have: layers of one
     /// kind have the same.
     [[nodiscard]] const std::vector<double>& distinct_bytes() const { return distinct_bytes_; }

@@ -91,7 +91,7 @@ public:
         std::vector<double> price = box.price;
         double step = 1;
         // A wide box is cut whatever its bound.
-        const int passes = goal_.pays() && box.high > 1.2 * box.low ? 2 : 4;
+        const int passes = goal_.pays() && box.high > 1.2 * box.low ? 2 : 3;
         for (int pass = 0; pass < passes; ++pass) {
             std::size_t last = box.by_stages.size() - 1;
             while (last > 0 && incumbent_.good_enough(box.by_stages[last])) --last;

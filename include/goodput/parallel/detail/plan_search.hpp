@@ -241,7 +241,7 @@ private:
     }
 
     static constexpr std::size_t never_ending = std::numeric_limits<std::size_t>::max();
-    static constexpr double narrow = 0.15;  // boxes whose chains are looked at before they are cut
+    static constexpr double narrow = 0.25;  // boxes whose chains are looked at before they are cut
     static constexpr double chain_limit =
         4000;  // partial chains of the widest of them; more, once that is little
 

@@ -139,7 +139,9 @@ private:
         const double reducing = (box.reduce_high - box.reduce_low) / seconds;
         const double widest = std::max({relative, spread, reducing});
         const bool tiny = widest < 2e-3;
-        if (single || widest < narrow) {
+        // Chains that are no plans take long to lay out.
+        const double narrow = division.region().has_cut() ? 0.05 : 0.25;
+        if (single || widest < narrow) {  // its chains are looked at before it is cut
             const std::size_t before = chains_.searched();
             const std::size_t limit =
                 tiny || single
@@ -241,9 +243,8 @@ private:
     }
 
     static constexpr std::size_t never_ending = std::numeric_limits<std::size_t>::max();
-    static constexpr double narrow = 0.25;  // boxes whose chains are looked at before they are cut
     static constexpr double chain_limit =
-        4000;  // partial chains of the widest of them; more, once that is little
+        4000;  // partial chains of the widest boxes; more, once that is little
 
     const LayeredModel& model_;
     const ParallelCluster& cluster_;

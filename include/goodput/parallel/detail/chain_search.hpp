@@ -25,54 +25,55 @@
 
 namespace goodput::detail {
 
-/// The GPUs that a growing chain has left, by several weights.
+/// The GPUs that a growing chain leaves to a replica.
 class GpuRoom {
 public:
-    /// Begins with all GPUs that the box may have.
-    void begin(BatchDivision& division, const SearchBox& box) {
+    /// Begins with all GPUs that the box may have. `mixed`: of a stage only the slowest class is known; then
+    /// GPUs are counted in all, and of each type.
+    void begin(BatchDivision& division, const SearchBox& box, bool mixed) {
+        gpus_.assign(box.gpus.begin(), box.gpus.end());
         left_.clear();
-        if (!division.tests.empty()) {
-            for (const GpuTest& test : division.tests)
-                left_.push_back(refund(box.gpus, test.weight) * (1 + 1e-12));
-            return;
-        }
         const std::size_t types = division.gpus.size();
-        std::vector<std::vector<double>> weights{std::vector<double>(types, 1)};
-        for (std::size_t t = 0; t < types && types > 1; ++t) {
-            weights.emplace_back(types, 0);
-            weights.back()[t] = 1;
-            for (const double factor : {2.0, 4.0}) {
-                weights.emplace_back(types, 1);
-                weights.back()[t] = factor;
-            }
-        }
-        for (auto& weight : weights) {
+        for (std::size_t t = 0; mixed && division.tests.size() <= types; ++t) {
             GpuTest test;
+            test.weight.assign(types, t == types ? 1 : 0);
+            if (t < types) test.weight[t] = 1;
             test.need = stage_charges(division.common->tables, division.replicas, [&](const StageClass& its) {
-                return its.tensor_parallel * weight[its.gpu_type];
+                return its.tensor_parallel * test.weight[its.gpu_type];
             });
             test.least = *std::min_element(test.need.begin(), test.need.end());
-            test.weight = std::move(weight);
-            left_.push_back(refund(box.gpus, test.weight) * (1 + 1e-12));
             division.tests.push_back(std::move(test));
         }
+        for (const GpuTest& test : division.tests)
+            left_.push_back(refund(box.gpus, test.weight) * (1 + 1e-12));
     }
     /// Takes the GPUs of a stage of class k; false, and nothing taken, where they do not suffice for the
-    /// stages behind it.
-    bool take(const BatchDivision& division, std::size_t k, std::size_t behind) {
+    /// stages `behind` it, from `layer` on.
+    bool take(const BatchDivision& division, std::size_t k, std::size_t behind, std::size_t layer) {
         for (std::size_t i = 0; i < left_.size(); ++i)
             if (division.tests[i].need[k] + static_cast<double>(behind) * division.tests[i].least > left_[i])
                 return false;
         for (std::size_t i = 0; i < left_.size(); ++i) left_[i] -= division.tests[i].need[k];
-        return true;
+        const StageClass& its = division.common->tables.classes()[k];
+        int& mine = gpus_[its.gpu_type];
+        mine -= its.tensor_parallel;
+        if (!left_.empty() || (mine >= 0 && division.common->needs.suffice(behind, layer, gpus_)))
+            return true;
+        mine += its.tensor_parallel;
+        return false;
     }
     /// Gives back what take() took.
     void give(const BatchDivision& division, std::size_t k) {
         for (std::size_t i = 0; i < left_.size(); ++i) left_[i] += division.tests[i].need[k];
+        const StageClass& its = division.common->tables.classes()[k];
+        gpus_[its.gpu_type] += its.tensor_parallel;
     }
+    /// Those of each type, where stages are of one class each.
+    [[nodiscard]] const std::vector<int>& gpus() const { return gpus_; }
 
 private:
     std::vector<double> left_{};  // by test
+    std::vector<int> gpus_{};
 };
 
 /// Looks at the chains of boxes.
@@ -107,10 +108,9 @@ public:
         gave_up_ = false;
         chain_.ends.clear();
         chain_.classes.clear();
-        room_.begin(division, box);
+        room_.begin(division, box, question_.mixed_stages);
         are_plans_ = !question_.mixed_stages && division.region().cluster.zones_with_gpus().size() == 1;
         seen_.begin(division.common->tables, division.repeats);
-        gpus_.assign(box.gpus.begin(), box.gpus.end());
         extend(division, box,
                {.largest = box.low,
                 .sum = -refund(box.gpus, box.price),
@@ -151,8 +151,8 @@ private:
         if (left == 1 && !next.crossed) return;
         const StageClass& its = tables.classes()[k];
         std::size_t counted_left = 0;
-        if (counted_ < gpus_.size()) {
-            const int gpus = gpus_[counted_] - (its.gpu_type == counted_ ? its.tensor_parallel : 0);
+        if (counted_ < room_.gpus().size()) {
+            const int gpus = room_.gpus()[counted_] - (its.gpu_type == counted_ ? its.tensor_parallel : 0);
             if (gpus < 0) return;
             counted_left = static_cast<std::size_t>(gpus);
         }
@@ -189,15 +189,12 @@ private:
             const double bound = goal_.least(
                 division.repeats * largest + next.sum + behind + reduce + next.update, box.price.back(),
                 spent, box.spend_high, division.repeats * largest, division.traffic_usd(spent));
-            if (incumbent_.leave_out(bound) || !room_.take(division, k, left - 1)) continue;
-            gpus_[its.gpu_type] -= its.tensor_parallel;
+            if (incumbent_.leave_out(bound) || !room_.take(division, k, left - 1, end)) continue;
             if ((searched_ & 255) == 0 && !stopped_)
                 stopped_ = searched_ >= question_.most_searched || stop_();
             if (stopped_ || searched_ > most_searched_)
                 gave_up_ = true;
-            else if (question_.mixed_stages ||
-                     (gpus_[its.gpu_type] >= 0 && division.common->needs.suffice(left - 1, end, gpus_) &&
-                      (left == 1 || !are_plans_ || !seen_.has_better(next, left - 1, gpus_)))) {
+            else if (left == 1 || !are_plans_ || !seen_.has_better(next, left - 1, room_.gpus())) {
                 chain_.ends.push_back(end);
                 chain_.classes.push_back(k);
                 if (left > 1)
@@ -207,7 +204,6 @@ private:
                 chain_.ends.pop_back();
                 chain_.classes.pop_back();
             }
-            gpus_[its.gpu_type] += its.tensor_parallel;
             room_.give(division, k);
         }
     }
@@ -275,7 +271,6 @@ private:
     SeenChains seen_{};
     std::size_t counted_ = 0;  // GPU type, or as many as there are
     bool are_plans_ = false;   // chains
-    std::vector<int> gpus_{};  // that a replica has left, by type
 };
 
 }  // namespace goodput::detail

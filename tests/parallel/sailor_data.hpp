@@ -4,6 +4,7 @@
 // Reads what Sailor published: profiles by layer, sizes, bandwidths and runs that were measured. Anything
 // missing or unreadable is an exception.
 
+#include <algorithm>
 #include <cstddef>
 #include <fstream>
 #include <map>
@@ -159,23 +160,47 @@ inline SailorDoubt sailor_doubt(const std::string& name) {
     return {};
 }
 
-/// Errors of runs that were left out of the fit one by one: predicted / measured - 1.
+/// Errors of runs that were left out of the fit: predicted / measured - 1.
 struct LeftOut {
     std::vector<double> time_errors{}, bytes_errors{};
 };
 
-inline LeftOut leave_one_out(const std::vector<goodput::ParallelRun>& runs,
-                             const goodput::ParallelFitOptions& options = {}) {
+/// Leaves runs out one by one, with all those that are `alike`.
+template <class Alike>
+LeftOut leave_out(const std::vector<goodput::ParallelRun>& runs, Alike alike,
+                  const goodput::ParallelFitOptions& options = {}) {
     LeftOut errors;
-    for (std::size_t i = 0; i < runs.size(); ++i) {
-        std::vector<goodput::ParallelRun> others = runs;
-        others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+    for (const goodput::ParallelRun& run : runs) {
+        std::vector<goodput::ParallelRun> others;
+        for (const goodput::ParallelRun& other : runs)
+            if (&other != &run && !alike(run, other)) others.push_back(other);
         const goodput::ParallelFit fit = goodput::fit_parallel_constants(others, options);
-        const auto [seconds, bytes] = goodput::predict_run(runs[i], fit.on(runs[i].platform));
-        errors.time_errors.push_back(seconds / *runs[i].iteration_seconds - 1);
-        errors.bytes_errors.push_back(bytes / *runs[i].most_bytes - 1);
+        // The software of a platform without other runs is what is believed beforehand.
+        const std::size_t platform = std::min(run.platform, fit.fixed_bytes.size() - 1);
+        const bool known = std::any_of(others.begin(), others.end(), [&](const goodput::ParallelRun& other) {
+            return other.platform == run.platform;
+        });
+        const auto [seconds, bytes] = goodput::predict_run(
+            run, known
+                     ? fit.on(platform)
+                     : goodput::detail::with_fixed_bytes(fit.constants, options.start.fixed_bytes_parallel));
+        errors.time_errors.push_back(seconds / *run.iteration_seconds - 1);
+        errors.bytes_errors.push_back(bytes / *run.most_bytes - 1);
     }
     return errors;
+}
+
+inline LeftOut leave_one_out(const std::vector<goodput::ParallelRun>& runs,
+                             const goodput::ParallelFitOptions& options = {}) {
+    return leave_out(
+        runs, [](const goodput::ParallelRun&, const goodput::ParallelRun&) { return false; }, options);
+}
+/// All runs of the same model at once.
+inline LeftOut leave_one_model_out(const std::vector<goodput::ParallelRun>& runs,
+                                   const goodput::ParallelFitOptions& options = {}) {
+    return leave_out(
+        runs, [](const goodput::ParallelRun& a, const goodput::ParallelRun& b) { return a.model == b.model; },
+        options);
 }
 
 }  // namespace support

@@ -28,17 +28,16 @@ public:
     /// division. 0 where nothing is known; anything from `enough` on may be returned as never.
     [[nodiscard]] double least_seconds(const BatchDivision& division, const Chain& chain, double enough) {
         region_ = &division.region();
-        zones_ = cluster().zones_with_gpus();
-        if (zones() > most_zones) return 0;
         repeats_ = division.repeats;
         replicas_ = division.replicas;
-        prepare(division, chain);
-        best_ = enough;
-        steps_ = 5000;
-        sets_.assign(stages_.size(), 0);
-        place(0, 0, 0, 0, 0);
-        if (steps_ < 0) return 0;
-        return best_ < enough ? best_ : never;
+        const std::vector<std::size_t> all = cluster().zones_with_gpus();
+        parts_.clear();
+        for (const std::size_t zone : all) parts_.push_back({zone});
+        if (parts_.size() <= most_zones && search(division, chain, enough)) return known_seconds(enough);
+        // The two sides of the cut as if each were one zone: less is known, but the ways are few.
+        parts_.assign(2, {});
+        for (const std::size_t zone : all) parts_[region_->side[zone] ? 1 : 0].push_back(zone);
+        return search(division, chain, enough) ? known_seconds(enough) : 0;
     }
 
 private:
@@ -57,7 +56,26 @@ private:
     };
 
     [[nodiscard]] const ParallelCluster& cluster() const { return region_->cluster; }
-    [[nodiscard]] std::size_t zones() const { return zones_.size(); }
+    [[nodiscard]] std::size_t zones() const { return parts_.size(); }
+    [[nodiscard]] double known_seconds(double enough) const { return best_ < enough ? best_ : never; }
+
+    /// Searches all ways through the parts; false where they are too many.
+    [[nodiscard]] bool search(const BatchDivision& division, const Chain& chain, double enough) {
+        prepare(division, chain);
+        best_ = enough;
+        steps_ = 5000;
+        sets_.assign(stages_.size(), 0);
+        place(0, 0, 0, 0, 0);
+        return steps_ >= 0;
+    }
+    /// Calls visit(a, b, zone, zone) for all zones of all pairs of parts.
+    template <class Visit>
+    void for_each_pair(Visit visit) const {
+        for (std::size_t a = 0; a < zones(); ++a)
+            for (std::size_t b = 0; b < zones(); ++b)
+                for (const std::size_t x : parts_[a])
+                    for (const std::size_t y : parts_[b]) visit(a, b, x, y);
+    }
 
     void prepare(const BatchDivision& division, const Chain& chain) {
         const StageTables& tables = division.common->tables;
@@ -95,7 +113,7 @@ private:
     void add_sets(Stage& stage, ZoneCrossing crossing) const {
         std::size_t first = 0;  // zones on the first side of the cut
         for (std::size_t z = 0; z < zones(); ++z)
-            if (crossing == ZoneCrossing::gradients && !region_->side[zones_[z]])
+            if (crossing == ZoneCrossing::gradients && !region_->side[parts_[z].front()])
                 first |= std::size_t{1} << z;
         const std::vector<double>& reduce = *stage.reduce;
         for (std::size_t set = 1; set < reduce.size(); ++set)
@@ -110,17 +128,19 @@ private:
     /// Seconds of the gradients of a stage at least by the set of zones that it touches.
     const std::vector<double>& reduce_by_set(const StageClass& its, double bytes) {
         std::vector<double>& reduce =
-            known_[std::tuple(region_, its.gpu_type, its.tensor_parallel, replicas_, bytes)];
+            known_[std::tuple(region_, zones(), its.gpu_type, its.tensor_parallel, replicas_, bytes)];
         if (!reduce.empty()) return reduce;
         std::vector<double> link(zones() * zones(), never);
         std::vector<int> room(zones());
-        for (std::size_t a = 0; a < zones(); ++a) {
-            room[a] = cluster().gpus[zones_[a]][its.gpu_type] / its.tensor_parallel;
-            for (std::size_t b = 0; b < zones(); ++b)
-                if (const BandwidthCurve* curve =
-                        cluster().link({zones_[a], its.gpu_type, 1}, {zones_[b], its.gpu_type, 1}))
-                    link[a * zones() + b] = reduce_seconds(bytes, replicas_, *curve, constants_);
-        }
+        for (std::size_t a = 0; a < zones(); ++a)
+            for (const std::size_t zone : parts_[a])
+                room[a] += cluster().gpus[zone][its.gpu_type] / its.tensor_parallel;
+        for_each_pair([&](std::size_t a, std::size_t b, std::size_t x, std::size_t y) {
+            const BandwidthCurve* const curve = cluster().link({x, its.gpu_type, 1}, {y, its.gpu_type, 1});
+            double& least = link[a * zones() + b];
+            if (curve != nullptr)
+                least = std::min(least, reduce_seconds(bytes, replicas_, *curve, constants_));
+        });
         reduce.assign(std::size_t{1} << zones(), never);
         for (std::size_t set = 1; set < reduce.size(); ++set) reduce[set] = least_walk(set, link, room);
         return reduce;
@@ -186,19 +206,23 @@ private:
 
     void add_messages(Stage& stage, const StageClass& from, const StageClass& to, std::size_t layer,
                       int microbatch) const {
-        ZoneMessages messages =
-            zone_messages(model_, cluster(), zones_, from, to, layer, microbatch, constants_);
-        stage.forward = std::move(messages.forward);
-        stage.backward = std::move(messages.backward);
-        stage.least_forward = stage.least_backward = never;
-        for (std::size_t a = 0; a < zones(); ++a)
-            for (std::size_t b = 0; b < zones(); ++b) {
-                if (cluster().gpus[zones_[a]][from.gpu_type] < from.tensor_parallel ||
-                    cluster().gpus[zones_[b]][to.gpu_type] < to.tensor_parallel)
-                    continue;
-                stage.least_forward = std::min(stage.least_forward, stage.forward[a * zones() + b]);
-                stage.least_backward = std::min(stage.least_backward, stage.backward[a * zones() + b]);
-            }
+        stage.forward.assign(zones() * zones(), never);
+        stage.backward = stage.forward;
+        const double there = message_bytes(model_, layer - 1, microbatch),
+                     back = message_bytes(model_, layer, microbatch);
+        for_each_pair([&](std::size_t a, std::size_t b, std::size_t x, std::size_t y) {
+            if (cluster().gpus[x][from.gpu_type] < from.tensor_parallel ||
+                cluster().gpus[y][to.gpu_type] < to.tensor_parallel)
+                return;
+            const LinkEnd sender{x, from.gpu_type, from.tensor_parallel},
+                receiver{y, to.gpu_type, to.tensor_parallel};
+            double &forward = stage.forward[a * zones() + b], &backward = stage.backward[a * zones() + b];
+            forward = std::min(forward, message_seconds(there, cluster().link(sender, receiver), constants_));
+            backward =
+                std::min(backward, message_seconds(back, cluster().link(receiver, sender), constants_));
+        });
+        stage.least_forward = *std::min_element(stage.forward.begin(), stage.forward.end());
+        stage.least_backward = *std::min_element(stage.backward.begin(), stage.backward.end());
     }
     /// Every zone of either set exchanges messages with some zone of the other.
     [[nodiscard]] double exchange(const std::vector<double>& seconds, std::size_t from,
@@ -260,7 +284,8 @@ private:
                 if (stages_[t].gpu_type == type && (sets_[t] & ~within) == 0)
                     need += static_cast<long long>(stages_[t].tensor_parallel) * replicas_;
             for (std::size_t z = 0; z < zones(); ++z)
-                if ((within >> z) & 1) there += cluster().gpus[zones_[z]][type];
+                for (const std::size_t zone : parts_[z])
+                    if ((within >> z) & 1) there += cluster().gpus[zone][type];
             if (need > there) return false;
         }
         return true;
@@ -269,8 +294,9 @@ private:
     const LayeredModel& model_;
     const ParallelConstants& constants_;
     const ZoneRegion* region_ = nullptr;
-    std::vector<std::size_t> zones_{};  // those of the region that have GPUs; sets have a bit for each
-    std::map<std::tuple<const ZoneRegion*, std::size_t, int, int, double>, std::vector<double>> known_{};
+    std::vector<std::vector<std::size_t>> parts_{};  // zones taken for one; sets have a bit for each part
+    std::map<std::tuple<const ZoneRegion*, std::size_t, std::size_t, int, int, double>, std::vector<double>>
+        known_{};
     std::vector<Stage> stages_{};
     std::vector<std::size_t> sets_{};
     double repeats_ = 0, best_ = 0;

@@ -88,7 +88,7 @@ public:
           prices_(prices),
           incumbent_(incumbent),
           stop_(stop),
-          zones_(model, constants),
+          zones_(model, constants, [&stop] { return stop(); }),
           columns_(model, constants) {}
 
     /// Partial chains looked at so far.
@@ -220,7 +220,7 @@ private:
         const bool across = division.region().has_cut();
         if (across) {
             const double enough = goal_.most_time(incumbent_.value(), whole.spending, traffic) - whole.update;
-            seconds = std::max(seconds, whole.update + zones_.least_seconds(division, chain_, enough));
+            seconds = std::max(seconds, whole.update + zones_.least_seconds(division, chain_, enough, 5000));
         }
         const double bound = bound_of(seconds);
         if (incumbent_.leave_out(bound)) return;
@@ -248,10 +248,20 @@ private:
                         return reaches(incumbent_.consider(plan), own_bound_of(its));
                     },
                     stop_);
+            if (is_new && deep_ < most_deep && known->second < never &&
+                !incumbent_.leave_out(own_bound_of(known->second))) {
+                ++deep_;
+                const double enough =
+                    goal_.most_time(incumbent_.value(), whole.spending, own_traffic) - whole.update;
+                known->second =
+                    std::max(known->second, zones_.least_seconds(division, chain_, enough, 500000));
+            }
             least = std::max(bound, own_bound_of(known->second));
         }
         if (least < never && !incumbent_.leave_out(least)) open_ = std::min(open_, least);
     }
+
+    static constexpr int most_deep = 8;  // chains whose zones are searched long
 
     const PlanQuestion& question_;
     const PlanGoal& goal_;
@@ -263,6 +273,7 @@ private:
     /// Seconds that chains take at least, by number of the division, ends and classes.
     std::map<std::tuple<std::size_t, std::vector<std::size_t>, std::vector<std::size_t>>, double> laid_out_{};
     double open_ = never;
+    int deep_ = 0;
     std::size_t searched_ = 0, most_searched_ = 0;
     bool stopped_ = false, gave_up_ = false;
     std::size_t stages_ = 0;  // of the chains looked at

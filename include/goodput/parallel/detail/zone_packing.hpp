@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -21,23 +22,27 @@ namespace goodput::detail {
 /// Bounds on chains whose stages are of one class each, in few zones.
 class ZonePacking {
 public:
-    ZonePacking(const LayeredModel& model, const ParallelConstants& constants)
-        : model_(model), constants_(constants) {}
+    /// `stop`: asked now and then whether to give up.
+    ZonePacking(const LayeredModel& model, const ParallelConstants& constants, std::function<bool()> stop)
+        : model_(model), constants_(constants), stop_(std::move(stop)) {}
 
     /// Seconds of an iteration of the chain at least, without updates, where it lies in the region of the
-    /// division. 0 where nothing is known; anything from `enough` on may be returned as never.
-    [[nodiscard]] double least_seconds(const BatchDivision& division, const Chain& chain, double enough) {
+    /// division. 0 where nothing is known within so many steps; anything from `enough` on may be returned as
+    /// never.
+    [[nodiscard]] double least_seconds(const BatchDivision& division, const Chain& chain, double enough,
+                                       int steps) {
         region_ = &division.region();
         repeats_ = division.repeats;
         replicas_ = division.replicas;
         const std::vector<std::size_t> all = cluster().zones_with_gpus();
         parts_.clear();
         for (const std::size_t zone : all) parts_.push_back({zone});
-        if (parts_.size() <= most_zones && search(division, chain, enough)) return known_seconds(enough);
+        if (parts_.size() <= most_zones && search(division, chain, enough, steps))
+            return known_seconds(enough);
         // The two sides of the cut as if each were one zone: less is known, but the ways are few.
         parts_.assign(2, {});
         for (const std::size_t zone : all) parts_[region_->side[zone] ? 1 : 0].push_back(zone);
-        return search(division, chain, enough) ? known_seconds(enough) : 0;
+        return search(division, chain, enough, steps) ? known_seconds(enough) : 0;
     }
 
 private:
@@ -60,10 +65,10 @@ private:
     [[nodiscard]] double known_seconds(double enough) const { return best_ < enough ? best_ : never; }
 
     /// Searches all ways through the parts; false where they are too many.
-    [[nodiscard]] bool search(const BatchDivision& division, const Chain& chain, double enough) {
+    [[nodiscard]] bool search(const BatchDivision& division, const Chain& chain, double enough, int steps) {
         prepare(division, chain);
         best_ = enough;
-        steps_ = 5000;
+        steps_ = steps;
         sets_.assign(stages_.size(), 0);
         place(0, 0, 0, 0, 0);
         return steps_ >= 0;
@@ -252,6 +257,7 @@ private:
         const Stage& stage = stages_[s];
         for (const std::size_t set : stage.sets) {
             if (--steps_ < 0) return;
+            if ((steps_ & 4095) == 4095 && stop_()) steps_ = 0;
             double here = stage.compute, its_sum = sum + stage.compute, its_largest = largest;
             if (s > 0) {
                 const double forward =
@@ -293,6 +299,7 @@ private:
 
     const LayeredModel& model_;
     const ParallelConstants& constants_;
+    std::function<bool()> stop_;
     const ZoneRegion* region_ = nullptr;
     std::vector<std::vector<std::size_t>> parts_{};  // zones taken for one; sets have a bit for each part
     std::map<std::tuple<const ZoneRegion*, std::size_t, std::size_t, int, int, double>, std::vector<double>>

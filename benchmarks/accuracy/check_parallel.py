@@ -3,18 +3,20 @@
 our plans are beside its own and its rivals', and how soon they are found. Exits 1 if a score differs by more than 1e-6,
 if a plan of ours does not score what it was answered with, or if one is worse than Sailor's.
 
-usage: check_parallel.py PROGRAM DATA [--deadline-ms N] [--repeat N] [--match TEXT]
+usage: check_parallel.py PROGRAM DATA [--deadline-ms N] [--repeat N] [--match TEXT] [--many]
 
 PROGRAM is `goodput`; DATA holds sailor/. `bound`: nothing is better than that within the model; `gap`: between it and
 ours; `ms`: the fastest of N searches (of one, where it takes more than a second); `Sailor`, `rival`: what its stored plan
 and the best of the others' come to, with the seconds of the search. Of plans that the simulator scores but that nobody
-could run (stages of unequal replicas) none counts as a rival's. --match TEXT asks only for cases with that in their name.
+could run (stages of unequal replicas) none counts as a rival's. --match TEXT asks only for cases with that in their name. --many asks nothing else than 360 questions for plans of one
+or two GPU types in one zone, gap 0, and prints how many are proven and how long they take.
 """
 import argparse
 import csv
 import itertools
 import json
 import pathlib
+import statistics
 import subprocess
 import sys
 
@@ -151,6 +153,33 @@ def time_cases():
         yield "five zones of 128" + to, ask({zone: {"A100-40": 128} for zone in zones}, gap), 1000, None
 
 
+def many_cases():
+    """Two models, five batches, 8 to 512 GPUs of one or two types in a zone."""
+    single = [{gpu_type: count} for count in (8, 16, 32, 64, 100, 128, 256, 384, 512) for gpu_type in ("A100-40", "V100-16")]
+    pairs = [{"A100-40": a100, "V100-16": v100} for a100, v100 in (
+        (4, 4), (8, 8), (8, 24), (16, 16), (16, 48), (24, 40), (32, 32), (32, 96), (48, 16), (64, 64), (96, 32), (80, 240),
+        (100, 28), (128, 128), (128, 384), (256, 256), (384, 128), (200, 312))]
+    for model, batch, gpus in itertools.product(("OPT-350", "GPT-Neo-2.7"), (128, 256, 512, 1024, 2048), single + pairs):
+        yield f"{model} {batch} {gpus_text({ZONE: gpus})}", {
+            "model": model, "global_batch": batch, "gpus": {ZONE: gpus}, "objective": "throughput"}
+
+
+def ask_many(planner, arguments):
+    """Asks all of many_cases() and prints what is not proven and what takes longest."""
+    taken = []
+    for name, question in many_cases():
+        if arguments.match in name:
+            answer = search(planner, question, arguments)
+            taken.append((answer["milliseconds"], name, columns(answer)))
+            if answer["status"] not in ("optimal", "none"):
+                print(f"not proven: {name} {columns(answer)}", flush=True)
+    taken.sort()
+    for _, name, line in taken[-5:]:
+        print(f"{name:50} {line}")
+    print(f"{len(taken)} questions, {statistics.median(ms for ms, _, _ in taken):.0f} ms in the median, "
+          f"{sum(ms > 100 for ms, _, _ in taken)} above 100 ms, {taken[-1][0]:.0f} ms at worst")
+
+
 def search(planner, question, arguments):
     """The answer, with the least milliseconds of several searches."""
     question = dict(question, deadline_ms=arguments.deadline_ms)
@@ -193,9 +222,12 @@ def main():
     parser.add_argument("--deadline-ms", type=float, default=10000)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--match", default="")
+    parser.add_argument("--many", action="store_true")
     arguments = parser.parse_args()
     sailor = arguments.data / "sailor"
     planner = Planner(arguments.program, sailor / "profiles")
+    if arguments.many:
+        return ask_many(planner, arguments)
     opt_batch = read_json(sailor / "configs" / "training_config_opt_350.json")["global_batch_size"]
     results, agrees = check_scores(planner, sailor, opt_batch)
     failed = [] if agrees else ["stored scores"]

@@ -47,6 +47,10 @@ set(proving_may_use core allot proving)
 # The proving search improves the allotter's own first allotment, upon its reduced problem, relaxation and core: it alone
 # looks into all of another room. A border between the two would have to show all of these.
 set(proving_looks_into allot)
+# A proof writes down what a search of the allotter does, upon its reduced problem.
+set(proof_may_use core allot proof)
+set(proof_looks_into allot)
+set(proof_third_party "${boost}")
 # Who may use which library. Small headers only: <Eigen/Dense> would bring in all of it, and <ceres/ceres.h> its macros.
 set(eigen "Eigen/(Core|Cholesky|Eigenvalues|LU|QR|SparseCholesky|SparseCore|SVD)")
 set(fit_third_party "^(${eigen}|ceres/(jet|tiny_solver|tiny_solver_autodiff_function)[.]h)$")
@@ -178,7 +182,7 @@ endfunction()
 
 # Each room has one door: goodput.hpp is that of the toolkit, and goodput/SYSTEM.hpp that of a system.
 foreach(door IN ITEMS goodput moves policies hadar memory statistics availability hosts share pairs deadlines tasks
-    parallel agent sim proving)
+    parallel agent sim proving proof)
   if(NOT "goodput/${door}.hpp" IN_LIST headers)
     continue()
   endif()

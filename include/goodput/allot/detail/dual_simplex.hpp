@@ -197,6 +197,11 @@ public:
     [[nodiscard]] std::span<const double> prices() const { return best_prices_; }
     /// After an optimum: a bound that falls by regret() where a copy takes an option, of groups of one copy.
     [[nodiscard]] double bound_of_regrets() const { return last_bound_; }
+    /// The prices of this bound and of the regrets.
+    void prices_of_regrets(std::vector<double>& prices) const {
+        prices.resize(rows_);
+        for (std::size_t r = 0; r < rows_; ++r) prices[r] = std::max(multipliers_[r], 0.0) / unit_[r];
+    }
     [[nodiscard]] double regret(std::uint32_t option) const {
         return best_reduced_[group_of_[option]] - reduced_[option];
     }

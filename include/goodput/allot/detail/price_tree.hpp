@@ -149,6 +149,10 @@ private:
             for (std::uint32_t k = problem_->first[group]; k < problem_->first[group + 1]; ++k)
                 if (root_most_[k] > 0) root_regret_[k] = simplex_.regret(k);
         }
+        if constexpr (Log::writes) {
+            simplex_.prices_of_regrets(prices_);
+            log_.fix(prices_);
+        }
         leave_out();
     }
 

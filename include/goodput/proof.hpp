@@ -1,0 +1,8 @@
+#ifndef GOODPUT_PROOF_HPP
+#define GOODPUT_PROOF_HPP
+
+// Certificates for allotments, which programs of others can check.
+
+#include "goodput/proof/write_proof.hpp"
+
+#endif

@@ -1,0 +1,98 @@
+#ifndef GOODPUT_PROOF_DETAIL_RECORDED_TREE_HPP
+#define GOODPUT_PROOF_DETAIL_RECORDED_TREE_HPP
+
+// What a search by a PriceTree (allot/detail/price_tree.hpp) did, so that it can be written down in order:
+// the search goes on with the open node of the largest bound, a certificate goes through the tree depth
+// first.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "goodput/allot/detail/compact.hpp"
+#include "goodput/allot/detail/cover_rows.hpp"
+
+namespace goodput::detail {
+
+/// The log of a PriceTree.
+class RecordedTree {
+public:
+    static constexpr bool writes = true;
+
+    void cut(const Cover& cover) { cuts_.push_back(cover); }
+    /// The root at prices that may rule options out.
+    void fix(std::span<const double> prices) { fixings_.emplace_back(prices.begin(), prices.end()); }
+    void branch(std::size_t node, std::size_t child, std::size_t group,
+                std::span<const std::uint32_t> options, double most) {
+        Node& here = at(node);
+        here.child = child;
+        here.group = group;
+        here.most = static_cast<std::size_t>(most);
+        here.options.assign(options.begin(), options.end());
+    }
+    void close(std::size_t node, std::span<const double> prices) {
+        at(node).prices.assign(prices.begin(), prices.end());
+    }
+
+    /// Tells a ProofLog all of it, or as much as it takes. Nodes that were left open, or are too
+    /// many for the log, are closed by the last prices of the root.
+    template <class Log>
+    void tell(const CompactProblem& problem, Log& log) const {
+        for (const Cover& cover : cuts_) log.cut(cover.resource, cover.threshold, cover.most);
+        log.expect_payments(most_paid(problem));
+        for (const std::vector<double>& prices : fixings_) log.fix(prices);
+        tell_node(0, log);
+    }
+
+private:
+    struct Node {
+        std::size_t child = 0, group = 0, most = 0;  // child: the first of two; 0: none
+        std::vector<std::uint32_t> options{};
+        std::vector<double> prices{};
+    };
+
+    Node& at(std::size_t node) {
+        if (nodes_.size() <= node) nodes_.resize(node + 1);
+        return nodes_[node];
+    }
+
+    template <class Log>
+    void tell_node(std::size_t node, Log& log) const {
+        static const Node untouched;
+        const Node& here = node < nodes_.size() ? nodes_[node] : untouched;
+        if (here.child == 0 || log.full()) {
+            const bool open = here.prices.empty() && !fixings_.empty();
+            return log.close(open ? fixings_.back() : here.prices);
+        }
+        log.branch(here.group, here.options, here.most);
+        tell_node(here.child, log);
+        log.turn();
+        tell_node(here.child + 1, log);
+        log.join();
+    }
+
+    /// No option pays more than this at prices of a node, nor do all capacities.
+    [[nodiscard]] double most_paid(const CompactProblem& problem) const {
+        std::vector<double> largest = problem.capacity;
+        for (const Cover& cover : cuts_) largest.push_back(static_cast<double>(cover.most));
+        for (const ResourceUse& use : problem.uses)
+            largest[use.resource] = std::max(largest[use.resource], use.units);
+        double most = 0;
+        for (const Node& node : nodes_) {
+            double paid = 0;
+            for (std::size_t r = 0; r < node.prices.size(); ++r) paid += node.prices[r] * largest[r];
+            most = std::max(most, paid);
+        }
+        return most;
+    }
+
+    std::vector<Cover> cuts_;
+    std::vector<std::vector<double>> fixings_;
+    std::vector<Node> nodes_;
+};
+
+}  // namespace goodput::detail
+
+#endif

@@ -1,0 +1,70 @@
+#ifndef GOODPUT_PROOF_DETAIL_SAME_SIDE_HPP
+#define GOODPUT_PROOF_DETAIL_SAME_SIDE_HPP
+
+// The compact problem has no options that another one of the same job dominates. The problem as given has
+// them, and a branching of a search says nothing of them. They go to the side of an option that dominates
+// them: there they are never better than what the search has counted. Getting nothing is such an option, too.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "goodput/allot/detail/compact.hpp"
+#include "goodput/allot/problem.hpp"
+
+namespace goodput::detail {
+
+class SameSide {
+public:
+    SameSide(const AllotmentProblem& problem, const CompactProblem& compact)
+        : problem_(&problem), compact_(&compact), kept_(compact.groups()) {}
+
+    /// By option of the group's jobs as given, and one more for getting nothing: whether it is on the side of
+    /// these options of the compact problem.
+    std::vector<std::uint8_t> with(std::size_t group, std::span<const std::uint32_t> options) {
+        std::vector<std::uint32_t>& kept = kept_[group];
+        if (kept.empty()) find(group, kept);
+        std::vector<std::uint8_t> in(kept.size(), 0);
+        for (std::size_t k = 0; k < kept.size(); ++k)
+            in[k] = std::find(options.begin(), options.end(), kept[k]) != options.end() ? 1 : 0;
+        return in;
+    }
+
+private:
+    /// By option as given, and one more: the option of the compact problem that it goes with; none: with no
+    /// one, because it cannot be taken.
+    void find(std::size_t group, std::vector<std::uint32_t>& kept) const {
+        const std::size_t job = compact_->job[compact_->first_copy[group]];
+        const std::size_t options = problem_->options_of(job);
+        kept.assign(options + 1, none);
+        for (std::uint32_t k = compact_->first[group]; k < compact_->first[group + 1]; ++k)
+            kept[std::min<std::size_t>(compact_->original[k], options)] = k;
+        std::vector<double> units(compact_->resources(), 0);
+        for (std::size_t k = 0; k <= options; ++k) {
+            if (kept[k] != none) continue;
+            const double value = k < options ? problem_->value(job, k) : 0;
+            std::fill(units.begin(), units.end(), 0);
+            if (k < options)
+                for (const ResourceUse& use : problem_->uses(job, k)) units[use.resource] += use.units;
+            for (std::uint32_t c = compact_->first[group]; c < compact_->first[group + 1]; ++c) {
+                const auto uses = compact_->uses_of(c);
+                if (compact_->value[c] < value ||
+                    std::any_of(uses.begin(), uses.end(),
+                                [&](const ResourceUse& use) { return use.units > units[use.resource]; }))
+                    continue;
+                kept[k] = c;
+                break;
+            }
+        }
+    }
+
+    const AllotmentProblem* problem_;
+    const CompactProblem* compact_;
+    std::vector<std::vector<std::uint32_t>> kept_;
+};
+
+}  // namespace goodput::detail
+
+#endif

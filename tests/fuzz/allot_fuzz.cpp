@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,9 +18,11 @@
 #include "goodput/allot/conflict.hpp"
 #include "goodput/allot/explain.hpp"
 #include "goodput/hadar/posted_prices.hpp"
+#include "goodput/proof.hpp"
 #include "goodput/proving.hpp"
 #include "support/allot_oracle.hpp"
 #include "support/allot_random.hpp"
+#include "support/certificate.hpp"
 
 #include "fuzz/support/bytes.hpp"
 #include "fuzz/support/check.hpp"
@@ -176,6 +179,19 @@ bool amounts_are_alike(const AllotmentProblem& problem) {
 void check_prices(std::span<const double> prices, std::size_t resources) {
     check(prices.size() == resources, "a price for each resource");
     for (const double price : prices) check(std::isfinite(price) && price >= 0, "prices are numbers", price);
+}
+
+/// The certificate of an answer is a proof, of what it says that it proves.
+void check_proof(const AllotmentProblem& problem, const AllotOptions& options, const AllotResult& result) {
+    if (problem.options() > 64) return;
+    const Proof proof = write_proof(
+        problem, result, {.gap = options.gap, .most_states = options.most_states, .most_bytes = 1 << 16});
+    if (proof.text.empty()) return check(!proof.closed, "what has no text proves nothing");
+    const std::string complaint = support::Certificate::complaint(proof.text);
+    if (!complaint.empty()) std::fprintf(stderr, "%s\n", complaint.c_str());
+    check(complaint.empty(), "a certificate is a proof");
+    if (found_allotment(result.status))
+        check(proof.bound >= proof.objective, "a bound is one", proof.bound, proof.objective);
 }
 
 void check_report(const std::string& report) { check(!report.empty(), "a report says something"); }
@@ -404,6 +420,7 @@ void ask(const Question& question, Allotter<>& kept) {
         check((exact.status == AllotStatus::infeasible) == (other.status == AllotStatus::infeasible),
               "what one proves impossible the other does not find");
 
+    check_proof(problem, question.options, other);
     check_posted(problem, question.options, exact);
 
     const RelaxedAllotment relaxed = kept.relax(problem, question.options);

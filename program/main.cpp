@@ -124,6 +124,11 @@ int run(int argc, char** argv) {
             "--explain", allot.explain,
             "Add \"explanations\": why every job got what it got, what a unit of every resource is worth")
         ->excludes(relax);
+    const std::string proof_text =
+        "File that gets a certificate of the bound in the format VIPR 1.1, which other programs can check; "
+        "that of "
+        "line N > 1 is FILE.N. Adds \"proof\"";
+    allot_app->add_option("--proof", allot.proof, proof_text)->excludes(relax);
     allot_app->footer(
         lines_footer +
         "\n\nWhere the jobs that must run do not fit together, status is \"infeasible\": every choice is "
@@ -163,6 +168,7 @@ int run(int argc, char** argv) {
     plan_app->add_option("--memory", plan.memory,
                          "File that keeps what is remembered of jobs: read at the start, if it is there, and "
                          "written after every line. Promises are not in it");
+    plan_app->add_option("--proof", plan.proof, proof_text);
     add_strict(plan_app, plan.strict);
     plan_app->footer(lines_footer + "\nWhat a line says is then forgotten as if it had not been read.");
 

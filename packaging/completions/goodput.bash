@@ -9,7 +9,8 @@ _goodput() {
     case "${COMP_WORDS[1]}" in
         allot)
             case "$before" in
-                *) words="-h --help --warm --cold --relax --explain --strict" ;;
+                --proof) COMPREPLY=($(compgen -f -- "$word")); return ;;
+                *) words="-h --help --warm --cold --relax --explain --proof --strict" ;;
             esac
             ;;
         fit)
@@ -23,7 +24,8 @@ _goodput() {
                 --policy-option) COMPREPLY=($(compgen -f -- "$word")); return ;;
                 --models) COMPREPLY=($(compgen -f -- "$word")); return ;;
                 --memory) COMPREPLY=($(compgen -f -- "$word")); return ;;
-                *) words="-h --help --policy --policy-option --models --explain --advise --memory --strict" ;;
+                --proof) COMPREPLY=($(compgen -f -- "$word")); return ;;
+                *) words="-h --help --policy --policy-option --models --explain --advise --memory --proof --strict" ;;
             esac
             ;;
         share)

@@ -14,6 +14,7 @@
 #include "goodput/allot/explain.hpp"
 #include "goodput/proving.hpp"
 #include "json/json_lines.hpp"
+#include "plan/proof_files.hpp"
 #include "plan/status.hpp"
 #include "plan/stopwatch.hpp"
 
@@ -159,7 +160,7 @@ Json conflict_in(const goodput::AllotmentProblem& problem, goodput::AllotOptions
 }
 
 Json solve(goodput::ProvingAllotter& allotter, const goodput::AllotmentProblem& problem,
-           const goodput::AllotOptions& options, bool explain) {
+           const goodput::AllotOptions& options, bool explain, ProofFiles& proofs) {
     const Stopwatch stopwatch;
     const goodput::AllotResult& result = allotter(problem, options);
     const double milliseconds = stopwatch.milliseconds();
@@ -171,6 +172,7 @@ Json solve(goodput::ProvingAllotter& allotter, const goodput::AllotmentProblem& 
         json["conflict"] = conflict_in(problem, options, milliseconds);
     else if (explain && result.status != goodput::AllotStatus::unknown)
         json["explanations"] = to_json(goodput::explain(problem, result, options.deadline));
+    if (proofs.wanted()) json["proof"] = proofs.write(problem, result, options.gap);
     return json;
 }
 
@@ -197,11 +199,13 @@ Json relax(goodput::ProvingAllotter& allotter, const goodput::AllotmentProblem& 
 int run_allot(const AllotCommand& command, std::istream& in, std::ostream& out) {
     goodput::ProvingAllotter allotter;
     goodput::AllotmentProblem problem;
+    ProofFiles proofs(command.proof);
     return serve_lines(in, out, command.strict, [&](const Json& document, Warnings& warnings) {
+        proofs.next_line();
         goodput::AllotOptions options = read(Field(document, subject, &warnings), problem);
         options.warm_start = command.warm;
         return command.relax ? relax(allotter, problem, options)
-                             : solve(allotter, problem, options, command.explain);
+                             : solve(allotter, problem, options, command.explain, proofs);
     });
 }
 

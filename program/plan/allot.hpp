@@ -2,6 +2,7 @@
 #define GOODPUT_PROGRAM_PLAN_ALLOT_HPP
 
 #include <iosfwd>
+#include <string>
 
 namespace cli {
 
@@ -10,6 +11,7 @@ struct AllotCommand {
     bool relax = false;    ///< the linear relaxation: jobs may be split
     bool explain = false;  ///< say why every job got what it got, and what resources are worth
     bool strict = false;   ///< refuse lines with unknown fields
+    std::string proof{};   ///< path of a file for the certificate; empty: none
 };
 
 /// `goodput allot`: allotment problems, one a line. Returns the exit status.

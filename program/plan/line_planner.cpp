@@ -86,6 +86,23 @@ private:
     PlanPredictor predict_;
 };
 
+/// An Allotter that keeps what it is asked and answers, as long as it is told to.
+class KeepingAllotter {
+public:
+    const goodput::AllotResult& operator()(const goodput::AllotmentProblem& problem,
+                                           const goodput::AllotOptions& options) {
+        const goodput::AllotResult& result = allotter_(problem, options);
+        if (keeps) kept = Allotment{problem, result, options.gap};
+        return result;
+    }
+
+    bool keeps = false;
+    std::optional<Allotment> kept{};
+
+private:
+    goodput::Allotter<> allotter_{};
+};
+
 }  // namespace
 
 struct LinePlanner::Inside {
@@ -101,7 +118,8 @@ struct LinePlanner::Inside {
     Limits limits{};
     Factors factors{};
     goodput::TopologyPlacer placer{};
-    goodput::Allotter<> solver{};
+    KeepingAllotter solver{};
+    bool keeps_allotment = false;
     goodput::DividedHosts station{};
     goodput::AllotOptions options{};
 
@@ -170,9 +188,20 @@ LinePlanner::LinePlanner(LinePlanner&&) noexcept = default;
 LinePlanner& LinePlanner::operator=(LinePlanner&&) noexcept = default;
 LinePlanner::~LinePlanner() = default;
 
-const goodput::Plan& LinePlanner::plan(Round& round, const goodput::AfterStep& step,
+void LinePlanner::keep_allotment(bool keep) { inside_->keeps_allotment = keep; }
+const Allotment* LinePlanner::kept_allotment() const {
+    return inside_->solver.kept ? &*inside_->solver.kept : nullptr;
+}
+
+const goodput::Plan& LinePlanner::plan(Round& round, const goodput::AfterStep& after_step,
                                        const std::function<void()>& after_promises) {
     Inside& with = *inside_;
+    with.solver.kept.reset();
+    with.solver.keeps = with.keeps_allotment;
+    const goodput::AfterStep step = [&](goodput::PlanStep done) {
+        if (done == goodput::PlanStep::allot) with.solver.keeps = false;
+        after_step(done);
+    };
     with.set_up(round);
     with.pairs.clear();
     PartsOfRates parts(round, with.models);

@@ -8,6 +8,8 @@
 #include <memory>
 #include <vector>
 
+#include "goodput/allot/problem.hpp"
+#include "goodput/allot/result.hpp"
 #include "goodput/schedule/explain_plan.hpp"
 #include "goodput/schedule/joints.hpp"
 #include "goodput/schedule/round_engine.hpp"
@@ -17,6 +19,13 @@
 #include "plan/round.hpp"
 
 namespace cli {
+
+/// What a solver was asked, and its answer.
+struct Allotment {
+    goodput::AllotmentProblem problem;
+    goodput::AllotResult result;
+    double gap;  ///< that the solver was to prove
+};
 
 /// Plans lines one after the other, and remembers the promises of those before.
 class LinePlanner {
@@ -32,6 +41,11 @@ public:
     /// about promises, `step` after the others.
     const goodput::Plan& plan(Round& round, const goodput::AfterStep& step,
                               const std::function<void()>& after_promises);
+    /// Whether the allotments of lines are kept from now on.
+    void keep_allotment(bool keep);
+    /// The allotment of the last line before anything was placed, whose bound is the plan's; null if none is
+    /// kept.
+    [[nodiscard]] const Allotment* kept_allotment() const;
     /// The last line had deadlines, or a job of it has a promise.
     [[nodiscard]] bool has_promises() const;
     /// Adds to the jobs of an answer to the last line what becomes of their deadlines. What would help is

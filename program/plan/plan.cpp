@@ -26,6 +26,7 @@
 #include "plan/line_planner.hpp"
 #include "plan/plan_models.hpp"
 #include "plan/policies.hpp"
+#include "plan/proof_files.hpp"
 #include "plan/round.hpp"
 #include "plan/status.hpp"
 #include "plan/stopwatch.hpp"
@@ -205,6 +206,8 @@ int serve_rounds(LinePlanner planner, PlanModels models, const PlanCommand& comm
                                          goodput::Limits<goodput::TeamQuotas>>;
     goodput::JobMemory memory(plan_histories(models));
     ResultFile memory_file(command.memory);
+    ProofFiles proofs(command.proof);
+    planner.keep_allotment(proofs.wanted());
     if (const std::string saved = text_of_file(command.memory); !saved.empty()) {
         try {
             memory.load(saved);
@@ -214,6 +217,7 @@ int serve_rounds(LinePlanner planner, PlanModels models, const PlanCommand& comm
     }
     KnownNames known;
     return serve_lines(in, out, command.strict, [&](const Json& document, Warnings& warnings) {
+        proofs.next_line();
         Stopwatch stopwatch;
         Round round = read_round(document, known, warnings);
         round.snapshot.strict = command.strict;
@@ -269,6 +273,8 @@ int serve_rounds(LinePlanner planner, PlanModels models, const PlanCommand& comm
             planner.add_promises(round, command.explain, answer["plan"]);
             answer["milliseconds"]["promise"] = milliseconds.promise + stopwatch.lap();
         }
+        if (const Allotment* allotment = planner.kept_allotment())
+            answer["proof"] = proofs.write(allotment->problem, allotment->result, allotment->gap);
         memory.keep(round.snapshot, plan);
         if (!command.memory.empty()) memory_file.finish([&](std::ostream& file) { file << memory.save(); });
         known.gpu_types = round.snapshot.cluster.gpu_types;

@@ -14,6 +14,7 @@ struct PlanCommand {
     bool explain = false;                       ///< add to every job why it has what it has
     bool strict = false;                        ///< refuse lines with unknown fields or GPU types
     std::string memory{};  ///< path of a file that keeps what is remembered of jobs; empty: none
+    std::string proof{};   ///< path of a file for the certificate of the allotment; empty: none
     bool advise = false;   ///< add which of the round's offers of nodes are worth their price
 };
 

@@ -8,6 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "support/certificate.hpp"
+#include "support/folder.hpp"
 #include "support/program.hpp"
 #include "support/random.hpp"
 
@@ -351,6 +353,31 @@ TEST_CASE("a last line without an end is served, and no input is no error") {
     const Program::End nothing = silent.finish();
     CHECK(nothing.status == 0);
     CHECK(nothing.output == "");
+}
+
+TEST_CASE("--proof writes a certificate for each line") {
+    support::Random random(48);
+    const support::Folder folder;
+    Program program = allot({"--proof", folder.path("proof")});
+    for (int line = 1; line <= 12; ++line) {
+        const Json problem = random_problem(random);
+        const Json answer = Json::parse(program.ask(problem.dump()));
+        const Json& proof = answer["proof"];
+        const std::string name = line == 1 ? "proof" : "proof." + std::to_string(line);
+        const std::string text = folder.read(name);
+        CAPTURE(line);
+        CHECK(proof["file"] == folder.path(name));
+        CHECK(proof["closed"] == true);
+        CHECK(proof["bytes"] == text.size());
+        CHECK(support::Certificate::complaint(text) == "");
+        if (answer["status"] == "infeasible") continue;
+        CHECK(std::abs(proof["objective"].get<double>() - answer["objective"].get<double>()) < 1e-9);
+        CHECK(proof["bound"] <=
+              1e-9 + std::max(answer["bound"].get<double>(), (1 + 1e-4) * answer["objective"].get<double>()));
+    }
+    CHECK(program.finish().status == 0);
+    CHECK(allot({"--proof", folder.path("proof"), "--relax"}).finish().status == 2);
+    CHECK(allot({"--proof", folder.path("no/such/folder")}).finish().status != 0);
 }
 
 TEST_CASE("options that nobody knows end with status 2 and no output") {

@@ -16,6 +16,8 @@
 #include <nlohmann/json.hpp>
 
 #include "program/round_lines.hpp"
+#include "support/certificate.hpp"
+#include "support/folder.hpp"
 #include "support/program.hpp"
 #include "support/random.hpp"
 
@@ -132,6 +134,26 @@ TEST_CASE("round after round nobody gets what is not there, under every policy")
         const Program::End end = program.finish();
         CHECK(end.status == 0);
         CHECK(end.errors == "");
+    }
+}
+
+TEST_CASE("--proof proves the bound of every round, with the rows that come from its nodes") {
+    const support::Folder folder;
+    for (const char* policy : {"sia", "goodput", "fifo"}) {
+        Program program = plan({"--policy", policy, "--proof", folder.path("proof")});
+        World world(48);
+        for (int round = 1; round <= 15; ++round) {
+            const Json answer = ask(program, world.next_round());
+            const Json& proof = answer["proof"];
+            CAPTURE(policy);
+            CAPTURE(round);
+            CHECK(support::Certificate::complaint(
+                      folder.read(round == 1 ? "proof" : "proof." + std::to_string(round))) == "");
+            CHECK(proof["closed"] == true);
+            CHECK(answer["objective"] <= proof["bound"].get<double>() * (1 + 1e-9) + 1e-9);
+            world.carry_out(answer);
+        }
+        CHECK(program.finish().status == 0);
     }
 }
 

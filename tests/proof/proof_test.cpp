@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -103,6 +104,28 @@ TEST_CASE("nothing to allot") {
     const Proof impossible = write_proof(problem, allot(problem));
     CHECK(impossible.closed);
     CHECK(impossible.text.find("RTP infeas") != std::string::npos);
+}
+
+TEST_CASE("numbers of all sizes") {
+    AllotmentProblem problem{.capacity = {1e150, 3e-310}};
+    for (int job = 0; job < 3; ++job) {
+        problem.add_job();
+        problem.add_option(1e150, {{0, 6e149}});
+        problem.add_option(5e-324, {{1, 1e-310}});
+        problem.add_option(1, {{0, 1e-300}, {1, 2e-310}});
+    }
+    const AllotResult result = ProvingAllotter()(problem);
+    REQUIRE(found_allotment(result.status));
+    const Proof proof = write_proof(problem, result);
+    CHECK(support::Certificate::complaint(proof.text) == "");
+    CHECK(proof.bound >= result.objective);
+}
+
+TEST_CASE("the answer to another problem is refused") {
+    AllotmentProblem problem{.capacity = {1}};
+    const AllotResult result = allot(problem);
+    problem.add_job();
+    CHECK_THROWS_AS((void)write_proof(problem, result), std::invalid_argument);
 }
 
 TEST_CASE("an answer that needs the solver's tolerance says so") {

@@ -24,6 +24,7 @@
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"
 #include "goodput/core/detail/clock.hpp"
+#include "goodput/core/error.hpp"
 #include "goodput/proof/detail/exact_numbers.hpp"
 #include "goodput/proof/detail/exact_problem.hpp"
 #include "goodput/proof/detail/proof_log.hpp"
@@ -175,7 +176,7 @@ private:
             text += ' ';
             fractions.append(text, *bound, exact.value_bits);
             proof.bound = double_above(*bound, exact.value_bits);
-            proof.objective = found ? std::ldexp(worth.convert_to<double>(), -exact.value_bits) : 0;
+            proof.objective = found ? to_double(worth, exact.value_bits) : 0;
         } else {
             text += "RTP infeas";
         }
@@ -209,12 +210,15 @@ private:
 
 }  // namespace detail
 
-/// Writes a certificate for an answer that an Allotter or a ProvingAllotter gave to a problem. It needs a
-/// search of its own where the answer's prices alone do not prove the answer's bound; this search may be cut
-/// off, or be weaker than the one that found the answer. Then the certificate has a larger bound than the
-/// answer.
+/// Writes a certificate for an answer that an Allotter or a ProvingAllotter gave to a problem. If the
+/// answer's prices alone do not prove its bound, the certificate needs a search of its own. This search may
+/// be cut off, or be weaker than the one that found the answer. Then the certificate has a larger bound than
+/// the answer. The answer to another problem: std::invalid_argument.
 [[nodiscard]] inline Proof write_proof(const AllotmentProblem& problem, const AllotResult& result,
                                        const ProofOptions& options = {}) {
+    if (result.choice.size() != problem.jobs() || result.prices.size() != problem.capacity.size())
+        bad_input("proof", "number of choices", result.choice.size(),
+                  "the answer to this problem, which has " + text_of(problem.jobs()) + " jobs");
     return detail::ProofWriter(problem, result, options)();
 }
 

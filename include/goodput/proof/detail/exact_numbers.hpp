@@ -40,9 +40,16 @@ inline WholeNumber scaled(double number, int bits) {
     return WholeNumber(std::llround(std::ldexp(static_cast<double>(mantissa), shift)));
 }
 
+/// `number` units of 2^-bits as a double, but for rounding.
+inline double to_double(const WholeNumber& number, int bits) {
+    if (number == 0) return 0;
+    const int dropped = std::max(0, static_cast<int>(msb(abs(number))) - 100);
+    return std::ldexp((number >> static_cast<unsigned>(dropped)).convert_to<double>(), dropped - bits);
+}
+
 /// The least double that is not below `number` units of 2^-bits.
 inline double double_above(const WholeNumber& number, int bits) {
-    double above = std::ldexp(number.convert_to<double>(), -bits);
+    double above = to_double(number, bits);
     if (!std::isfinite(above)) return above;
     const int its_bits = std::max(bits, fraction_bits(above));
     if (scaled(above, its_bits) < (number << static_cast<unsigned>(its_bits - bits)))

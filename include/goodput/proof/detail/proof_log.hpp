@@ -100,7 +100,7 @@ public:
     /// Before the first branching: what loses too much at the root's prices is left out from here on.
     void fix(std::span<const double> prices);
     /// Before the first branching: no option will pay more than this at prices of a node.
-    void expect_payments(double most) { most_paid_ = most; }
+    void expect_payments(double most) { most_paid_ = std::min(most, 1e300); }
     /// First at most `most` copies of a group take one of these options of the compact problem, then more.
     void branch(std::size_t group, std::span<const std::uint32_t> options, std::size_t most) {
         auto [at_most, more] = sides_of(group, options, most);
@@ -394,7 +394,8 @@ private:
             uses.clear();
             for (std::uint32_t s = 0; s < row_of.size(); ++s)
                 if (rows[row_of[s]]->forbidden[option[o]] != 0) uses.push_back({s, 1});
-            shared.add_option(std::ldexp(left[o].template convert_to<double>(), -exact_.value_bits), uses);
+            shared.add_option(
+                std::clamp(to_double(left[o], exact_.value_bits), -largest_number, largest_number), uses);
         }
         for (std::uint32_t copy = 1; copy < compact_.copies(group); ++copy) shared.add_job_like(0);
         const RelaxedAllotment relaxed = sharing_.relax(shared);

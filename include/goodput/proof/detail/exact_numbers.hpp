@@ -17,9 +17,9 @@
 
 namespace goodput::detail {
 
-/// A whole number of any size; the first 256 bits need no memory of their own.
+/// A whole number of any size; the first 128 bits need no memory of their own.
 using WholeNumber =
-    boost::multiprecision::number<boost::multiprecision::cpp_int_backend<256>, boost::multiprecision::et_off>;
+    boost::multiprecision::number<boost::multiprecision::cpp_int_backend<128>, boost::multiprecision::et_off>;
 
 /// The fewest bits after the binary point that `number` needs.
 inline int fraction_bits(double number) {

@@ -72,6 +72,7 @@ public:
             }
         }
         banned_.assign(variables_.size(), 0);
+        multipliers_.reserve(variables_.size() + rows_.size() + jobs_.size());
         // The search's own numbers are rounded.
         target_ += scaled(0x1p-42 * compact.magnitude, exact.value_bits);
         if (goal != ProofGoal::bound) target_ = -1;
@@ -215,7 +216,6 @@ private:
         std::size_t row;
         WholeNumber number;
         int bits;
-        WholeNumber divisor = 1;
     };
     /// A row that the weights of a node count with a multiplier of its own: sum of coefficient * x >= rhs.
     struct ExtraRow {
@@ -237,20 +237,21 @@ private:
         text_ += sense;
         return next_++;
     }
-    void append_multipliers(const char* reason = "lin") {
+    /// `divisor`: of all multipliers.
+    void append_multipliers(const char* reason = "lin", const WholeNumber& divisor = 1) {
         text_ += " { ";
         text_ += reason;
         ExactProblem::append_index(text_, multipliers_.size());
         for (const Multiplier& m : multipliers_) {
-            if (m.divisor == 1) {
+            if (divisor == 1) {
                 ExactProblem::append_entry(text_, m.row, m.number, m.bits, fractions_);
                 continue;
             }
-            const WholeNumber common = gcd(m.number, m.divisor);
+            const WholeNumber common = gcd(m.number, divisor);
             ExactProblem::append_entry(text_, m.row, m.number / common, 0, fractions_);
-            if (common == m.divisor) continue;
+            if (common == divisor) continue;
             text_ += '/';
-            fractions_.append(text_, m.divisor / common, 0);
+            fractions_.append(text_, divisor / common, 0);
         }
         text_ += " } -1\n";
     }
@@ -689,7 +690,7 @@ inline void ProofLog::tighten(const CompactProblem& tight) {
         UseRow row{no_row, 0, from.capacity / size, {}};
         multipliers_.clear();
         const auto multiply_part = [&](std::size_t index, const WholeNumber& part) {
-            if (part != 0) multipliers_.push_back({index, part, 0, size});
+            multiply(index, part, 0);
         };
         multiply_part(from.index, WholeNumber(1) << static_cast<unsigned>(from.bits));
         for (const auto& [p, units] : from.uses) {
@@ -699,7 +700,7 @@ inline void ProofLog::tighten(const CompactProblem& tight) {
         row.index = begin_line(" L ");
         fractions_.append(text_, row.capacity, 0);
         append_uses(row.uses, 0);
-        append_multipliers("rnd");
+        append_multipliers("rnd", size);
         return row;
     };
     const std::vector<UseRow> given = rows_;

@@ -16,11 +16,11 @@
 #include <vector>
 
 #include "goodput/allot/detail/compact.hpp"
+#include "goodput/allot/detail/exchange.hpp"
 #include "goodput/allot/detail/incumbent.hpp"
 #include "goodput/allot/detail/relaxation.hpp"
 #include "goodput/allot/result.hpp"
 #include "goodput/core/detail/clock.hpp"
-#include "goodput/allot/detail/exchange.hpp"
 #include "goodput/proving/detail/job_price_descent.hpp"
 #include "goodput/proving/detail/job_prices.hpp"
 

@@ -64,12 +64,6 @@ ParallelCase equal_layers(Random& random, std::size_t layers, std::size_t types,
     return asked;
 }
 
-std::string joined(const std::vector<std::string>& lines) {
-    std::string text;
-    for (const std::string& line : lines) text += "\n" + line;
-    return text;
-}
-
 }  // namespace
 
 TEST_CASE("few equal layers: what is proven is the best of all plans") {
@@ -86,7 +80,7 @@ TEST_CASE("few equal layers: what is proven is the best of all plans") {
         const PlanAnswer answer = find_plan(
             asked.model, asked.cluster, question, [] { return false; }, asked.constants);
         const auto broken = broken_claims(asked, question, answer, support::all_rivals(asked, all));
-        CHECK_MESSAGE(broken.empty(), joined(broken));
+        CHECK_MESSAGE(broken.empty(), support::joined(broken));
         CHECK((answer.status == PlanStatus::optimal || answer.status == PlanStatus::none));
         proven += answer.status == PlanStatus::optimal;
     }
@@ -111,6 +105,6 @@ TEST_CASE("many equal layers: proven within few partial plans, and no plan near 
         const support::Rivals rivals{plans, false,
                                      [&](const support::KnownPlan& known) { return drawn[known.number]; }};
         const auto broken = broken_claims(asked, question, answer, rivals);
-        CHECK_MESSAGE(broken.empty(), joined(broken));
+        CHECK_MESSAGE(broken.empty(), support::joined(broken));
     }
 }

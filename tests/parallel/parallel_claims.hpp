@@ -177,6 +177,13 @@ std::vector<KnownPlan> nearby_plans(Source& random, const ParallelCase& asked,
     return plans;
 }
 
+/// Lines of a message, one below the other.
+inline std::string joined(const std::vector<std::string>& lines) {
+    std::string text;
+    for (const std::string& line : lines) text += "\n" + line;
+    return text;
+}
+
 }  // namespace support
 
 #endif

@@ -36,12 +36,6 @@ PlanAnswer answer_within(const ParallelCase& asked, const PlanQuestion& question
         asked.model, asked.cluster, question, [&] { return --questions < 0; }, asked.constants);
 }
 
-std::string joined(const std::vector<std::string>& lines) {
-    std::string text;
-    for (const std::string& line : lines) text += "\n" + line;
-    return text;
-}
-
 /// Calls body(asked, all plans, random) for cases of so many seeds that few enough plans are known of.
 template <class Body>
 void for_cases(std::uint64_t seeds, const support::ParallelShape& shape, std::size_t most_plans, Body body) {
@@ -79,7 +73,7 @@ PlanAnswer checked_answer(const ParallelCase& asked, const PlanQuestion& questio
                           const AllParallelPlans& all) {
     PlanAnswer answer = answer_of(asked, question);
     const auto broken = broken_claims(asked, question, answer, support::all_rivals(asked, all));
-    CHECK_MESSAGE(broken.empty(), joined(broken));
+    CHECK_MESSAGE(broken.empty(), support::joined(broken));
     return answer;
 }
 
@@ -110,7 +104,7 @@ TEST_CASE("the claims below hold of a right answer and of no wrong one") {
                   };
                   PlanAnswer answer = right_answer(asked, question, all.plans());
                   const auto lines = broken(answer);
-                  REQUIRE_MESSAGE(lines.empty(), joined(lines));
+                  REQUIRE_MESSAGE(lines.empty(), support::joined(lines));
                   if (answer.status == PlanStatus::none) {
                       ++without;
                       answer.why.clear();
@@ -347,7 +341,7 @@ TEST_CASE("deep pipelines of few micro-batches: refused by the published memory,
     question.global_batch = asked.global_batch = 2;
     const PlanAnswer published = answer_of(asked, question);
     CHECK(published.status == PlanStatus::none);
-    CHECK(joined(published.why).find("GiB") != std::string::npos);
+    CHECK(support::joined(published.why).find("GiB") != std::string::npos);
     asked.constants.whole_pipeline_in_flight = false;
     const AllParallelPlans all(asked, 100000);
     REQUIRE(all.complete());
@@ -376,7 +370,7 @@ TEST_CASE("limits that no plan keeps: why there is none is so, whenever it is to
             const PlanAnswer answer = answer_within(asked, question, questions);
             if (answer.status != PlanStatus::none) continue;
             ++none;
-            const std::string why = joined(answer.why);
+            const std::string why = support::joined(answer.why);
             CHECK_FALSE(why.empty());
             CHECK_MESSAGE(why.find("no way to cut") == std::string::npos, why);
             if (cheapest > 0) CHECK_MESSAGE(why.find("costs 0 dollars") == std::string::npos, why);
@@ -394,7 +388,7 @@ TEST_CASE("told to stop, it answers with what it has and a bound that holds") {
             CAPTURE(questions);
             const PlanAnswer answer = answer_within(asked, question, questions);
             const auto broken = broken_claims(asked, question, answer, support::all_rivals(asked, all));
-            CHECK_MESSAGE(broken.empty(), joined(broken));
+            CHECK_MESSAGE(broken.empty(), support::joined(broken));
         }
     });
 }
@@ -417,7 +411,7 @@ TEST_CASE("larger cases: no plan near the answer's is better than it or beyond t
         const support::Rivals rivals{plans, false,
                                      [&](const support::KnownPlan& known) { return drawn[known.number]; }};
         const auto broken = broken_claims(asked, question, answer, rivals);
-        CHECK_MESSAGE(broken.empty(), joined(broken));
+        CHECK_MESSAGE(broken.empty(), support::joined(broken));
     }
 }
 

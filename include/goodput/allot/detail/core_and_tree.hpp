@@ -107,12 +107,16 @@ public:
             tree_full = best.stopped == StopReason::memory;
             return end;
         };
-        const bool many = std::ranges::count_if(its.prices(), [](double price) { return price > 0; }) >=
-                          static_cast<std::ptrdiff_t>(many_binding);
+        const bool many = binds_many(its);
         for (std::size_t states = growth * first_states; left > 0 && (core_full < 2 || !tree_full);
              states *= growth)
             if (many ? by_tree(states) || by_core(states) : by_core(states) || by_tree(states)) break;
         return best;
+    }
+
+    /// Whether so many rows have a price that the tree is usually the quicker search.
+    [[nodiscard]] static bool binds_many(const Relaxation& relaxation) {
+        return std::ranges::count_if(relaxation.prices(), [](double price) { return price > 0; }) >= 5;
     }
 
     /// Whether nothing better than the incumbent, by more than the gap, is possible below this bound.
@@ -124,12 +128,9 @@ public:
 
     /// States of the core's search before another has its first turn.
     static constexpr std::size_t first_states = std::size_t{1} << 15;
+    static constexpr std::size_t growth = 8;  ///< by which a turn grows
 
 private:
-    static constexpr std::size_t growth = 8;
-    static constexpr std::size_t many_binding =
-        5;  ///< rows, from which on the tree is usually the quicker one
-
     SearchOutcome search(const CompactProblem& problem, const Relaxation& relaxation,
                          const SearchStart& start, Incumbent& incumbent, const AllotOptions& options,
                          Clock& clock) {

@@ -130,7 +130,11 @@ private:
             nodes_ += job_price_search_.nodes();
             return outcome.value_or(SearchOutcome{best.bound, StopReason::proven, 0});
         };
-        if (turn(true, left, prepare)) return best;
+        // Where jobs take several resources of which many bind, prices on jobs know little of the problem.
+        if (several && CoreAndTree::binds_many(*relaxation_))
+            prices_apply = false;
+        else if (turn(true, left, prepare))
+            return best;
         if (!prices_apply) {
             AllotOptions rest = options;
             rest.most_states = left;

@@ -86,7 +86,7 @@ private:
     PlanPredictor predict_;
 };
 
-/// An Allotter that keeps what it is asked and answers, as long as it is told to.
+/// An Allotter that, while it is told to, keeps the last problem and its answer.
 class KeepingAllotter {
 public:
     const goodput::AllotResult& operator()(const goodput::AllotmentProblem& problem,

@@ -173,7 +173,8 @@ private:
         for (std::size_t group = 0; group < problem.groups(); ++group)
             for (std::size_t i = first_step_[group]; i < first_step_[group + 1]; ++i)
                 if (steps_[i].units >= largest) cover_.threshold[group] = steps_[i].units;
-        // Copies of a member that the cover does not count would have to exceed with all smaller ones, too.
+        // Where the cover counts only some copies of a group, its threshold would let the others in: it is
+        // left at the largest.
         for (const Member& it : members_)
             if (it.taken == it.copies) cover_.threshold[it.group] = it.units;
         double taken = 0;

@@ -168,13 +168,9 @@ public:
             update_prices();
             update_amounts();
             const Leaving leaving = choose_leaving();
-            if (leaving.kind == Leaving::nothing) {
-                look(leaving);
-                if (best_bound_ <= threshold) return End::closed;
-                return End::optimal;
-            }
             look(leaving);
             if (best_bound_ <= threshold) return End::closed;
+            if (leaving.kind == Leaving::nothing) return End::optimal;
             if (pivot == most_pivots) return End::unfinished;
             const std::size_t entering = choose_entering();
             if (entering == nobody) {
@@ -198,10 +194,7 @@ public:
     /// After an optimum: a bound that falls by regret() where a copy takes an option, of groups of one copy.
     [[nodiscard]] double bound_of_regrets() const { return last_bound_; }
     /// The prices of this bound and of the regrets.
-    void prices_of_regrets(std::vector<double>& prices) const {
-        prices.resize(rows_);
-        for (std::size_t r = 0; r < rows_; ++r) prices[r] = std::max(multipliers_[r], 0.0) / unit_[r];
-    }
+    void prices_of_regrets(std::vector<double>& prices) const { write_prices(prices); }
     [[nodiscard]] double regret(std::uint32_t option) const {
         return best_reduced_[group_of_[option]] - reduced_[option];
     }
@@ -564,8 +557,12 @@ private:
         last_bound_ = bound;
         if (!(bound < best_bound_)) return;
         best_bound_ = bound;
-        best_prices_.resize(rows_);
-        for (std::size_t r = 0; r < rows_; ++r) best_prices_[r] = std::max(multipliers_[r], 0.0) / unit_[r];
+        write_prices(best_prices_);
+    }
+    /// The multipliers in the caller's units.
+    void write_prices(std::vector<double>& prices) const {
+        prices.resize(rows_);
+        for (std::size_t r = 0; r < rows_; ++r) prices[r] = std::max(multipliers_[r], 0.0) / unit_[r];
     }
 
     struct Entering {

@@ -8,9 +8,13 @@
 // takes one of some options, or none of them (Beale and Tomlin 1970). The search dives into one of the two
 // and later goes on with the open node of the largest bound, so that the bound falls all the time.
 //
-// Before the first decision rows are added that cut the relaxation's mixture off (cover_rows.hpp), as long as
-// that lowers the bound. What a better incumbent rules out by the regret at the root is left out from then on
-// (Mansini and Speranza, INFORMS Journal on Computing 24(3), 2012). Mixtures are rounded and improved by
+// Where the units that are left of a resource are whole in every allotment, but not in the mixture, a node
+// may decide them instead: at most so many are left, or more.
+//
+// Before the first decision rows are added that cut the relaxation's mixture off (cover_rows.hpp,
+// rounding_rows.hpp), as long as that lowers the bound. What a better incumbent rules out by the regret at
+// the root is left out from then on (Mansini and Speranza, INFORMS Journal on Computing 24(3), 2012); once
+// much is, the search goes on with a smaller problem (reduction.hpp). Mixtures are rounded and improved by
 // exchanges (exchange.hpp).
 
 #include <algorithm>
@@ -28,10 +32,10 @@
 #include "goodput/allot/detail/dual_simplex.hpp"
 #include "goodput/allot/detail/exchange.hpp"
 #include "goodput/allot/detail/incumbent.hpp"
+#include "goodput/allot/detail/reduction.hpp"
 #include "goodput/allot/detail/relaxation.hpp"
 #include "goodput/allot/detail/rounding_rows.hpp"
 #include "goodput/allot/detail/search.hpp"
-#include "goodput/allot/detail/whole_units.hpp"
 #include "goodput/allot/result.hpp"
 #include "goodput/core/detail/clock.hpp"
 
@@ -49,7 +53,6 @@ template <class Log = NoLog>
 class PriceTree {
 public:
     [[nodiscard]] Log& log() { return log_; }
-    [[nodiscard]] std::size_t tree_nodes() const { return nodes_.size(); }
 
     /// Nothing is known of the problem that comes.
     void reset() { begun_ = false; }
@@ -90,7 +93,7 @@ public:
 private:
     static constexpr std::size_t numbers_a_state = 256;  ///< about as many as a state of the core takes
     static constexpr double whole = 1e-6;
-    static constexpr double nearly = 1e-6;
+    static constexpr double nearly = 1e-6;  ///< of all values: what is as good as proven, but for rounding
 
     struct Node {
         std::size_t parent, child;  // child: the first of two, 0 where there are none yet
@@ -186,62 +189,22 @@ private:
         amounts_.resize(problem_->count);
     }
 
-    /// Goes on with a problem that has only the options that are not left out, if these are far fewer. What
-    /// all options of a job take is taken for good, so that capacities become small and rows that cut off
-    /// become strong. Whether it does.
+    /// Goes on with a problem that has only the options that are not left out, if these are far fewer.
+    /// Whether it does; where nothing of it fits, the search is over (next_).
     bool reduce() {
         if (Log::writes) return false;
         const auto left =
             static_cast<std::size_t>(std::ranges::count_if(root_most_, [](double most) { return most > 0; }));
         if (static_cast<double>(left) > most_left * problem_->count) return false;
-        reduction_.capacity.assign(problem_->capacity.begin(), problem_->capacity.end());
-        reduction_.tolerance = problem_->tolerance;
-        reduction_.jobs = problem_->jobs;
-        reduction_.first_copy = problem_->first_copy;
-        reduction_.must = problem_->must;
-        reduction_.single.assign(problem_->groups(), 0);
-        reduction_.job = problem_->job;
-        reduction_.magnitude = problem_->magnitude;
-        reduction_.granularity = problem_->granularity;
-        reduction_.first.clear();
-        reduction_.end_hull.clear();
-        reduction_.reserve(problem_->count, problem_->uses.size());
         std::vector<double> amounts;
-        std::vector<ResourceUse> uses;
-        for (std::size_t group = 0; group < problem_->groups(); ++group) {
-            reduction_.first.push_back(reduction_.count);
-            const std::uint32_t first = problem_->first[group], end = problem_->first[group + 1];
-            // least_: what all options take.
-            least_.assign(problem_->resources(), infinity);
-            for (std::uint32_t k = first; k < end; ++k) {
-                if (root_most_[k] == 0) continue;
-                uses_.assign(problem_->resources(), 0);
-                for (const ResourceUse& use : problem_->uses_of(k)) uses_[use.resource] = use.units;
-                for (std::size_t r = 0; r < least_.size(); ++r) least_[r] = std::min(least_[r], uses_[r]);
-            }
-            for (std::uint32_t k = first; k < end; ++k) {
-                if (root_most_[k] == 0) continue;
-                uses.clear();
-                for (const ResourceUse& use : problem_->uses_of(k))
-                    if (use.units > least_[use.resource])
-                        uses.push_back({use.resource, use.units - least_[use.resource]});
-                reduction_.append(problem_->value[k], given_option(k), uses);
-                amounts.push_back(amounts_[k]);
-            }
-            for (std::size_t r = 0; r < least_.size(); ++r)
-                if (least_[r] < infinity) reduction_.capacity[r] -= problem_->copies(group) * least_[r];
-            reduction_.end_hull.push_back(reduction_.count);
-        }
-        reduction_.first.push_back(reduction_.count);
-        reduction_.close();
-        for (std::size_t r = 0; r < reduction_.resources(); ++r) {
-            if (reduction_.capacity[r] < -reduction_.tolerance[r]) next_ = none;  // nothing better fits
-            reduction_.capacity[r] = std::max(reduction_.capacity[r], 0.0);
-        }
-        whole_units_(reduction_);
+        for (std::uint32_t k = 0; k < problem_->count; ++k)
+            if (root_most_[k] > 0) amounts.push_back(amounts_[k]);
         const std::vector<double> prices(simplex_.prices().begin(), simplex_.prices().end());
         work_before_ += simplex_.work();
-        std::swap(reduced_, reduction_);
+        if (!reduction_(*problem_, root_most_)) next_ = none;
+        if (!given_option_.empty())
+            for (std::uint32_t& option : reduction_.problem.original) option = given_option_[option];
+        std::swap(reduced_, reduction_.problem);
         given_option_ = reduced_.original;
         problem_ = &reduced_;
         begin_root(amounts, std::span(prices).first(std::min(prices.size(), reduced_.resources())));
@@ -286,8 +249,8 @@ private:
             if (!add_rows()) return true;
         }
     }
-    /// Adds rows for covers that the amounts break, and drops those that do not bind. Whether there are new
-    /// ones.
+    /// Adds covers and rows by rounding that the amounts break, and drops rows that do not bind. Whether
+    /// there are new ones.
     bool add_rows() {
         const std::size_t resources = problem_->resources();
         std::vector<std::size_t> before(resources);
@@ -347,15 +310,12 @@ private:
 
     /// The node to be looked at next becomes here_. False: none is left.
     bool take_up_next() {
-        const auto smaller = [this](std::size_t a, std::size_t b) {
-            return nodes_[a].bound != nodes_[b].bound ? nodes_[a].bound < nodes_[b].bound : a < b;
-        };
         for (;;) {
             if (next_ != none) {
                 here_ = std::exchange(next_, none);
             } else {
                 if (open_.empty()) return false;
-                std::pop_heap(open_.begin(), open_.end(), smaller);
+                std::pop_heap(open_.begin(), open_.end(), smaller_bound());
                 here_ = open_.back();
                 open_.pop_back();
             }
@@ -365,9 +325,13 @@ private:
     }
     void put_away(std::size_t node) {
         open_.push_back(node);
-        std::push_heap(open_.begin(), open_.end(), [this](std::size_t a, std::size_t b) {
+        std::push_heap(open_.begin(), open_.end(), smaller_bound());
+    }
+    /// The order of the heap open_.
+    [[nodiscard]] auto smaller_bound() const {
+        return [this](std::size_t a, std::size_t b) {
             return nodes_[a].bound != nodes_[b].bound ? nodes_[a].bound < nodes_[b].bound : a < b;
-        });
+        };
     }
 
     /// Limits the options to what the decisions down to here_ allow.
@@ -437,12 +401,10 @@ private:
         if (end == DualSimplex::End::optimal) {
             if (here_ == 0) learn_from_root();
             round_amounts();
-            if (bound <= threshold_) {
-                close(bound);
-                return true;
-            }
         }
-        if (end == DualSimplex::End::optimal)
+        if (bound <= threshold_)
+            close(bound);
+        else if (end == DualSimplex::End::optimal)
             branch(bound);
         else
             branch_anywhere(bound);
@@ -566,7 +528,7 @@ private:
             if (!decision.of_units) append_options(decision);
             double fell[2];
             for (const bool taken : {false, true}) {
-                limit_to_here();
+                if (taken) limit_to_here();
                 if (decision.of_units)
                     limit_left(decision.group, decision.units, taken);
                 else
@@ -690,14 +652,14 @@ private:
     static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
     static constexpr std::uint32_t no_group = std::numeric_limits<std::uint32_t>::max();
 
-    Log log_;
     static constexpr double most_left = 0.75;  ///< of all options, where a reduced problem is worth while
+
+    Log log_;
     const CompactProblem* given_ = nullptr;
     const CompactProblem* problem_ = nullptr;  ///< that, or reduced_
-    CompactProblem reduced_, reduction_;
-    WholeUnits whole_units_;
-    std::vector<std::uint32_t> given_option_;
-    std::vector<double> least_, uses_;  // by resource
+    Reduction reduction_;
+    CompactProblem reduced_;
+    std::vector<std::uint32_t> given_option_;  // by option of reduced_; empty: there is none
     Incumbent* incumbent_ = nullptr;
     Clock* clock_ = nullptr;
     const AllotOptions* options_ = nullptr;

@@ -149,7 +149,7 @@ private:
         // In more dimensions fewer states of the core are the same.
         const std::size_t share = std::max<std::size_t>(1, problem_->resources() / narrow);
         for (std::size_t states = CoreAndTree::first_states; left > 0;) {
-            states *= growth_of_states;
+            states *= CoreAndTree::growth;
             if (core_fits && turn(false, states / share, [&](const AllotOptions& part) {
                     return search_narrowed(best.bound, part);
                 }))
@@ -229,7 +229,6 @@ private:
 
     static constexpr std::size_t most_exchange_work = std::size_t{1} << 22;
     static constexpr std::size_t narrow = 4;
-    static constexpr std::size_t growth_of_states = 8;  ///< by which a turn grows
     static constexpr double first_part_of_gap = 0.25;
     const AnyBranching* branching_ = nullptr;
     JobPriceSearch job_price_search_;

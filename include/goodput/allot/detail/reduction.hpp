@@ -1,0 +1,83 @@
+#ifndef GOODPUT_ALLOT_DETAIL_REDUCTION_HPP
+#define GOODPUT_ALLOT_DETAIL_REDUCTION_HPP
+
+// A problem without the options that are known to be of no interest. What all others of a job take is taken
+// for good, so that capacities become small: rows that cut a mixture off are stronger there. Jobs and values
+// stay as they are, so that bounds and allotments of both problems are worth the same.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "goodput/allot/detail/compact.hpp"
+#include "goodput/allot/detail/whole_units.hpp"
+
+namespace goodput::detail {
+
+/// Keeps its memory.
+class Reduction {
+public:
+    CompactProblem problem;  ///< the smaller one; `original` is the option of the larger one
+
+    /// Makes the smaller problem. `most`: by option, 0 where it is left out. False if nothing of it fits.
+    bool operator()(const CompactProblem& larger, std::span<const double> most) {
+        problem.capacity.assign(larger.capacity.begin(), larger.capacity.end());
+        problem.tolerance = larger.tolerance;
+        problem.jobs = larger.jobs;
+        problem.first_copy = larger.first_copy;
+        problem.must = larger.must;
+        problem.single.assign(larger.groups(), 0);
+        problem.job = larger.job;
+        problem.magnitude = larger.magnitude;
+        problem.granularity = larger.granularity;
+        problem.first.clear();
+        problem.end_hull.clear();
+        problem.reserve(larger.count, larger.uses.size());
+        for (std::size_t group = 0; group < larger.groups(); ++group) add_group(larger, group, most);
+        problem.first.push_back(problem.count);
+        problem.close();
+        bool fits = true;
+        for (std::size_t r = 0; r < problem.resources(); ++r) {
+            fits = fits && problem.capacity[r] >= -problem.tolerance[r];
+            problem.capacity[r] = std::max(problem.capacity[r], 0.0);
+        }
+        whole_units_(problem);
+        return fits;
+    }
+
+private:
+    void add_group(const CompactProblem& larger, std::size_t group, std::span<const double> most) {
+        const std::uint32_t first = larger.first[group], end = larger.first[group + 1];
+        problem.first.push_back(problem.count);
+        least_.assign(larger.resources(), std::numeric_limits<double>::infinity());
+        for (std::uint32_t k = first; k < end; ++k) {
+            if (most[k] == 0) continue;
+            units_.assign(larger.resources(), 0);
+            for (const ResourceUse& use : larger.uses_of(k)) units_[use.resource] = use.units;
+            for (std::size_t r = 0; r < least_.size(); ++r) least_[r] = std::min(least_[r], units_[r]);
+        }
+        for (std::uint32_t k = first; k < end; ++k) {
+            if (most[k] == 0) continue;
+            uses_.clear();
+            for (const ResourceUse& use : larger.uses_of(k))
+                if (use.units > least_[use.resource])
+                    uses_.push_back({use.resource, use.units - least_[use.resource]});
+            problem.append(larger.value[k], k, uses_);
+        }
+        for (std::size_t r = 0; r < least_.size(); ++r)
+            if (least_[r] < std::numeric_limits<double>::infinity())
+                problem.capacity[r] -= larger.copies(group) * least_[r];
+        problem.end_hull.push_back(problem.count);
+    }
+
+    WholeUnits whole_units_;
+    std::vector<double> least_, units_;  // by resource: what all options of a group take, and one of them
+    std::vector<ResourceUse> uses_;
+};
+
+}  // namespace goodput::detail
+
+#endif

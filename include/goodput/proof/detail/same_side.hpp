@@ -3,7 +3,8 @@
 
 // The compact problem has no options that another one of the same job dominates. The problem as given has
 // them, and a branching of a search says nothing of them. They go to the side of an option that dominates
-// them: there they are never better than what the search has counted. Getting nothing counts as such an option.
+// them: there they are never better than what the search has counted. Getting nothing counts as such an
+// option.
 
 #include <algorithm>
 #include <cstddef>

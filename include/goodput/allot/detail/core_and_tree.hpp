@@ -108,6 +108,7 @@ public:
             return end;
         };
         const bool many = binds_many(its);
+        if (by_tree(first_states)) return best;
         for (std::size_t states = growth * first_states; left > 0 && (core_full < 2 || !tree_full);
              states *= growth)
             if (many ? by_tree(states) || by_core(states) : by_core(states) || by_tree(states)) break;
@@ -127,7 +128,7 @@ public:
     }
 
     /// States of the core's search before another has its first turn.
-    static constexpr std::size_t first_states = std::size_t{1} << 15;
+    static constexpr std::size_t first_states = std::size_t{1} << 11;
     static constexpr std::size_t growth = 8;  ///< by which a turn grows
 
 private:

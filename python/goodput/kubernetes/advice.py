@@ -53,13 +53,9 @@ class _Advice:
         """What is free by GPU type once the plan is carried out, where new pods may go."""
         rooms = {place.name: Room(place, place.gpus, place.cores, place.memory_gib)
                  for place in self._places.values()}
-        stays = {task.name for task in self._running if task.stays}
         for entry in self._answer["plan"]:
             for index, (name, gpus) in enumerate(entry["nodes"]):
-                if entry["name"] in stays:  # cores and memory of nodes are without it
-                    rooms[name].give_back(-gpus, 0, 0)
-                else:
-                    rooms[name].give_back(-gpus, *(-amount for amount in _host(entry, index)))
+                rooms[name].give_back(-gpus, *(-amount for amount in _host(entry, index)))
         by_type: Dict[str, List[Room]] = {}
         for room in rooms.values():
             if room.gpus > 0 and not room.place.closed:
@@ -127,7 +123,7 @@ class _Advice:
             lines.append(f"It could use, if they took new pods: {_listed(closed)}.")
         if self._given[task.name].get("outcome") == "impossible":
             why = str(self._given[task.name].get("why", "")).replace("impossible: ", "", 1)
-            lines.append(f"While all pods that run stay it cannot start: {why}.")
+            lines.append(f"It can never start here: {why}.")
         return lines
 
     def _before_lower(self, task: Task, rooms: List[Room]) -> "Tuple[List[str], Optional[Dict[str, int]]]":
@@ -154,12 +150,15 @@ class _Advice:
         free = sum(room.gpus for room in rooms)
         if free < task.gpus:
             return [f"{free} of the {task.gpus} GPUs that it wants stay free on nodes that it may use."]
-        pieces = _nodes((room.place.name, room.gpus) for room in rooms)
-        lines = [f"Enough GPUs stay free, but in pieces: {pieces}; {_what_pods_need(task)}."]
-        tight = [room.place.name for room in rooms if room.gpus >= min(pod.gpus for pod in task.pods)
-                 and not any(room.holds(pod) for pod in task.pods)]
+        wide = [room for room in rooms if room.gpus >= min(pod.gpus for pod in task.pods)]
+        tight = [room for room in wide if not any(room.holds(pod) for pod in task.pods)]
+        lines: List[str] = []
+        if len(tight) < len(wide) or not wide:
+            pieces = _nodes((room.place.name, room.gpus) for room in rooms)
+            lines.append(f"Enough GPUs stay free, but in pieces: {pieces}; {_what_pods_need(task)}.")
         if tight:
-            lines.append(f"Too few cores or too little memory is left for one of its pods on {_listed(tight)}.")
+            names = _listed(room.place.name for room in tight)
+            lines.append(f"Enough GPUs, but too few cores or too little memory for one of its pods: {names}.")
         return lines
 
     def _in_the_way(self, task: Task) -> List[str]:
@@ -285,6 +284,8 @@ def _host(entry: Dict[str, Any], index: int) -> Tuple[float, float]:
 
 def _what_pods_need(task: Task) -> str:
     sizes = sorted({pod.gpus for pod in task.pods})
+    if len(task.pods) == 1:
+        return f"its pod needs {sizes[0]} on one node"
     if len(sizes) == 1:
         return f"each of its {len(task.pods)} pods needs {sizes[0]} on one node"
     return f"its pods need {sizes[0]} to {sizes[-1]} on one node"

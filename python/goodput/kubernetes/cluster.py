@@ -27,7 +27,7 @@ class Place:
     gpus: int  # without those that DaemonSets hold
     closed: str
     held: int = 0
-    cores: Optional[float] = None  # left beside all pods that stay where they are
+    cores: Optional[float] = None  # for gangs; other pods have the rest
     memory_gib: Optional[float] = None
 
     @property
@@ -138,14 +138,17 @@ def _belongs_to_node(pod: Pod) -> bool:
     return any(owner.kind == "DaemonSet" for owner in pod.owners)
 
 
-def share_out_hosts(cluster: Cluster, leave_out: "Set[int]") -> None:
-    """What is left of cores and memory beside all pods but those whose ids are named."""
+def share_out_hosts(cluster: Cluster, declared: "Set[int]") -> None:
+    """The cores and the memory of places: what those of their pods take whose ids are named, and a part of what all
+    pods leave."""
     used: Dict[str, List[float]] = {}
+    taken: Dict[Tuple[str, str], List[float]] = {}
     for pod in cluster.pods:
-        if pod.node and id(pod) not in leave_out:
-            sums = used.setdefault(pod.node, [0.0, 0.0])
-            sums[0] += pod.cores
-            sums[1] += pod.memory_gib
+        if not pod.node:
+            continue
+        _add(used.setdefault(pod.node, [0.0, 0.0]), pod)
+        if id(pod) in declared:
+            _add(taken.setdefault((pod.node, next(iter(pod.devices))), [0.0, 0.0]), pod)
     by_node: Dict[str, List[Place]] = {}
     for place in cluster.places:
         by_node.setdefault(place.node.name, []).append(place)
@@ -154,6 +157,13 @@ def share_out_hosts(cluster: Cluster, leave_out: "Set[int]") -> None:
         free = [place.free for place in places]
         parts = free if sum(free) > 0 else [1] * len(places)
         for place, part in zip(places, parts):
-            share = part / sum(parts)
-            place.cores = None if node.cores is None else max(node.cores - sums[0], 0.0) * share
-            place.memory_gib = None if node.memory_gib is None else max(node.memory_gib - sums[1], 0.0) * share
+            share, own = part / sum(parts), taken.get((name, place.resource), [0.0, 0.0])
+            if node.cores is not None:
+                place.cores = own[0] + share * max(node.cores - sums[0], 0.0)
+            if node.memory_gib is not None:
+                place.memory_gib = own[1] + share * max(node.memory_gib - sums[1], 0.0)
+
+
+def _add(sums: List[float], pod: Pod) -> None:
+    sums[0] += pod.cores
+    sums[1] += pod.memory_gib

@@ -33,6 +33,7 @@ class Task:
     pods: List[Pod]  # those with GPUs
     held: Dict[str, int]  # GPUs by place
     stays: bool  # it keeps what it holds
+    declares: bool  # the job says its cores and its memory, so its nodes have them, too
     need: Optional[Need] = None  # of a task that the plan may place
     types: Dict[str, str] = attribute(default_factory=dict)  # product by GPU type that it can use
     priority: int = 0
@@ -64,8 +65,7 @@ class Picture:
 def picture_of(cluster: Cluster, settings: Settings, notes: Notes) -> Picture:
     """The snapshot of a cluster."""
     tasks, left_out = _tasks(cluster, settings, notes)
-    movable = {id(pod) for task in tasks if task.held and not task.stays for pod in task.pods}
-    share_out_hosts(cluster, movable)
+    share_out_hosts(cluster, {id(pod) for task in tasks if task.held and task.declares for pod in task.pods})
     type_of, accepting = _types(cluster.places, [task.need for task in tasks if task.need])
     products = {type_of[place.name]: place.product for place in cluster.places}
     open_tasks: List[Task] = []
@@ -117,7 +117,7 @@ def _tasks(cluster: Cluster, settings: Settings, notes: Notes) -> Tuple[List[Tas
         if not waiting:
             continue
         for name, pods in _waiting_parts(gang, waiting, bool(running)):
-            task = Task(name, gang, pods, {}, False, need_of(pods), priority=priority_of(gang.pods))
+            task = Task(name, gang, pods, {}, False, True, need_of(pods), priority=priority_of(gang.pods))
             if any(pod.wrong for pod in gang.pods):
                 left_out.append((task, "what one of its pods asks for makes no sense"))
             elif task.need is None:
@@ -149,13 +149,20 @@ def _running_tasks(cluster: Cluster, gang: Gang, pods: List[Pod], half: bool, se
             of_resource[place.name] = of_resource.get(place.name, 0) + number
     said = [pod.said.move for pod in pods if pod.said.move is not None]
     may_move = (settings.move or any(said)) and all(said) and not half and not unlisted and len(held) == 1
-    need = need_of(pods) if may_move and not any(pod.wrong for pod in gang.pods) else None
+    alike = _alike(pods) and not any(pod.wrong for pod in gang.pods)
+    need = need_of(pods) if may_move and alike else None
     names = [gang.name] + [f"{gang.name} ({resource})" for resource in sorted(held)[1:]]
     tasks: List[Task] = []
     for name, resource in zip(names, sorted(held)):
         there = [pod for pod in pods if resource in pod.devices and cluster.at(pod, resource)]
-        tasks.append(Task(name, gang, there, held[resource], need is None, need, priority=priority_of(gang.pods)))
+        tasks.append(Task(name, gang, there, held[resource], need is None, alike and len(held) == 1, need,
+                          priority=priority_of(gang.pods)))
     return tasks
+
+
+def _alike(pods: List[Pod]) -> bool:
+    """Whether all pods have the same cores and memory for each GPU, which is all that a job can say of them."""
+    return len({(round(pod.cores / pod.gpus, 6), round(pod.memory_gib / pod.gpus, 6)) for pod in pods}) <= 1
 
 
 def _unusable(need: Need, place: Place) -> str:
@@ -226,8 +233,8 @@ def _job(task: Task, weight: float, counted: List[str], now_s: float, settings: 
     if weight != 1:
         job["weight"] = round(weight, 6)
     host: Dict[str, List[float]] = {}
-    for name in counted:  # the nodes' cores and memory are without those of a gang that stays
-        most = 0.0 if task.stays else max(getattr(pod, name) / pod.gpus for pod in task.pods)
+    for name in counted:
+        most = max(getattr(pod, name) / pod.gpus for pod in task.pods) if task.declares else 0.0
         host[f"{name}_per_gpu"] = [round(most, 6)] * 2
     if host:
         job["host"] = host

@@ -17,6 +17,7 @@ import tempfile
 import unittest
 
 from goodput.kubernetes.__main__ import main
+from goodput.kubernetes.objects import parsed_time
 from goodput.kubernetes.quantity import amount, count
 from kubernetes_objects import A100, GPU, T4, container, job, listed, node, owner, pod
 
@@ -151,6 +152,28 @@ class Documents(Case):
             self.assertEqual(status, 0)
             self.assertIn("object 2: it is no object", err)
 
+    def test_names_cannot_break_messages(self):
+        evil = pod("x", "-1")
+        evil["metadata"]["name"] = "x\n\x1b[31m\u00e4"
+        self.snapshot(node("a"), evil, says=(r"pod 'team/x\n\x1b[31m\xe4': container 'main' asks for", ))
+
+    def test_a_sentence_names_the_first_object_and_counts_the_others(self):
+        twice = [container("-1"), container("-1")]
+        for others, words in ((0, "pod 'team/p0': "), (1, "pod 'team/p0' and 1 other: "),
+                              (2, "pod 'team/p0' and 2 others: ")):
+            self.snapshot(node("a"), *[pod(f"p{i}", containers=twice) for i in range(others + 1)],
+                          says=(f"{words}container 'main' asks for nvidia.com/gpu: '-1' is negative",))
+
+    def test_times(self):
+        for written, there in (("2026-11-28T12:00:00Z", 0), ("2026-11-28T12:00:00.5Z", .5),
+                               ("2026-11-28T12:00:00.123456789Z", .123456),
+                               ("2026-11-28T14:00:00+02:00", 0)):
+            self.assertAlmostEqual(parsed_time(written), 1795867200 + there, places=5)
+        for written in ("", "yesterday", "2026-11-28", "2026-13-28T12:00:00Z", "2026-11-28T12:00:00"):
+            self.assertIsNone(parsed_time(written))
+        made = self.snapshot(node("a"), pod("p", created="2027-01-01T00:00:00Z"), pod("q", created="soon"))
+        self.assertEqual(made["time_s"], parsed_time("2027-01-01T00:00:00Z"))  # a clock that is behind the API server's
+
     def test_wrong_options_end_with_status_2(self):
         for options in (["--now", "yesterday"], ["--restart-seconds", "-1"], ["--restart-seconds", "x"],
                         ["--nonsense"]):
@@ -208,6 +231,17 @@ class Nodes(Case):
             self.assertEqual(run(listed(node("a", 4, None, resource=resource)))[1].count('"gpu_type"'), 0, resource)
         self.assertEqual(self.nodes(node("a", 4, None, resource="example.com/widget"),
                                     options=("--resource", "example.com/widget"))["a"]["gpus"], 4)
+
+    def test_parts_of_amd_gpus(self):
+        made = self.nodes(node("a", 64, None, labels={"amd.com/gpu.product-name": "MI300X"},
+                               resource="amd.com/cpx_nps4"))
+        self.assertEqual(made["a"]["gpu_type"], "MI300X-cpx_nps4")
+
+    def test_a_node_on_which_no_cores_are_left_says_so(self):
+        objects = [node("a"), pod("all", 0, on="a", cpu="96"), pod("w", cpu="100m")]
+        made = self.snapshot(*objects)
+        self.assertEqual(made["nodes"][0]["cores"], 0.001)
+        self.assertEqual(plan(made)[1]["plan"][0]["nodes"], [])
 
     def test_spot_by_cloud(self):
         for label, value in (("karpenter.sh/capacity-type", "spot"), ("eks.amazonaws.com/capacityType", "SPOT"),
@@ -389,6 +423,9 @@ class Gangs(Case):
         made = self.names(launcher, pod("mpi-launcher-x", 0, on="a", owners=owner("Job", "mpi-launcher")),
                           *self.workers(owners=owner("MPIJob", "mpi", "kubeflow.org/v2")))
         self.assertEqual(made, {"team/mpijob/mpi": 4})
+        jobs = [job(f"j{i}", owners=owner("Sweep", "s", "example.com/v1"), status={"active": 1}) for i in range(2)]
+        made = self.names(*jobs, *[pod(f"j{i}-x", 1, owners=owner("Job", f"j{i}")) for i in range(2)])
+        self.assertEqual(made, {"team/sweep/s": 2})
         cron = job("nightly-1", gpus=1, owners=owner("CronJob", "nightly"), status={"active": 1})
         self.assertEqual(self.names(cron, pod("nightly-1-x", 1, owners=owner("Job", "nightly-1"))),
                          {"team/job/nightly-1": 1})
@@ -409,6 +446,10 @@ class Gangs(Case):
         self.assertEqual(self.names(job("t", 3, gpus=2,
                                         status={"conditions": [{"type": "Complete", "status": "True"}]})), {})
         self.assertEqual(self.names(job("t", -4, gpus=2)), {})
+        for done, wanted in ((0, {"team/job/t": 6}), (1, {"team/job/t": 2})):
+            queue = job("t", 3, gpus=2, status={"succeeded": done})
+            del queue["spec"]["completions"]
+            self.assertEqual(self.names(queue, *half), wanted)
         replicas = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob",
                     "metadata": {"name": "p", "namespace": "team"},
                     "spec": {"runPolicy": {"suspend": True}, "pytorchReplicaSpecs": {
@@ -507,6 +548,7 @@ class Matching(Case):
         for terms, where in (([says("disk", "In", "fast", "ssd")], "a"), ([says("disk", "NotIn", "fast")], "b"),
                              ([says("disk", "Exists")], "a"), ([says("disk", "DoesNotExist")], "b"),
                              ([says("generation", "Gt", "6")], "a"),
+                             ([says("generation", "Gt", "7")], ""), ([says("generation", "Lt", "8")], "a"),
                              ([says("generation", "Lt", "6")], ""), ([says("disk", "Gt", "6")], ""),
                              ([says("disk", "Like", "f")], ""),
                              ([says("disk", "In", "slow"), says("disk", "DoesNotExist")], "b"), ([{}], ""), ([], ""),
@@ -520,6 +562,8 @@ class Matching(Case):
     def test_pods_that_are_too_large_for_a_node(self):
         self.assertEqual(self.where({"gpus": 4}, gpus=8), "b")
         self.assertEqual(self.where({"gpus": 4}, gpus=4), "ab")
+        self.assertIn("No node can take it: its pods need 8 GPUs on one node (1 node).",
+                      self.advice(node("a", 4), pod("p", 8)))
 
     def test_pods_that_would_leave_gaps_are_not_planned_over_several_nodes(self):
         three = [pod(f"w-{i}", 3, owners=owner("Job", "t")) for i in range(4)]
@@ -551,6 +595,17 @@ class Speeds(Case):
         for extreme in ("1e-6", "1e9"):
             self.batch({f"goodput/speed.{A100}": extreme, f"goodput/speed.{T4}": extreme})
 
+    def test_a_type_without_a_speed_is_as_fast_as_the_slowest(self):
+        made = self.batch({f"goodput/speed.{A100}": "9", f"goodput/speed.{T4}": "3"}, node("a"), node("b", 8, T4),
+                          node("c", 8, "L4"),
+                          says=("has no speed on L4",))
+        self.assertEqual(made["rate"], {A100: 9, T4: 3, "L4": 3})
+
+    def test_a_long_name_of_a_product_is_cut_as_the_key_of_an_annotation_has_to_be(self):
+        product = "x" * 56 + ".yz-abc"
+        made = self.batch({"goodput/speed." + "x" * 56: "7"}, node("a", 8, product))
+        self.assertEqual(made["rate"], {product: 7})
+
     def test_a_faster_type_is_chosen(self):
         objects = [node("a"), node("b", 8, T4),
                    pod("p", 8, annotations={f"goodput/speed.{A100}": "100", f"goodput/speed.{T4}": "300"})]
@@ -579,6 +634,10 @@ class Moves(Case):
         self.assertEqual(made["a"]["cores"], 96)
         may = pod("r", 2, on="a", annotations={"goodput/move": "true"})
         self.assertNotIn("preemptible", self.jobs(node("a"), may)["team/pod/r"])
+        half = [pod("h-0", 2, on="a", owners=owner("Job", "h")), pod("h-1", 2, owners=owner("Job", "h"))]
+        self.assertIs(self.jobs(node("a"), *half, options=("--move",))["team/job/h"]["preemptible"], False)
+        ages = pod("r", 2, on="a", annotations={"goodput/restart-seconds": "1e12"})
+        self.assertEqual(self.jobs(node("a"), ages, options=("--move",))["team/pod/r"]["restart_cost_s"], 1e7)
         never = pod("r", 2, on="a", annotations={"goodput/move": "false"})
         self.assertIs(self.jobs(node("a"), never, options=("--move",))["team/pod/r"]["preemptible"], False)
 
@@ -625,6 +684,9 @@ class Advice(Case):
         said = self.advice(node("a", 4), node("b", 4), pod("x", 2, on="a"), pod("y", 2, on="b"), *workers,
                            pod("z", 1, priority=1))
         self.assertIn("on a (2), b (2), unless these of lower priority start first: team/pod/z.", said)
+        said = self.advice(node("a", 4), node("b", 4), pod("x", 2, on="a"), pod("y", 2, on="b"), *workers,
+                           pod("z", 1, priority=5))
+        self.assertNotIn("scattered", said)
 
     def test_cores_that_are_missing(self):
         said = self.advice(node("a", cpu="16"), pod("x", 1, on="a", cpu="12"), pod("w", 1, cpu="8"))
@@ -640,6 +702,9 @@ class Advice(Case):
         self.assertIn("No node can take it: it does not tolerate the taint dedicated=research:NoSchedule (1 node).",
                       said)
         self.assertIn("no further gang waits", self.advice(node("a")))
+
+    def test_one_more_node_is_no_closed_one(self):
+        self.assertIn("it would start team/pod/w.", self.advice(node("a", cordoned=True), pod("w")))
 
     def test_gates_are_told(self):
         self.assertIn("held back by a scheduling gate",

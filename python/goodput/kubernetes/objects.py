@@ -23,7 +23,7 @@ class Notes:
 
     def add(self, subject: str, sentence: str) -> None:
         subjects = self._subjects.setdefault(sentence, [])
-        if subject not in subjects[:1]:
+        if subject not in subjects[:1] + subjects[-1:]:
             subjects.append(subject)
 
     def lines(self) -> List[str]:

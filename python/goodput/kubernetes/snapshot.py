@@ -148,7 +148,7 @@ def _running_tasks(cluster: Cluster, gang: Gang, pods: List[Pod], half: bool, se
             of_resource = held.setdefault(resource, {})
             of_resource[place.name] = of_resource.get(place.name, 0) + number
     said = [pod.said.move for pod in pods if pod.said.move is not None]
-    may_move = (settings.move or any(said)) and all(said) and not half and not unlisted and len(held) == 1
+    may_move = (settings.move or any(said)) and all(said) and not half and not unlisted
     alike = _alike(pods) and not any(pod.wrong for pod in gang.pods)
     need = need_of(pods) if may_move and alike else None
     names = [gang.name] + [f"{gang.name} ({resource})" for resource in sorted(held)[1:]]

@@ -157,6 +157,9 @@ class Documents(Case):
         evil["metadata"]["name"] = "x\n\x1b[31m\u00e4"
         self.snapshot(node("a"), evil, says=(r"pod 'team/x\n\x1b[31m\xe4': container 'main' asks for", ))
 
+        evil["metadata"]["name"] = "x\ty"
+        self.snapshot(node("a"), evil, says=(r"pod 'team/x\ty': container 'main' asks for", ))
+
     def test_a_sentence_names_the_first_object_and_counts_the_others(self):
         twice = [container("-1"), container("-1")]
         for others, words in ((0, "pod 'team/p0': "), (1, "pod 'team/p0' and 1 other: "),
@@ -249,6 +252,31 @@ class Nodes(Case):
                              ("kubernetes.azure.com/scalesetpriority", "spot")):
             self.assertIs(self.nodes(node("a", labels={label: value}))["a"].get("spot"), True, label)
             self.assertNotIn("spot", self.nodes(node("a", labels={label: "on-demand"}))["a"])
+
+    def test_nodes_as_clouds_label_them(self):
+        google = node("gke-a3", 8, None, labels={
+            "cloud.google.com/gke-accelerator": "nvidia-h100-80gb", "cloud.google.com/gke-accelerator-count": "8",
+            "cloud.google.com/gke-nodepool": "a3", "cloud.google.com/gke-spot": "true",
+            "cloud.google.com/gce-topology-block": "b1",
+            "cloud.google.com/gce-topology-subblock": "s7", "node.kubernetes.io/instance-type": "a3-highgpu-8g",
+            "topology.kubernetes.io/region": "us-east4", "topology.kubernetes.io/zone": "us-east4-a"},
+            taints=[{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}])
+        amazon = node("ip-10-0-1-7.ec2.internal", 8, "NVIDIA-H100-80GB-HBM3", labels={
+            "eks.amazonaws.com/capacityType": "ON_DEMAND", "karpenter.sh/capacity-type": "on-demand",
+            "karpenter.k8s.aws/instance-gpu-name": "h100", "node.kubernetes.io/instance-type": "p5.48xlarge",
+            "topology.k8s.aws/network-node-layer-1": "nn-1", "topology.k8s.aws/network-node-layer-3": "nn-3",
+            "topology.kubernetes.io/zone": "us-east-1a"})
+        azure = node("aks-spot-0", 4, None, labels={
+            "kubernetes.azure.com/accelerator": "nvidia", "kubernetes.azure.com/scalesetpriority": "spot",
+            "node.kubernetes.io/instance-type": "Standard_NC96ads_A100_v4",
+            "topology.kubernetes.io/zone": "westeurope-1"},
+            taints=[{"key": "kubernetes.azure.com/scalesetpriority", "value": "spot", "effect": "NoSchedule"}])
+        found = {name: (each["gpu_type"], each.get("spot", False), each["zone"], each.get("rack"))
+                 for name, each in self.nodes(google, amazon, azure).items()}
+        self.assertEqual(found, {
+            "gke-a3": ("nvidia-h100-80gb", True, "us-east4-a", "s7"),
+            "ip-10-0-1-7.ec2.internal": ("NVIDIA-H100-80GB-HBM3", False, "us-east-1a", "nn-3"),
+            "aks-spot-0": ("Standard_NC96ads_A100_v4", True, "westeurope-1", None)})
 
     def test_closed_nodes_take_nothing_new(self):
         deleted = node("d")
@@ -535,6 +563,11 @@ class Matching(Case):
         self.assertEqual(self.where({"taints": [{"key": "x", "effect": "PreferNoSchedule"}]}), "ab")
         self.assertEqual(self.where({"taints": [{"key": "x", "effect": "NoExecute"}]}), "b")
 
+    def test_a_taint_named_like_the_resource_is_tolerated_once_pods_are_made(self):
+        tainted = node("a", taints=[{"key": GPU, "value": "present", "effect": "NoSchedule"}])
+        self.assertEqual(len(self.snapshot(tainted, job("j", suspend=True))["jobs"]), 1)
+        self.assertEqual(len(self.snapshot(tainted, pod("p"))["jobs"]), 0)
+
     def test_node_selectors(self):
         self.assertEqual(self.where({"labels": {"disk": "fast"}}, nodeSelector={"disk": "fast"}), "a")
         self.assertEqual(self.where({"labels": {"disk": "slow"}}, nodeSelector={"disk": "fast"}), "")
@@ -625,33 +658,43 @@ class Speeds(Case):
 
 
 class Moves(Case):
+    @staticmethod
+    def pod(name, *more, **fields):
+        return pod(name, *more, owners=owner("Job", name), **fields)
+
     def test_running_gangs_stay_unless_they_may_move(self):
-        running = pod("r", 2, on="a", cpu="8", annotations={"goodput/restart-seconds": "60"})
-        made = self.jobs(node("a"), running, options=("--move",))["team/pod/r"]
+        running = self.pod("r", 2, on="a", cpu="8", annotations={"goodput/restart-seconds": "60"})
+        made = self.jobs(node("a"), running, options=("--move",))["team/job/r"]
         self.assertNotIn("preemptible", made)
         self.assertEqual((made["restart_cost_s"], made["host"]["cores_per_gpu"]), (60, [4, 4]))
         made = self.nodes(node("a"), running, options=("--move",))
         self.assertEqual(made["a"]["cores"], 96)
-        may = pod("r", 2, on="a", annotations={"goodput/move": "true"})
-        self.assertNotIn("preemptible", self.jobs(node("a"), may)["team/pod/r"])
+        may = self.pod("r", 2, on="a", annotations={"goodput/move": "true"})
+        self.assertNotIn("preemptible", self.jobs(node("a"), may)["team/job/r"])
         half = [pod("h-0", 2, on="a", owners=owner("Job", "h")), pod("h-1", 2, owners=owner("Job", "h"))]
         self.assertIs(self.jobs(node("a"), *half, options=("--move",))["team/job/h"]["preemptible"], False)
-        ages = pod("r", 2, on="a", annotations={"goodput/restart-seconds": "1e12"})
-        self.assertEqual(self.jobs(node("a"), ages, options=("--move",))["team/pod/r"]["restart_cost_s"], 1e7)
-        never = pod("r", 2, on="a", annotations={"goodput/move": "false"})
-        self.assertIs(self.jobs(node("a"), never, options=("--move",))["team/pod/r"]["preemptible"], False)
+        ages = self.pod("r", 2, on="a", annotations={"goodput/restart-seconds": "1e12"})
+        self.assertEqual(self.jobs(node("a"), ages, options=("--move",))["team/job/r"]["restart_cost_s"], 1e7)
+        never = self.pod("r", 2, on="a", annotations={"goodput/move": "false"})
+        self.assertIs(self.jobs(node("a"), never, options=("--move",))["team/job/r"]["preemptible"], False)
 
     def test_a_gang_that_runs_where_it_could_not_start_stays(self):
-        made = self.jobs(node("a", taints=[GATE]), pod("r", 2, on="a"), options=("--move",))["team/pod/r"]
+        made = self.jobs(node("a", taints=[GATE]), self.pod("r", 2, on="a"), options=("--move",))["team/job/r"]
         self.assertIs(made["preemptible"], False)
 
+    def test_a_pod_without_an_owner_or_one_that_ends_stays(self):
+        ending = self.pod("e", 1, on="a")
+        ending["metadata"]["deletionTimestamp"] = "2026-11-28T13:29:00Z"
+        made = self.jobs(node("a"), ending, pod("alone", 1, on="a"), options=("--move",))
+        self.assertEqual([each["preemptible"] for each in made.values()], [False, False])
+
     def test_moves_are_told(self):
-        objects = [node("a"), node("b"), pod("r", 1, on="a"), pod("s", 1, on="b"), pod("w", 8, priority=1000)]
+        objects = [node("a"), node("b"), self.pod("r", 1, on="a"), self.pod("s", 1, on="b"), pod("w", 8, priority=1000)]
         self.assertIn("team/pod/w (8 GPUs in 1 pod, priority 1000, 90 min old) waits.", self.advice(*objects))
         said = self.advice(*objects, options=("--move", "--restart-seconds", "1"))
         self.assertIn("could start on", said)
         self.assertIn("once the changes below are made", said)
-        self.assertRegex(said, r"team/pod/[rs] (moves from|stops)")
+        self.assertRegex(said, r"team/job/[rs] (moves from|stops)")
 
 
 class Advice(Case):

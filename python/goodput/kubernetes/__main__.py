@@ -48,7 +48,7 @@ def _options(arguments: Optional[List[str]]) -> argparse.Namespace:
     parser.add_argument("--program", default="", metavar="PATH", help="the program goodput, if it is not in PATH")
     parser.add_argument("--policy", default="goodput", help="policy of the plan (default: goodput)")
     parser.add_argument("--move", action="store_true",
-                        help="running gangs may be stopped and moved (default: they stay)")
+                        help="running gangs that somebody owns may be stopped and moved (default: they stay)")
     parser.add_argument("--restart-seconds", type=_seconds, default=300.0, metavar="S",
                         help="what a stop and a start cost a gang that may be moved (default: 300)")
     parser.add_argument("--resource", action="append", default=[], metavar="NAME",
@@ -56,7 +56,10 @@ def _options(arguments: Optional[List[str]]) -> argparse.Namespace:
     parser.add_argument("--rack-label", default="", metavar="KEY", help="the label of nodes that names their rack")
     parser.add_argument("--now", type=_now, default=time.time(), metavar="TIME",
                         help="as 2026-11-28T13:30:00Z (default: this machine's clock)")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if options.file == "-" and sys.stdin.isatty():
+        parser.error("standard input is a terminal: pipe into it what kubectl prints, or name a file")
+    return options
 
 
 def _seconds(written: str) -> float:

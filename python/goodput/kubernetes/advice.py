@@ -24,8 +24,10 @@ def advice(cluster: Cluster, picture: Picture, plan: Planner) -> List[str]:
 class _Advice:
     def __init__(self, cluster: Cluster, picture: Picture, answer: Dict[str, Any]) -> None:
         self._picture, self._answer = picture, answer
+        self._given: Dict[str, Dict[str, Any]]
         self._places = {place.name: place for place in cluster.places}
-        self._given = {entry["name"]: entry for entry in answer["plan"]}
+        self._given = {task.name: {"nodes": [], "starts": "waits"} for task in picture.tasks}
+        self._given.update((entry["name"], entry) for entry in answer["plan"])
         self._waiting = [task for task in picture.tasks if not task.held]
         self._running = [task for task in picture.tasks if task.held]
         self._still = [task for task in self._waiting if not self._given[task.name]["nodes"]]

@@ -7,7 +7,7 @@ from __future__ import annotations
 import functools
 import json
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Set, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 from .objects import entries, field, mapping, text, texts
 
@@ -58,11 +58,14 @@ def _parsed(written: str) -> Any:
     return json.loads(written)
 
 
-def constraint_of(spec: Any) -> Constraint:
-    """The constraint of a pod's spec."""
+def constraint_of(spec: Any, resources: Sequence[str] = ()) -> Constraint:
+    """The constraint of a pod's spec. Of a pod that is not made yet: a taint that is named like one of its resources is
+    tolerated, because the admission of pods adds that where such taints are in use."""
+    tolerations = entries(spec, "tolerations")
+    tolerations += [{"key": resource, "operator": "Exists", "effect": "NoSchedule"} for resource in resources]
     required = field(spec, "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
     terms: Optional[List[Any]] = entries(required, "nodeSelectorTerms") if isinstance(required, dict) else None
-    return Constraint(json.dumps({"tolerations": entries(spec, "tolerations"), "selector": texts(spec, "nodeSelector"),
+    return Constraint(json.dumps({"tolerations": tolerations, "selector": texts(spec, "nodeSelector"),
                                   "terms": terms}, sort_keys=True))
 
 

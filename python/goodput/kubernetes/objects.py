@@ -48,7 +48,8 @@ def documents(text: str) -> List[Any]:
         try:
             document, at = decoder.raw_decode(text, at)
         except json.JSONDecodeError as error:
-            raise Unreadable(f"line {error.lineno}, column {error.colno}: this is no JSON: {error.msg}") from None
+            raise Unreadable(f"line {error.lineno}, column {error.colno}: this is no JSON: {error.msg} "
+                             "(kubectl prints it with -o json)") from None
         except (ValueError, RecursionError) as error:
             line = text.count("\n", 0, at) + 1
             raise Unreadable(f"the document that begins in line {line}: {_reason(error)}") from None

@@ -34,6 +34,7 @@ class Pod:
     group: str  # the group that the pod's own spec names
     said: Said
     gated: bool = False
+    ending: bool = False  # its deletion has begun
     wrong: bool = False  # a request makes no sense, so nobody knows what the pod takes
 
     @property
@@ -64,6 +65,7 @@ def template_pod(template: Any, namespace: str, name: str, created_s: Optional[f
     """A pod that does not exist yet."""
     pod = _made(template, namespace, name, accelerators, notes, subject)
     pod.node, pod.created_s = "", created_s
+    pod.constraint = constraint_of(field(template, "spec"), sorted(pod.devices))
     return pod
 
 
@@ -85,7 +87,8 @@ def _made(value: Any, namespace: str, name: str, accelerators: Accelerators, not
                started_s=seconds(value, "status", "startTime"), labels=labels, annotations=annotations,
                owners=owners_of(value),
                group=text(spec, "schedulingGroup", "podGroupName") or text(spec, "workloadRef", "name"),
-               said=said_of(annotations, notes, subject), gated=bool(entries(spec, "schedulingGates")), wrong=wrong)
+               said=said_of(annotations, notes, subject), gated=bool(entries(spec, "schedulingGates")),
+               ending=bool(text(value, "metadata", "deletionTimestamp")), wrong=wrong)
 
 
 def owners_of(value: Any) -> Tuple[Owner, ...]:

@@ -147,10 +147,9 @@ def _running_tasks(cluster: Cluster, gang: Gang, pods: List[Pod], half: bool, se
                 continue
             of_resource = held.setdefault(resource, {})
             of_resource[place.name] = of_resource.get(place.name, 0) + number
-    said = [pod.said.move for pod in pods if pod.said.move is not None]
-    may_move = (settings.move or any(said)) and all(said) and not half and not unlisted
     alike = _alike(pods) and not any(pod.wrong for pod in gang.pods)
-    need = need_of(pods) if may_move and alike else None
+    settled = not half and not unlisted and not any(pod.ending for pod in pods)
+    need = need_of(pods) if alike and settled and _may_move(pods, settings) else None
     names = [gang.name] + [f"{gang.name} ({resource})" for resource in sorted(held)[1:]]
     tasks: List[Task] = []
     for name, resource in zip(names, sorted(held)):
@@ -158,6 +157,12 @@ def _running_tasks(cluster: Cluster, gang: Gang, pods: List[Pod], half: bool, se
         tasks.append(Task(name, gang, there, held[resource], need is None, alike and len(held) == 1, need,
                           priority=priority_of(gang.pods)))
     return tasks
+
+
+def _may_move(pods: List[Pod], settings: Settings) -> bool:
+    """Whether somebody said so. A pod without an owner is not made again once it is stopped."""
+    said = [pod.said.move for pod in pods if pod.said.move is not None]
+    return all(said) and (any(said) or (settings.move and all(pod.owners for pod in pods)))
 
 
 def _alike(pods: List[Pod]) -> bool:

@@ -48,7 +48,7 @@ def _options(arguments: Optional[List[str]]) -> argparse.Namespace:
     parser.add_argument("--program", default="", metavar="PATH", help="the program goodput, if it is not in PATH")
     parser.add_argument("--policy", default="goodput", help="policy of the plan (default: goodput)")
     parser.add_argument("--move", action="store_true",
-                        help="running gangs that somebody owns may be stopped and moved (default: they stay)")
+                        help="running gangs with an owner may be stopped and moved (default: they stay)")
     parser.add_argument("--restart-seconds", type=_seconds, default=300.0, metavar="S",
                         help="what a stop and a start cost a gang that may be moved (default: 300)")
     parser.add_argument("--resource", action="append", default=[], metavar="NAME",

@@ -46,9 +46,9 @@ class _Advice:
     def _speeds(self) -> List[str]:
         known, number = self._picture.speeds_known, len(self._picture.tasks)
         if known == 0:
-            return ["No speeds are known, so all GPU types count as equally fast. Pods can say theirs by the "
+            return ["No speeds are known, so all GPU types count as equally fast. Pods can tell them in the "
                     "annotation goodput/speed.TYPE."]
-        return [f"Speeds of {known} of {_number(number, 'gang')} are known by annotation; to the others all GPU "
+        return [f"Speeds of {known} of {_number(number, 'gang')} are known by annotation; for the others all GPU "
                 "types count as equally fast."]
 
     def _rooms_after(self) -> Dict[str, List[Room]]:
@@ -65,7 +65,7 @@ class _Advice:
         return by_type
 
     def _holders_by_type(self) -> Dict[str, List[Tuple[int, Task]]]:
-        """Who has GPUs of a type under the plan, and how many."""
+        """The tasks that have GPUs of a type under the plan, and how many."""
         by_type: Dict[str, List[Tuple[int, Task]]] = {}
         for task in self._picture.tasks:
             sums: Dict[str, int] = {}
@@ -111,18 +111,18 @@ class _Advice:
         rooms = [room for gpu_type in task.types for room in self._rooms.get(gpu_type, [])]
         found = fit(task.pods, rooms)
         if found is not None:
-            return [f"Its pods have room, if they may lie scattered, on {_nodes(sorted(found.items()))}. The plan "
+            return [f"Its pods have room if they may lie scattered: on {_nodes(sorted(found.items()))}. The plan "
                     "gives a gang as few nodes as can hold it, of one GPU type."]
         lines: List[str] = []
         earlier, found = self._before_lower(task, rooms)
         if found is not None:
-            lines.append(f"Its pods have room, if they may lie scattered, on {_nodes(sorted(found.items()))}, unless "
+            lines.append(f"Its pods have room if they may lie scattered: on {_nodes(sorted(found.items()))}, unless "
                          f"these of lower priority start first: {_listed(earlier)}.")
         lines += self._what_is_free(task, rooms) + self._in_the_way(task)
         closed = [place.name for place in self._places.values()
                   if place.closed and self._picture.type_of[place.name] in task.types]
         if closed:
-            lines.append(f"It could use, if they took new pods: {_listed(closed)}.")
+            lines.append(f"It could use these nodes if they took new pods: {_listed(closed)}.")
         if self._given[task.name].get("outcome") == "impossible":
             why = str(self._given[task.name].get("why", "")).replace("impossible: ", "", 1)
             lines.append(f"It can never start here: {why}.")
@@ -176,7 +176,7 @@ class _Advice:
         others = [each for each in holders if each[1].name not in names]
         lines: List[str] = []
         if lower:
-            lines.append("Of lower priority, so that Kubernetes may preempt them for it: "
+            lines.append("Kubernetes may preempt these of lower priority for it: "
                          f"{_listed(_holding(each) for each in lower)}.")
         if others:
             lines.append(f"In its way: {_listed(_holding(each) for each in others)}.")

@@ -27,7 +27,7 @@ class Place:
     gpus: int  # without those that DaemonSets hold
     closed: str
     held: int = 0
-    cores: Optional[float] = None  # for gangs; other pods have the rest
+    cores: Optional[float] = None  # without those of pods that no job of the plan speaks for
     memory_gib: Optional[float] = None
 
     @property
@@ -40,12 +40,11 @@ class Cluster:
     places: List[Place] = attribute(default_factory=list)
     pods: List[Pod] = attribute(default_factory=list)  # those that are not finished
     gangs: List[Gang] = attribute(default_factory=list)
-    latest_s: float = 0.0  # no clock can be behind this time of the API server
+    latest_s: float = 0.0  # latest time that the API server wrote; it is not later than now
+    by_key: Dict[Tuple[str, str], Place] = attribute(default_factory=dict)  # by node and resource
 
     def at(self, pod: Pod, resource: str) -> Optional[Place]:
-        return self._by_key.get((pod.node, resource))
-
-    _by_key: Dict[Tuple[str, str], Place] = attribute(default_factory=dict)
+        return self.by_key.get((pod.node, resource))
 
 
 def read(written: str, accelerators: Accelerators, rack_label: str, notes: Notes) -> Cluster:
@@ -100,7 +99,7 @@ def read(written: str, accelerators: Accelerators, rack_label: str, notes: Notes
 
 
 def _fill(cluster: Cluster, nodes: List[Node], listed: Set[str], notes: Notes) -> None:
-    """Makes places of nodes, and takes from them what pods hold that are bound to them."""
+    """Makes places of nodes, and notes what pods hold of them."""
     by_node: Dict[str, List[Place]] = {}
     for node in nodes:
         resources = sorted(node.devices, key=lambda resource: (is_part(resource), resource))
@@ -109,7 +108,7 @@ def _fill(cluster: Cluster, nodes: List[Node], listed: Set[str], notes: Notes) -
             place = Place(name, node, resource, product_of(resource, node.labels), node.devices[resource], node.closed)
             by_node.setdefault(node.name, []).append(place)
             cluster.places.append(place)
-            cluster._by_key[node.name, resource] = place
+            cluster.by_key[node.name, resource] = place
     for pod in cluster.pods:
         if not pod.node:
             continue
@@ -118,7 +117,7 @@ def _fill(cluster: Cluster, nodes: List[Node], listed: Set[str], notes: Notes) -
                 notes.add(pod.subject, f"runs on node '{pod.node}', which is not listed: it is left out")
             continue
         for place in by_node.get(pod.node, []) if pod.wrong else []:
-            place.closed = place.closed or f"nobody can tell what {pod.subject} takes of it"
+            place.closed = place.closed or f"it is not known what {pod.subject} takes of it"
         for resource, number in pod.devices.items():
             there = cluster.at(pod, resource)
             if there is None:
@@ -139,8 +138,8 @@ def _belongs_to_node(pod: Pod) -> bool:
 
 
 def share_out_hosts(cluster: Cluster, declared: "Set[int]") -> None:
-    """The cores and the memory of places: what those of their pods take whose ids are named, and a part of what all
-    pods leave."""
+    """Sets the cores and the memory of each place: what its declared pods take, and a share of what all pods leave on
+    the node. `declared` has the ids of pods whose jobs say how much they take."""
     used: Dict[str, List[float]] = {}
     taken: Dict[Tuple[str, str], List[float]] = {}
     for pod in cluster.pods:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Dict
 
-# What device plugins call whole GPUs and parts of them. A vendor's own "gpu" counts, whoever the vendor is.
+# What device plugins call whole GPUs and parts of them. The resource "gpu" of any vendor counts.
 _ACCELERATORS = re.compile(
     r"nvidia\.com/(gpu\.shared|mig-[0-9a-z.+-]+?(\.shared)?)"
     r"|amd\.com/[a-z]+_nps[0-9]+"

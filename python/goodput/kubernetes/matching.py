@@ -59,8 +59,8 @@ def _parsed(written: str) -> Any:
 
 
 def constraint_of(spec: Any, resources: Sequence[str] = ()) -> Constraint:
-    """The constraint of a pod's spec. Of a pod that is not made yet: a taint that is named like one of its resources is
-    tolerated, because the admission of pods adds that where such taints are in use."""
+    """The constraint of a pod's spec. A pod that is not made yet will tolerate a taint that has the name of one of its
+    `resources`: where such taints are in use, the admission of pods adds the toleration."""
     tolerations = entries(spec, "tolerations")
     tolerations += [{"key": resource, "operator": "Exists", "effect": "NoSchedule"} for resource in resources]
     required = field(spec, "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")

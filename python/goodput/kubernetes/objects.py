@@ -1,7 +1,7 @@
 """Objects of the Kubernetes API as JSON text has them, and safe looks into them.
 
-Every field may be missing or of another kind than the API says. The functions here never raise because of that: what
-is not there is an empty value. Whoever needs a field says so in a note, which names the object.
+Every field may be missing, or of another kind than the API says. The functions here never raise because of that: they
+return an empty value for what is not there. A caller that needs a field writes a note, which names the object.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def text(value: Any, *path: str) -> str:
 
 
 def _printable(written: str) -> str:
-    """Names of the API are plain ASCII. Others are escaped, so that no message and no terminal suffers from them."""
+    """Escapes names that are not plain ASCII, as all names of the API are, so that they cannot break a message."""
     return written if written.isascii() and written.isprintable() else ascii(written)[1:-1]
 
 

@@ -35,7 +35,7 @@ class Pod:
     said: Said
     gated: bool = False
     ending: bool = False  # its deletion has begun
-    wrong: bool = False  # a request makes no sense, so nobody knows what the pod takes
+    wrong: bool = False  # a request makes no sense, so it is not known what the pod takes
 
     @property
     def subject(self) -> str:

@@ -72,22 +72,22 @@ def picture_of(cluster: Cluster, settings: Settings, notes: Notes) -> Picture:
     for task in tasks:
         if task.need is not None:
             task.types = {name: product for name, product in products.items() if task.need in accepting[name]}
-        if task.held and not task.types:  # it stays, perhaps because it runs where it could not be started now
+        if not {type_of[name] for name in task.held} <= set(task.types):  # it runs where it could not start, and stays
             task.need, task.stays = None, True
             task.types = {type_of[name]: products[type_of[name]] for name in task.held}
         if task.types:
             open_tasks.append(task)
         else:
-            left_out.append((task, _why_nowhere(task, cluster.places)))
+            left_out.append((task, _why_nowhere(task.need, cluster.places) if task.need else "it holds nothing"))
     for task, why in left_out:
         notes.add(f"gang '{task.gang.name}'", f"is left out of the snapshot: {why.split(': ')[0]}")
-    levels = sorted({task.priority for task in open_tasks})
+    levels = sorted({task.priority for task in open_tasks if not task.stays})
     step = min(10.0, 1000.0 ** (1 / max(len(levels) - 1, 1)))
     weights = {level: step ** rank for rank, level in enumerate(levels)}
     counted = [name for name in ("cores", "memory_gib")
                if any(getattr(place, name) is not None for place in cluster.places)]
     now_s = max(settings.now_s, cluster.latest_s)
-    jobs = [_job(task, weights[task.priority], counted, now_s, settings, notes) for task in open_tasks]
+    jobs = [_job(task, weights.get(task.priority, 1.0), counted, now_s, settings, notes) for task in open_tasks]
     nodes = [_node(place, type_of[place.name]) for place in cluster.places]
     known = sum(1 for task in open_tasks if any(pod.said.speeds for pod in task.pods))
     return Picture({"time_s": round(now_s, 3), "nodes": nodes, "jobs": jobs}, open_tasks, left_out, type_of, known)
@@ -160,7 +160,8 @@ def _running_tasks(cluster: Cluster, gang: Gang, pods: List[Pod], half: bool, se
 
 
 def _may_move(pods: List[Pod], settings: Settings) -> bool:
-    """Whether somebody said so. A pod without an owner is not made again once it is stopped."""
+    """Whether the user allows it. A pod without an owner is not made again once it is stopped, so it needs a word of
+    its own."""
     said = [pod.said.move for pod in pods if pod.said.move is not None]
     return all(said) and (any(said) or (settings.move and all(pod.owners for pod in pods)))
 
@@ -178,7 +179,8 @@ def _unusable(need: Need, place: Place) -> str:
 
 
 def _types(places: List[Place], needs: List[Need]) -> Tuple[Dict[str, str], Dict[str, Set[Need]]]:
-    """The GPU type of each place: those of one product that the same needs can use. And which needs these are."""
+    """The GPU type of each place, and the needs that each type serves. Places of one product that serve the same needs
+    are of one type."""
     distinct = sorted(set(needs), key=repr)
     constraints = {constraint for need in distinct for constraint in need.constraints}
     looked_at = sorted({label for constraint in constraints for label in constraint.looks_at()})
@@ -202,10 +204,10 @@ def _types(places: List[Place], needs: List[Need]) -> Tuple[Dict[str, str], Dict
     return type_of, accepting
 
 
-def _why_nowhere(task: Task, places: List[Place]) -> str:
+def _why_nowhere(need: Need, places: List[Place]) -> str:
     reasons: Dict[str, int] = {}
     for place in places:
-        refused = _unusable(task.need, place) if task.need else "it is not listed"
+        refused = _unusable(need, place)
         reasons[refused] = reasons.get(refused, 0) + 1
     if not reasons:
         return "no node has GPUs"

@@ -174,8 +174,10 @@ class Documents(Case):
             self.assertAlmostEqual(parsed_time(written), 1795867200 + there, places=5)
         for written in ("", "yesterday", "2026-11-28", "2026-13-28T12:00:00Z", "2026-11-28T12:00:00"):
             self.assertIsNone(parsed_time(written))
-        made = self.snapshot(node("a"), pod("p", created="2027-01-01T00:00:00Z"), pod("q", created="soon"))
-        self.assertEqual(made["time_s"], parsed_time("2027-01-01T00:00:00Z"))  # a clock that is behind the API server's
+        made = self.snapshot(node("a"), pod("p", created="2026-11-28T13:40:00Z"), pod("q", created="soon"))
+        self.assertEqual(made["time_s"], parsed_time("2026-11-28T13:40:00Z"))  # a clock that is behind the API server's
+        made = self.snapshot(node("a"), pod("p", created="2036-11-28T13:40:00Z"))
+        self.assertEqual((made["time_s"], made["jobs"][0]["submitted_s"]), (parsed_time(NOW),) * 2)
 
     def test_wrong_options_end_with_status_2(self):
         for options in (["--now", "yesterday"], ["--restart-seconds", "-1"], ["--restart-seconds", "x"],
@@ -734,6 +736,14 @@ class Advice(Case):
         self.assertIn("on a (2), b (2), unless these of lower priority start first: team/pod/z.", said)
         said = self.advice(node("a", 4), node("b", 4), pod("x", 2, on="a"), pod("y", 2, on="b"), *workers,
                            pod("z", 1, priority=5))
+        self.assertNotIn("scattered", said)
+
+    def test_pods_that_have_to_be_together(self):
+        together = {"kueue.x-k8s.io/podset-required-topology": "kubernetes.io/hostname"}
+        workers = [pod(f"g-{i}", 4, owners=owner("Job", "g"), annotations=together) for i in range(2)]
+        said = self.advice(node("a"), node("b"), pod("x", 1, on="a"), pod("y", 1, on="b"), *workers)
+        self.assertRegex(said, "All its pods have to be in one node: 8 NVIDIA")
+        self.assertIn("In its way: team/pod/x (1 GPU), team/pod/y (1 GPU).", said)
         self.assertNotIn("scattered", said)
 
     def test_cores_that_are_missing(self):

@@ -109,6 +109,8 @@ class _Advice:
 
     def _obstacles(self, task: Task) -> List[str]:
         rooms = [room for gpu_type in task.types for room in self._rooms.get(gpu_type, [])]
+        if task.within:
+            return [f"All its pods have to be in one {task.within}: {self._why(task)}.", *self._in_the_way(task)]
         found = fit(task.pods, rooms)
         if found is not None:
             return [f"Its pods have room if they may lie scattered: on {_nodes(sorted(found.items()))}. The plan "
@@ -124,9 +126,14 @@ class _Advice:
         if closed:
             lines.append(f"It could use these nodes if they took new pods: {_listed(closed)}.")
         if self._given[task.name].get("outcome") == "impossible":
-            why = str(self._given[task.name].get("why", "")).replace("impossible: ", "", 1)
-            lines.append(f"It can never start here: {why}.")
+            lines.append(f"It can never start here: {self._why(task)}.")
         return lines
+
+    def _why(self, task: Task) -> str:
+        """The planner's reason, without the outcome before it."""
+        why = str(self._given[task.name].get("why", "")) or "the plan has no room for it"
+        outcome, colon, reason = why.partition(": ")
+        return reason if colon and outcome in ("waits", "impossible") else why
 
     def _before_lower(self, task: Task, rooms: List[Room]) -> "Tuple[List[str], Optional[Dict[str, int]]]":
         """Where its pods have room if waiting gangs of lower priority do not start; and which ones these are."""

@@ -21,6 +21,7 @@ from .pods import Pod
 _NOTHING = 0.001
 _REQUIRED_TOPOLOGY = "kueue.x-k8s.io/podset-required-topology"
 _TYPE_LENGTH = 63 - len("speed.")
+_CLOCKS_DIFFER_S = 86400.0  # by less than this the clock here may be behind the API server's
 _LARGEST_BATCH = 100000  # examples of one GPU
 
 
@@ -37,6 +38,7 @@ class Task:
     need: Optional[Need] = None  # of a task that the plan may place
     types: Dict[str, str] = attribute(default_factory=dict)  # product by GPU type that it can use
     priority: int = 0
+    within: str = ""  # "node", "rack" or "zone": all its pods have to be in one
 
     @property
     def gpus(self) -> int:
@@ -75,6 +77,7 @@ def picture_of(cluster: Cluster, settings: Settings, notes: Notes) -> Picture:
         if not {type_of[name] for name in task.held} <= set(task.types):  # it runs where it could not start, and stays
             task.need, task.stays = None, True
             task.types = {type_of[name]: products[type_of[name]] for name in task.held}
+        task.within = _within(task, settings.rack_label)
         if task.types:
             open_tasks.append(task)
         else:
@@ -86,7 +89,9 @@ def picture_of(cluster: Cluster, settings: Settings, notes: Notes) -> Picture:
     weights = {level: step ** rank for rank, level in enumerate(levels)}
     counted = [name for name in ("cores", "memory_gib")
                if any(getattr(place, name) is not None for place in cluster.places)]
-    now_s = max(settings.now_s, cluster.latest_s)
+    now_s = settings.now_s
+    if now_s < cluster.latest_s < now_s + _CLOCKS_DIFFER_S:
+        now_s = cluster.latest_s
     jobs = [_job(task, weights.get(task.priority, 1.0), counted, now_s, settings, notes) for task in open_tasks]
     nodes = [_node(place, type_of[place.name]) for place in cluster.places]
     known = sum(1 for task in open_tasks if any(pod.said.speeds for pod in task.pods))
@@ -233,7 +238,7 @@ def _node(place: Place, gpu_type: str) -> Dict[str, Any]:
 
 def _job(task: Task, weight: float, counted: List[str], now_s: float, settings: Settings,
          notes: Notes) -> Dict[str, Any]:
-    since = submitted(task.gang.pods, now_s)
+    since = min(submitted(task.gang.pods, now_s), now_s)
     gpus = sum(task.held.values()) if task.held else task.gpus
     job: Dict[str, Any] = {"name": task.name, "submitted_s": round(since, 3), "team": task.pods[0].namespace,
                            "gpus": [gpus, gpus], "adapt": "none", "batch": _batch(task, gpus, notes)}
@@ -254,7 +259,10 @@ def _job(task: Task, weight: float, counted: List[str], now_s: float, settings: 
         else:
             said = [pod.said.restart_s for pod in task.pods if pod.said.restart_s is not None]
             job["restart_cost_s"] = max(said, default=settings.restart_s)
-    job.update(_topology(task, settings.rack_label))
+    if task.within == "node":
+        job["max_nodes"] = 1
+    elif task.within:
+        job["within"] = task.within
     return job
 
 
@@ -280,13 +288,14 @@ def _batch(task: Task, gpus: int, notes: Notes) -> Dict[str, Any]:
             "local": {gpu_type: [local, local] for gpu_type in rates}, "rate": rates}
 
 
-def _topology(task: Task, rack_label: str) -> Dict[str, Any]:
+def _within(task: Task, rack_label: str) -> str:
+    """Where Kueue's annotation keeps all pods together."""
     keys = {pod.annotations.get(_REQUIRED_TOPOLOGY, "") for pod in task.pods} - {""}
     if task.stays or len(keys) != 1:
-        return {}
+        return ""
     key = keys.pop()
     if key == "kubernetes.io/hostname":
-        return {"max_nodes": 1}
+        return "node"
     if key in ZONES:
-        return {"within": "zone"}
-    return {"within": "rack"} if key in ((rack_label,) if rack_label else RACKS) else {}
+        return "zone"
+    return "rack" if key in ((rack_label,) if rack_label else RACKS) else ""

@@ -252,8 +252,8 @@ class Job(_JobRequired, _JobWords, total=False):
     deadline_s: Time by which the job has to end, in seconds on the clock of time_s; if missing, there is no deadline.
     deadline: "or_never": the job gets nothing unless its end by deadline_s, which is required then, is promised; if
         missing, it runs without a promise.
-    promise: The promise of the last answer, after a restart of the program: "kept" gives it again; it requires
-        deadline_s; if missing, the program remembers its own promises.
+    promise: The promise of the last answer, after a restart of the program: "kept" and "at_risk" give it again; it
+        requires deadline_s; if missing, the program remembers its own promises.
     """
     restarts: Optional[int]
     restart_cost_s: Optional[float]
@@ -281,7 +281,7 @@ class Job(_JobRequired, _JobWords, total=False):
     shares_with: Optional[Sequence[Partner]]
     deadline_s: Optional[float]
     deadline: Optional[Literal["or_never"]]
-    promise: Optional[Literal["kept", "refused", "broken"]]
+    promise: Optional[Literal["kept", "refused", "broken", "at_risk"]]
 
 
 class Team(TypedDict, total=False):

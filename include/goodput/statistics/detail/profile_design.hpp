@@ -1,5 +1,5 @@
-#ifndef GOODPUT_PARALLEL_DETAIL_PROFILE_DESIGN_HPP
-#define GOODPUT_PARALLEL_DETAIL_PROFILE_DESIGN_HPP
+#ifndef GOODPUT_STATISTICS_DETAIL_PROFILE_DESIGN_HPP
+#define GOODPUT_STATISTICS_DETAIL_PROFILE_DESIGN_HPP
 
 // What would a measurement leave of the uncertainty about a list of targets, and what is that worth?
 //

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_PARALLEL_STAGE_CHECKPOINTS_HPP
-#define GOODPUT_PARALLEL_STAGE_CHECKPOINTS_HPP
+#ifndef GOODPUT_AVAILABILITY_STAGE_CHECKPOINTS_HPP
+#define GOODPUT_AVAILABILITY_STAGE_CHECKPOINTS_HPP
 
 // Which checkpoint mechanism for each stage (or layer) of a job, so that the job is done soonest where it is
 // interrupted, while the checkpoints of all stages share a memory and a storage's bandwidth?
@@ -30,10 +30,10 @@
 #include <vector>
 
 #include "goodput/allot/result.hpp"
+#include "goodput/availability/detail/stage_choice.hpp"
+#include "goodput/availability/stage_question.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/interruptions.hpp"
-#include "goodput/parallel/detail/stage_choice.hpp"
-#include "goodput/parallel/stage_question.hpp"
 
 namespace goodput {
 

@@ -1,11 +1,12 @@
-#ifndef GOODPUT_PARALLEL_PROFILE_RUNS_HPP
-#define GOODPUT_PARALLEL_PROFILE_RUNS_HPP
+#ifndef GOODPUT_STATISTICS_PROFILE_RUNS_HPP
+#define GOODPUT_STATISTICS_PROFILE_RUNS_HPP
 
 // Which configurations should a job try next, so as to learn most for the GPU time that it takes?
 //
-// What is known of a job is normal in ln T, T the time of an iteration (parallel/detail/joint_posterior.hpp),
-// so what a run would leave of the uncertainty does not depend on what it will find: a run that measures y
-// with the scatter s takes from the covariance K of the options' ln T
+// What is known of a job is normal in ln T, T the time of an iteration
+// (statistics/detail/joint_posterior.hpp), so what a run would leave of the uncertainty does not depend on
+// what it will find: a run that measures y with the scatter s takes from the covariance K of the options' ln
+// T
 //
 //     u u^T,    u = cov(ln T, y) / sqrt(var y + s^2)          twice a run: ln of computing, then of the step
 //
@@ -29,7 +30,7 @@
 // never gain less. Greedy is not proven optimal: variance reduction is not submodular in general (Das and
 // Kempe 2011 bound it by the correlation of the candidates), and the loss starts flat, so that two runs may
 // pay where neither does alone. Of the best subset of small random lists it gains 97 % on average; on a
-// single one it may miss a quarter (tests/parallel/profile_runs_test.cpp).
+// single one it may miss a quarter (tests/statistics/profile_runs_test.cpp).
 //
 // What it cannot do: it does not doubt the model's form, nor the scatter (errors that all measurements of a
 // run share). Of other GPU types it promises more than fits find, which hand on parameters one by one. It
@@ -53,8 +54,8 @@
 #include "goodput/core/configuration.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/fit/job_fit.hpp"
-#include "goodput/parallel/detail/joint_posterior.hpp"
-#include "goodput/parallel/detail/profile_design.hpp"
+#include "goodput/statistics/detail/joint_posterior.hpp"
+#include "goodput/statistics/detail/profile_design.hpp"
 
 namespace goodput {
 

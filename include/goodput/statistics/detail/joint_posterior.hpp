@@ -1,5 +1,5 @@
-#ifndef GOODPUT_PARALLEL_DETAIL_JOINT_POSTERIOR_HPP
-#define GOODPUT_PARALLEL_DETAIL_JOINT_POSTERIOR_HPP
+#ifndef GOODPUT_STATISTICS_DETAIL_JOINT_POSTERIOR_HPP
+#define GOODPUT_STATISTICS_DETAIL_JOINT_POSTERIOR_HPP
 
 // How do the errors of a job's predictions hang together, over shapes, batches and GPU types?
 //

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_PARALLEL_STAGE_QUESTION_HPP
-#define GOODPUT_PARALLEL_STAGE_QUESTION_HPP
+#ifndef GOODPUT_AVAILABILITY_STAGE_QUESTION_HPP
+#define GOODPUT_AVAILABILITY_STAGE_QUESTION_HPP
 
 // What is asked of a job's checkpoint mechanisms by stage, and the answer with its certificate.
 
@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "goodput/allot/result.hpp"
+#include "goodput/availability/checkpointed_stage.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/interruptions.hpp"
-#include "goodput/parallel/checkpointed_stage.hpp"
 
 namespace goodput {
 

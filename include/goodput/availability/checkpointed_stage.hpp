@@ -1,5 +1,5 @@
-#ifndef GOODPUT_PARALLEL_CHECKPOINTED_STAGE_HPP
-#define GOODPUT_PARALLEL_CHECKPOINTED_STAGE_HPP
+#ifndef GOODPUT_AVAILABILITY_CHECKPOINTED_STAGE_HPP
+#define GOODPUT_AVAILABILITY_CHECKPOINTED_STAGE_HPP
 
 // How long one stage (or layer) of a job takes where it is interrupted, by the way in which it saves its
 // state.

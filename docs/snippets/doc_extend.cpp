@@ -46,7 +46,7 @@ void promise_an_end() {
     Snapshot now = two_jobs(1);
     // [promises]
     now.jobs[0].remaining_examples = 6e7;
-    const std::vector<Deadline> deadlines{{.job = 0, .deadline_seconds = 15000}};
+    const std::vector<goodput::Deadline> deadlines{{.job = 0, .deadline_seconds = 15000}};
     PromisedScheduler promised{Scheduler<GoodputPolicy>()};
     promised.set_round_seconds(60);
     const Plan& plan = promised.plan(now, deadlines);

@@ -244,7 +244,9 @@ TEST_CASE("a cover cuts the relaxation's mixture off and no allotment") {
             const Cover& cover = covers.cover();
             CHECK(cover.resource == r);
             CHECK(most_above(posed.problem, cover, 0, posed.problem.capacity[r]) <= cover.most);
-            const FurtherRow row = CoverSearch::row_of(posed.problem, cover);
+            FurtherRows rows;
+            CoverSearch::add_row(posed.problem, cover, rows);
+            const FurtherRow row = rows[0];
             double taken = 0;
             for (const auto& term : row.terms) taken += term.units * amounts[term.option];
             CHECK(taken > row.capacity);
@@ -293,7 +295,7 @@ TEST_CASE(
         if (!posed.possible || posed.problem.groups() == 0 || !posed.relaxation.feasible()) continue;
         const CompactProblem& problem = posed.problem;
         rounding.begin(problem);
-        std::vector<FurtherRow> further;
+        FurtherRows further;
         std::vector<double> amounts(problem.count);
         for (int pass = 0; pass < 3; ++pass) {
             DualSimplex simplex;
@@ -303,7 +305,7 @@ TEST_CASE(
                 DualSimplex::End::optimal)
                 break;
             for (std::uint32_t k = 0; k < problem.count; ++k) amounts[k] = simplex.amount(k);
-            const std::vector<FurtherRow> before = further;
+            const FurtherRows before = further;
             for (std::size_t row = 0; row < simplex.rows(); ++row) {
                 if (!rounding.find(problem, before, simplex, row, amounts)) continue;
                 ++found;
@@ -316,7 +318,7 @@ TEST_CASE(
                     taken += term.units * amounts[term.option];
                 }
                 CHECK(taken > its.capacity);
-                further.push_back(its);
+                further.add(its);
             }
             if (further.size() == before.size()) break;
         }

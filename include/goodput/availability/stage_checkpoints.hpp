@@ -84,9 +84,9 @@ inline std::string stage_mechanism_counts(const StageCheckpointQuestion& questio
 inline std::string stage_limit_text(std::string_view what, std::string_view unit,
                                     const std::optional<double>& limit, double price) {
     if (!limit || !(price > 0)) return {};
-    const bool none = *limit == 0;
-    return "; " + (none ? "the first " + std::string(unit) + " of " : std::string("1 % more ")) +
-           std::string(what) + " would save about " + rounded_text_of(price * (none ? 1 : *limit / 100)) +
+    const bool is_zero = *limit == 0;
+    return "; " + (is_zero ? "the first " + std::string(unit) + " of " : std::string("1 % more ")) +
+           std::string(what) + " would save about " + rounded_text_of(price * (is_zero ? 1 : *limit / 100)) +
            " s";
 }
 

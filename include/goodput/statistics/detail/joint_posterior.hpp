@@ -199,8 +199,8 @@ inline double JointPosterior::own(const Row& a, const Row& b) const {
     const RefinedFit& fit = types_[a.type].fit;
     double sum = a.by_compute * b.by_compute * unmeasured_covariance(fit, a.log_batch, b.log_batch);
     if (a.shape != b.shape || a.shape.gpus < 2) return sum;
-    const auto [compute, sync] = fit.factor_variances(a.shape);
-    return sum + a.by_compute * b.by_compute * compute + a.by_sync * b.by_sync * sync;
+    const auto [of_compute, of_sync] = fit.factor_variances(a.shape);
+    return sum + a.by_compute * b.by_compute * of_compute + a.by_sync * b.by_sync * of_sync;
 }
 
 }  // namespace goodput::detail

@@ -4,7 +4,7 @@
 // Turns gradients into the norms from which the noise scale is estimated (noise_scale.hpp), for all
 // parameter groups in one pass over memory per gradient, without keeping the gradients:
 //
-//    L = (1/n) sum_q |P^-1 g_q|^2          T = |P^-1 (1/n) sum_q g_q|^2
+//     L = (1/n) sum_q |P^-1 g_q|^2          T = |P^-1 (1/n) sum_q g_q|^2
 //
 // A step with a single gradient is paired with the step before it (differenced form). Both gradients are
 // then measured in the metric P from before the earlier one. Later metrics contain the earlier gradient
@@ -14,10 +14,10 @@
 // Gradients come in pieces, as frameworks hold them: one tensor after the other. The meter keeps what it
 // needs in single precision:
 //
-//    the average is given                             nothing
-//    the average is not given                         the sum: 4 bytes per parameter
-//    a step has a single gradient (differenced form)  the previous gradient: 4 bytes per parameter
-//    Adam, except in the first of these cases         in addition 1 / P^2: 4 bytes per parameter
+//     the average is given                             nothing
+//     the average is not given                         the sum: 4 bytes per parameter
+//     a step has a single gradient (differenced form)  the previous gradient: 4 bytes per parameter
+//     Adam, except in the first of these cases         in addition 1 / P^2: 4 bytes per parameter
 //
 // The first step of each kind allocates this memory. Sums are computed in double precision.
 //
@@ -27,8 +27,8 @@
 // An optimiser that divides gradients by a diagonal P sees the noise of P^-1 g. Therefore the noise scale
 // of its training is computed from norms in this metric (Pollux's released code, gradient_noise_scale.py):
 //
-//    SGD     P = 1
-//    Adam    P_i = sqrt(v_i / (1 - beta2^step)) + epsilon       once step >= 5; before, v is too poor: P = 1
+//     SGD     P = 1
+//     Adam    P_i = sqrt(v_i / (1 - beta2^step)) + epsilon       once step >= 5; before, v is too poor: P = 1
 //
 // Take P before the optimiser's update. If v contained the measured gradient, large gradients would be
 // divided by themselves.
@@ -53,7 +53,7 @@ namespace goodput {
 /// The metric of Adam and AdamW. With no steps it is also the metric of SGD, P = 1.
 template <std::floating_point Real>
 struct AdamPreconditioner {
-    /// V before the correction for its start, one number per parameter.
+    /// The moments v before the correction for their start, one per parameter.
     std::span<const Real> second_moments{};
     std::int64_t step = 0;  ///< number of updates that v has seen
     double beta2 = 0.999;   ///< in (0, 1)
@@ -223,12 +223,12 @@ private:
     bool has_previous_ = false, pairs_ = false;  ///< kept_ holds a gradient; this step is paired with it
 };
 
-/// The noise scale of a model whose parameters form groups with learning rates of their own: an estimator for
-/// each (fit/noise_scale.hpp). Squared norms and traces of covariances add up over groups, so the statistics
-/// of the job are the sums of those of its groups; learning-rate rules look at each group alone.
+/// The noise scale of a model whose parameters form groups with their own learning rates, with one
+/// estimator per group (fit/noise_scale.hpp). Squared norms and traces of covariances add up over groups,
+/// so the job's statistics are the sums over its groups. Learning-rate rules use each group alone.
 class GroupedNoiseScale {
 public:
-    /// `smoothing` as in NoiseScaleEstimator. Refuses zero groups (std::invalid_argument).
+    /// `smoothing` is as in NoiseScaleEstimator. Throws std::invalid_argument if there are no groups.
     explicit GroupedNoiseScale(std::size_t groups, double smoothing = 0.999)
         : groups_(groups, NoiseScaleEstimator(smoothing)) {
         if (groups == 0) bad_input("noise scale", "parameter groups", groups, "at least 1");
@@ -237,9 +237,10 @@ public:
     /// Number of groups.
     [[nodiscard]] std::size_t size() const { return groups_.size(); }
 
-    /// Takes in a step: the norms of each group. A step that is not finite in any group is skipped in all of
-    /// them, because the optimiser skips it too: false. Refuses another number of groups, and what
-    /// NoiseScaleEstimator::observe() refuses, and is unchanged then (std::invalid_argument).
+    /// Takes in a step: the norms of each group. If the norms of any group are not finite, skips the step
+    /// in all groups and returns false, because the optimiser skips it too. Throws std::invalid_argument
+    /// and stays unchanged if the number of groups is wrong, or if NoiseScaleEstimator::observe() rejects
+    /// the norms.
     bool observe(std::span<const GradientNorms> step) {
         if (step.size() != groups_.size())
             bad_input("noise scale", "parameter groups of a step", step.size(), text_of(groups_.size()));
@@ -254,17 +255,19 @@ public:
         return finite;
     }
 
-    /// Statistics of one group; `group` below size().
+    /// Returns the statistics of one group; `group` must be below size().
     [[nodiscard]] GradientStatistics statistics(std::size_t group) const {
         return groups_[group].statistics();
     }
 
-    /// What the estimator of a group remembers; `group` below size().
+    /// Returns the state of a group's estimator; `group` must be below size().
     [[nodiscard]] NoiseScaleState state(std::size_t group) const { return groups_[group].state(); }
-    /// Goes on from there; `group` below size(). Refuses what NoiseScaleEstimator::restore() refuses.
+    /// Restores the state of a group's estimator; `group` must be below size(). Throws what
+    /// NoiseScaleEstimator::restore() throws.
     void restore(std::size_t group, const NoiseScaleState& state) { groups_[group].restore(state); }
 
-    /// Their sum: what efficiency models and the scheduler take. Zero before the first step.
+    /// Returns the sums over all groups, as efficiency models and the scheduler expect them. Zero before
+    /// the first step.
     [[nodiscard]] GradientStatistics statistics() const {
         GradientStatistics sum;
         for (const NoiseScaleEstimator& group : groups_) {

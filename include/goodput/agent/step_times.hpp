@@ -219,7 +219,7 @@ private:
     }
 
     void collect() {
-        for (auto& of_type : samples_) of_type.clear();
+        for (auto& samples : samples_) samples.clear();
         for (TimedPlan& timed : plans_) {
             if (timed.steps < least_steps_) continue;
             samples_[timed.gpu_type].push_back(timed.sample());
@@ -254,10 +254,10 @@ private:
         }
         models_.resize(gpu_types_.size());
         bool any = false;
-        for (std::vector<ThroughputSample>& of_type : samples_) {
-            for (const ThroughputSample& sample : of_type) validate(sample, subject);
-            any = any || !of_type.empty();
-            of_type.reserve(most_plans);
+        for (std::vector<ThroughputSample>& samples : samples_) {
+            for (const ThroughputSample& sample : samples) validate(sample, subject);
+            any = any || !samples.empty();
+            samples.reserve(most_plans);
         }
         if (any) fit();
     }

@@ -4,10 +4,10 @@
 // The job's side of an adaptive scheduler. The agent measures a training from within, and chooses what the
 // training may choose itself. In the training loop, call
 //
-//    agent.begin_step(seconds);
-//    agent.plan();                                  for this step
-//    agent.add_gradient(gradient);                  for each microbatch
-//    agent.end_step(seconds);                       before the optimiser's update
+//     agent.begin_step(seconds);
+//     agent.plan();                                  for this step
+//     agent.add_gradient(gradient);                  for each microbatch
+//     agent.end_step(seconds);                       before the optimiser's update
 //
 // and retune() from time to time. The agent learns the gradient noise scale (fit/noise_scale.hpp) and the
 // durations of steps by GPU type, shape and batch plan (agent/step_times.hpp). From these it derives the

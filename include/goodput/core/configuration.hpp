@@ -1,7 +1,7 @@
 #ifndef GOODPUT_CORE_CONFIGURATION_HPP
 #define GOODPUT_CORE_CONFIGURATION_HPP
 
-// What a job could get.
+// The options of a job and their parts.
 //
 // A shape says how many GPUs on how many nodes. It names neither the nodes (a Placement does) nor the GPU
 // type (a PoolShare does). A configuration (Sia's term) is what one job holds or could hold: one or more
@@ -189,8 +189,8 @@ public:
     /// Whether both have GPUs of the same types in the same shapes. Node sizes and spot flags may differ. A
     /// job that changes from one to the other moves, but runs as before.
     [[nodiscard]] bool same_shapes(const Configuration& other) const {
-        const auto mine = parts(), theirs = other.parts();
-        return std::equal(mine.begin(), mine.end(), theirs.begin(), theirs.end(),
+        const auto own = parts(), others = other.parts();
+        return std::equal(own.begin(), own.end(), others.begin(), others.end(),
                           [](const PoolShare& a, const PoolShare& b) {
                               return a.gpu_type == b.gpu_type && a.shape == b.shape;
                           });
@@ -202,9 +202,9 @@ public:
     }
     /// Orders by parts, then by cores and memory per GPU.
     friend std::partial_ordering operator<=>(const Configuration& a, const Configuration& b) {
-        const auto mine = a.parts(), theirs = b.parts();
+        const auto first = a.parts(), second = b.parts();
         const auto by_parts =
-            std::lexicographical_compare_three_way(mine.begin(), mine.end(), theirs.begin(), theirs.end());
+            std::lexicographical_compare_three_way(first.begin(), first.end(), second.begin(), second.end());
         return by_parts != 0 ? std::partial_ordering(by_parts) : a.host() <=> b.host();
     }
 
@@ -217,8 +217,8 @@ private:
         return total;
     }
     [[nodiscard]] bool same_parts(const Configuration& other) const {
-        const auto mine = parts(), theirs = other.parts();
-        return std::equal(mine.begin(), mine.end(), theirs.begin(), theirs.end());
+        const auto own = parts(), others = other.parts();
+        return std::equal(own.begin(), own.end(), others.begin(), others.end());
     }
 
     struct Rest {

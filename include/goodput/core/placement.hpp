@@ -1,7 +1,7 @@
 #ifndef GOODPUT_CORE_PLACEMENT_HPP
 #define GOODPUT_CORE_PLACEMENT_HPP
 
-// What a job got: its nodes, the number of GPUs on each, and the reason.
+// The result of a round for a job: its nodes, the number of GPUs on each, and the reason.
 //
 // Three cases that are easily confused stay separate. A waiting job would fit a less busy cluster. An
 // impossible job would not even fit the empty cluster. Bad input is neither, and never gets here

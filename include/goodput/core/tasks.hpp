@@ -52,8 +52,8 @@ struct TaskSample {
     [[nodiscard]] int waiting() const { return tasks - finished - running(); }
 };
 
-/// What earlier jobs of a kind tell about the tasks of the next one (tasks/task_history.hpp). Logarithms
-/// are natural logarithms of seconds.
+/// Statistics of earlier jobs that predict the tasks of the next job of the kind (tasks/task_history.hpp).
+/// Logarithms are natural logarithms of seconds.
 struct UsualTasks {
     double mean_log_seconds = 0;  ///< expected mean logarithm of a job's tasks
     double between = 1;         ///< variance of a job's mean logarithm around that, from job to job, above 0

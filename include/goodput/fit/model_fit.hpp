@@ -93,21 +93,21 @@ concept FittableTerms = ThroughputTerms<Terms> &&
 template <class Terms>
 consteval bool terms_fit() {
     using X = std::span<const double>;
-    using Of = typename detail::FeaturesOf<Terms>::type;
+    using Features = typename detail::FeaturesOf<Terms>::type;
     static_assert(
         requires(const Terms& terms) {
             { terms.parameters() } -> std::convertible_to<std::size_t>;
         },
         "ThroughputTerms: parameters is missing, or is not: std::size_t parameters() const");
     static_assert(
-        requires(const Terms& terms, X& x, const Of& of) {
-            { terms.log_compute(x, of) } -> std::convertible_to<double>;
+        requires(const Terms& terms, X& x, const Features& features) {
+            { terms.log_compute(x, features) } -> std::convertible_to<double>;
         },
         "ThroughputTerms: log_compute is missing, or is not: auto log_compute(const auto& x, const "
         "Features&) const, a number of x[i]'s type");
     static_assert(
-        requires(const Terms& terms, X& x, const Of& of) {
-            { terms.log_sync(x, of) } -> std::convertible_to<double>;
+        requires(const Terms& terms, X& x, const Features& features) {
+            { terms.log_sync(x, features) } -> std::convertible_to<double>;
         },
         "ThroughputTerms: log_sync is missing, or is not: auto log_sync(const auto& x, const Features&) "
         "const, a number of x[i]'s type");

@@ -8,7 +8,7 @@
 // A step computes n gradients g_1 .. g_n (replicas times accumulated steps). Together they are a batch of
 // `scale` M0 examples. With the mean L of their squared norms and the squared norm T of their mean,
 //
-//    sqr = (n T - L) / (n - 1)            var = (L - T) scale / (n - 1)
+//     sqr = (n T - L) / (n - 1)            var = (L - T) scale / (n - 1)
 //
 // have the true values as expectations. If a step computes a single gradient, the gradient of the previous
 // step serves as a second one (differenced form). Gradients of s1 M0 and s2 M0 examples then count as n = 2
@@ -23,8 +23,8 @@
 // scale 8. The averages lag behind if the true values drift within about 1,000 / scale steps.
 //
 // Trainings that already have the norms pass them to observe(). GradientMeter (agent/gradient_meter.hpp)
-// takes gradients one by one without keeping them, supports Adam's preconditioner, and uses one estimator
-// per parameter group with a learning rate of its own.
+// takes gradients one by one without keeping them, and supports Adam's preconditioner. GroupedNoiseScale in
+// the same header has one estimator per parameter group, for groups with their own learning rates.
 //
 // The estimator cannot tell a gradient of the loss from what replicas share by mistake, for example one
 // random seed. It cannot see a covariance that depends on the batch size.
@@ -46,7 +46,7 @@ struct GradientNorms {
     bool differenced = false;    ///< the gradients are from successive steps (differenced_norms())
     /// The preconditioner has changed, so this step must not be averaged with earlier ones.
     bool restart = false;
-    double steps = 1;  ///< Number of steps that this one stands for, above 0. The others were not measured.
+    double steps = 1;  ///< steps that it stands for, above 0; the others were not measured
 };
 
 /// Returns the norms of two successive steps with one gradient each, from the squared norms of both

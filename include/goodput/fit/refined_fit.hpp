@@ -12,13 +12,13 @@
 // and from the job's measurements on other types. A parameter theta of type t is modelled as drawn in two
 // normal stages: a mean mu of the job around the general mean, and theta_t around mu:
 //
-//    mu ~ N(m, jobs^2)        theta_t ~ N(mu, types^2)
+//     mu ~ N(m, jobs^2)        theta_t ~ N(mu, types^2)
 //
 // A measured type s gives the evidence theta_s = e_s with variance V_s. Then for another type
 //
-//    mu      ~ N(M, 1 / W)    W = 1 / jobs^2 + sum_s 1 / (V_s + types^2)
-//                             M = (m / jobs^2 + sum_s e_s / (V_s + types^2)) / W
-//    theta_t ~ N(M, 1 / W + types^2)
+//     mu      ~ N(M, 1 / W)    W = 1 / jobs^2 + sum_s 1 / (V_s + types^2)
+//                              M = (m / jobs^2 + sum_s e_s / (V_s + types^2)) / W
+//     theta_t ~ N(M, 1 / W + types^2)
 //
 // (the normal hierarchical model with known variances; Gelman et al., Bayesian Data Analysis, section 5.4).
 // Synchronising times of different types are compared in units of the computing time of the same batch size
@@ -85,8 +85,8 @@ struct RefinedPrior {
     double compute_deviation = 0.05;  ///< standard deviation of ln of a shape's own factor on computing
 };
 
-/// What the measurements of one type alone say about a parameter. The variance is infinite without
-/// measurements.
+/// The information about a parameter from the measurements of one type alone. The variance is infinite
+/// without measurements.
 struct ParameterEvidence {
     double value = 0;     ///< estimate, in the coordinate of RefinedParameter
     double variance = 0;  ///< variance of the estimate; infinite if there is no evidence
@@ -94,9 +94,9 @@ struct ParameterEvidence {
 
 /// The two stages from which the prior of a type follows.
 struct RefinedPopulation {
-    //                                              alpha, beta, alone, straggling, node level, node exponent,
-    //                                              network over node, exponents of GPUs and nodes, ring,
-    //                                              gamma
+    //                                               alpha, beta, alone, straggling, node level, node exponent,
+    //                                               network over node, exponents of GPUs and nodes, ring,
+    //                                               gamma
     /// The general mean of jobs (m).
     std::array<double, refined_parameters> mean{-std::numbers::ln2,
                                                 -std::numbers::ln2,

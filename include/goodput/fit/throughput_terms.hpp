@@ -8,12 +8,12 @@
 // synchronising, and ln(gamma - 1) for their overlap. Then (Pollux, OSDI'21, section 3.2) a step, and an
 // iteration with s accumulation steps before it, take
 //
-//    T = (C^gamma + S^gamma)^(1/gamma),      s C + T
+//     T = (C^gamma + S^gamma)^(1/gamma),      s C + T
 //
 // A sample has two residuals:
 //
-//    r_t = sqrt(w) (ln T - ln measured step) / scatter
-//    r_c = sqrt(w / 2) (ln C - ln measured) / scatter
+//     r_t = sqrt(w) (ln T - ln measured step) / scatter
+//     r_c = sqrt(w / 2) (ln C - ln measured) / scatter
 //
 // It has only the first one if the computing part of the step was not measured, or if a single replica does
 // nothing but compute. The weight w is smaller for stragglers. If the whole iteration was measured, s C + T
@@ -78,10 +78,10 @@ constexpr int most_touched() {
 /// term of one sample reads. log_sync() is called only for samples with at least two replicas.
 template <class Terms>
 concept ThroughputTerms = requires(const Terms& terms, std::span<const double>& x,
-                                   const typename detail::FeaturesOf<Terms>::type& of) {
+                                   const typename detail::FeaturesOf<Terms>::type& features) {
     { terms.parameters() } -> std::convertible_to<std::size_t>;
-    { terms.log_compute(x, of) } -> std::convertible_to<double>;
-    { terms.log_sync(x, of) } -> std::convertible_to<double>;
+    { terms.log_compute(x, features) } -> std::convertible_to<double>;
+    { terms.log_sync(x, features) } -> std::convertible_to<double>;
     { terms.log_overlap(x) } -> std::convertible_to<double>;
 };
 
@@ -112,18 +112,19 @@ template <class Terms>
 
 /// The errors of a row (ln of the modelled over the measured time), and the parts of its step.
 struct RowErrors {
-    double compute = 0 /**< of computing */, step = 0; /**< of the step */
-    double sync_share = 0;                             ///< d ln(step) / d ln S
-    double by_overlap = 0;                             ///< d ln(step) / d ln(gamma - 1)
-    double excess = 0;                                 ///< ln(step) - ln C
-    double log_ratio = 0;                              ///< ln S - ln C
+    double compute = 0 /**< error of computing */, step = 0; /**< error of the step */
+    double sync_share = 0;                                   ///< d ln(step) / d ln S
+    double by_overlap = 0;                                   ///< d ln(step) / d ln(gamma - 1)
+    double excess = 0;                                       ///< ln(step) - ln C
+    double log_ratio = 0;                                    ///< ln S - ln C
 };
 
 /// The rows after weights were assigned.
 struct WeighedRows {
-    int stragglers = 0;                                ///< rows with reduced weight
-    double weights = 0 /**< their sum */, squares = 0; /**< weighted sum of the step's squared errors */
-    double largest_change = 0;                         ///< largest change of a weight
+    int stragglers = 0;  ///< rows with reduced weight
+    double weights = 0 /**< sum of the weights */,
+           squares = 0;         /**< weighted sum of the step's squared errors */
+    double largest_change = 0;  ///< largest change of a weight
 };
 
 /// The residuals of rows and of a prior.
@@ -138,9 +139,9 @@ public:
     /// Has terms, but neither rows nor a prior.
     explicit ThroughputResiduals(Terms model_terms) : terms(std::move(model_terms)) {}
 
-    Terms terms{};                                          ///< terms of the model
-    std::vector<Row> rows{};                                ///< the measurements
-    FitParameters mean{} /**< of the prior */, deviation{}; /**< likewise, standard */
+    Terms terms{};                                               ///< terms of the model
+    std::vector<Row> rows{};                                     ///< the measurements
+    FitParameters mean{} /**< the prior's means */, deviation{}; /**< the prior's standard deviations */
     double scatter = 0.05;  ///< standard deviation of ln(step) about the model
     /// Number of parameters.
     [[nodiscard]] int parameters() const { return static_cast<int>(terms.parameters()); }
@@ -263,35 +264,35 @@ void ThroughputResiduals<Terms>::operator()(const double* y, double* residuals, 
     std::fill_n(jacobian, height * own, 0.0);
     for (std::size_t i = 0; i < terms.parameters(); ++i) slope_at(static_cast<std::ptrdiff_t>(i), i) = 1;
     using Touched = detail::TouchedParameters<detail::most_touched<Terms>()>;
-    Touched of_overlap(x.data());
-    const typename Touched::Scalar log_overlap(terms.log_overlap(of_overlap));
+    Touched for_overlap(x.data());
+    const typename Touched::Scalar log_overlap(terms.log_overlap(for_overlap));
     const double gamma = 1 + std::exp(log_overlap.a);
     double pull = 0;  // half the derivative of the rows' sum by ln(gamma - 1)
     for (const Row& row : rows) {
         const auto line = at - residuals;
-        Touched of_compute(x.data()), of_sync(x.data());
+        Touched for_compute(x.data()), for_sync(x.data());
         const auto add = [&](std::ptrdiff_t to, const Touched& touched, const auto& term, double by) {
             touched.for_each_derivative(
                 term, [&](std::size_t i, double slope) { slope_at(to, i) += by * slope * deviation[i]; });
         };
         const double unit = std::sqrt(row.weight) / scatter;
-        const typename Touched::Scalar log_compute(terms.log_compute(of_compute, row.features));
+        const typename Touched::Scalar log_compute(terms.log_compute(for_compute, row.features));
         RowErrors errors;
         if (row.alone) {
             errors = errors_of(row, log_compute.a, 0, gamma);
         } else {
-            const typename Touched::Scalar log_sync(terms.log_sync(of_sync, row.features));
+            const typename Touched::Scalar log_sync(terms.log_sync(for_sync, row.features));
             errors = errors_of(row, log_compute.a, log_sync.a, gamma);
-            add(line, of_sync, log_sync, unit * errors.sync_share);
-            add(line, of_overlap, log_overlap, unit * errors.by_overlap);
+            add(line, for_sync, log_sync, unit * errors.sync_share);
+            add(line, for_overlap, log_overlap, unit * errors.by_overlap);
             pull += unit * unit * errors.by_overlap * errors.step;
         }
-        add(line, of_compute, log_compute, unit * (1 - errors.sync_share));
+        add(line, for_compute, log_compute, unit * (1 - errors.sync_share));
         if (const double part = compute_weight(row); part > 0)
-            add(line + 1, of_compute, log_compute, unit * std::sqrt(part));
+            add(line + 1, for_compute, log_compute, unit * std::sqrt(part));
         write(row, errors);
     }
-    of_overlap.for_each_derivative(log_overlap, [&](std::size_t i, double slope) {
+    for_overlap.for_each_derivative(log_overlap, [&](std::size_t i, double slope) {
         slope_at(own, i) = std::sqrt(std::max(pull, 0.0)) * slope * deviation[i];
     });
 }

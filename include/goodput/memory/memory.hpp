@@ -4,7 +4,7 @@
 // Predicts whether a batch fits in a GPU's memory. Parameters, gradients and optimiser state take a fixed
 // part, and activations take a part per example that is on the GPU at once:
 //
-//    bytes(b) = fixed + per_example b             b = atomic batch
+//     bytes(b) = fixed + per_example b             b = atomic batch
 //
 // Accumulation steps run one after the other and take no more memory. More replicas take no more memory per
 // GPU either. The largest batch is (capacity (1 - margin) - fixed) / per_example, rounded down.

@@ -7,9 +7,9 @@
 // Several batch sizes. An estimate that is too high wastes some memory, but one that is too low kills the
 // job. Therefore the fit solves
 //
-//    minimise    sum_i (fixed + per_example b_i - bytes_i)^2
-//    subject to  fixed + per_example b_i >= (1 - tolerance) bytes_i       for all i
-//                fixed >= least_fixed_bytes,  per_example >= 0
+//     minimise    sum_i (fixed + per_example b_i - bytes_i)^2
+//     subject to  fixed + per_example b_i >= (1 - tolerance) bytes_i       for all i
+//                 fixed >= least_fixed_bytes,  per_example >= 0
 //
 // Every constraint except the last says that the line passes above a point (the second kind: above (0,
 // least_fixed_bytes)). So only corners of the upper convex hull of these points can touch the line. The

@@ -93,10 +93,11 @@ struct PolluxThroughput {
         const double longer = computes_longer ? compute : sync, shorter = computes_longer ? sync : compute;
         const double ratio = shorter / (longer + std::numeric_limits<double>::min());  // 0 if both are 0
         const double power = std::pow(ratio, gamma - 1);
-        const double of_longer = std::pow(1 + ratio * power, 1 / gamma - 1), of_shorter = of_longer * power;
-        const double seconds = std::max(longer, of_longer * longer + of_shorter * shorter);
-        return computes_longer ? OverlappedStep{seconds, of_longer, of_shorter}
-                               : OverlappedStep{seconds, of_shorter, of_longer};
+        const double per_longer = std::pow(1 + ratio * power, 1 / gamma - 1),
+                     per_shorter = per_longer * power;
+        const double seconds = std::max(longer, per_longer * longer + per_shorter * shorter);
+        return computes_longer ? OverlappedStep{seconds, per_longer, per_shorter}
+                               : OverlappedStep{seconds, per_shorter, per_longer};
     }
 
     /// Seconds of the last step of an iteration, from its computing and synchronising times.

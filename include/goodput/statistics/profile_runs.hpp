@@ -19,9 +19,9 @@
 //                loss(D, r) = sqrt(r) phi(D / sqrt r) - D Phi(-D / sqrt r)      r of value_best - value_k
 //
 // The loss is the value of information (Raiffa and Schlaifer 1961; Frazier, Powell and Dayanik 2009): how
-// much more the truly better of two options is worth than the one believed better. The two are the best option and
-// another one drawn with the weights, and the loss is a fraction of the best option's goodput. A run that
-// cannot change the decision is worth next to nothing.
+// much more the truly better of two options is worth than the one believed better. The two are the best
+// option and another one drawn with the weights, and the loss is a fraction of the best option's goodput. A
+// run that cannot change the decision is worth next to nothing.
 //
 // Method: greedy. Take the run with the largest gain per GPU-second (per run, if only the number of runs is
 // limited), update the covariance, and repeat. A run costs GPUs x (start-up + iterations x predicted time).

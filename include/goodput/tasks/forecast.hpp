@@ -16,7 +16,7 @@
 // normal distribution, the quantile q of Student's t distribution at the degrees of freedom of s, and S' =
 // S e^(z deviation),
 //
-//    ln T_p = ln T + sign sqrt( (ln T(S') - ln T)^2 + z^2 share(S')^2 var ln C + q^2 s^2 )
+//     ln T_p = ln T + sign sqrt( (ln T(S') - ln T)^2 + z^2 share(S')^2 var ln C + q^2 s^2 )
 //
 // where share is d ln T / d ln C, nearly one if little of S is visible. Above the median, z share takes its
 // largest value at any z up to this one, so that quantiles rise with the probability.

@@ -5,7 +5,7 @@
 //
 // Whatever the total T is, the curve passes through the target at T:
 //
-//    f(e) = target - b (g(T) - g(e)),   b >= 0,   g one of several rising functions
+//     f(e) = target - b (g(T) - g(e)),   b >= 0,   g one of several rising functions
 //
 // For every T on a grid and every g, only b is fitted. The residuals give the likelihood of T. The
 // functions g are power laws, exponentials and logarithms of the position relative to now (Domhan,

@@ -8,9 +8,9 @@
 //
 // There are three queues, each served before the next:
 //
-//    1  pilots, job by job in the order of submission
-//    2  jobs with too few tasks for pilots, in the order of submission                    (as published)
-//    3  jobs with an estimate, least estimated remaining task seconds first, then jobs without an estimate
+//     1  pilots, job by job in the order of submission
+//     2  jobs with too few tasks for pilots, in the order of submission                    (as published)
+//     3  jobs with an estimate, least estimated remaining task seconds first, then jobs without an estimate
 //
 // The published rule (TaskEstimates::own) uses a fixed part of the tasks as pilots, and relies on them
 // alone once all have ended. Our rule (combined) weighs pilots and earlier jobs by their variances, uses
@@ -147,7 +147,7 @@ inline void Pilots::value_round(const Round& round, std::span<const OptionRow> r
         const auto& names = round.cluster.gpu_types;
         return names[first.first().gpu_type] < names[second.first().gpu_type];
     };
-    // What each job keeps: its smallest option with a GPU for every running task.
+    // Each job keeps its smallest option with a GPU for every running task.
     std::vector<std::size_t> chosen(rows.size(), no_index);
     const auto by_submission = detail::ordered(rows, [](const OptionRow&) { return 0; });
     std::vector<TaskClaim> claims(rows.size());

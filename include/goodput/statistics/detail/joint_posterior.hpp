@@ -13,8 +13,8 @@
 //
 // Times. ln C and ln S of a configuration are linear in the parameters and in independent terms: a shape's
 // own factors on C and S, and the computing time between measured batches. The latter is the random walk of
-// forecast.hpp or, on a type without measurements, a stationary process with the same increments and the
-// covariance variance e^(-|ln b - ln b'| / ln 4). An iteration is
+// forecast.hpp or, on a type without measurements, a stationary process with the same increments, whose
+// covariance is variance * e^(-|ln b - ln b'| / ln 4). An iteration is
 //
 //     ln T = ln C + h(ln S - ln C, gamma),    h = ln(s + (1 + (S / C)^gamma)^(1 / gamma))
 //

@@ -81,9 +81,9 @@ struct Pool {
 /// The most GPUs that a cluster may have in total. Sums of GPUs are ints everywhere.
 inline constexpr int most_gpus_of_cluster = 1 << 30;
 
-/// Throws std::invalid_argument if the GPU type is unknown, if the node has no GPUs or more than `left`, if
-/// cores, memory or price are negative or not finite, if the interruptions exceed what
-/// validate(Interruptions) accepts, or if the departure is NaN.
+/// Throws std::invalid_argument if a node is invalid. The GPU type must be known, and the node must have
+/// between 1 and `left` GPUs. Cores, memory and price must be finite and not negative. Interruptions must
+/// be in the range that validate(Interruptions) accepts, and the departure must not be NaN.
 inline void validate(const Node& node, const Cluster& cluster, int left = most_gpus_of_cluster) {
     const auto subject = [&] { return "node '" + node.name + "'"; };
     if (node.gpu_type >= cluster.gpu_types.size())

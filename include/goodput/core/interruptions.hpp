@@ -40,8 +40,8 @@ struct CheckpointMechanism {
     double write_seconds = 0;
     double write_slowdown = 0;   ///< fraction of its speed that training loses during the write, 0 to 1
     double restore_seconds = 0;  ///< seconds from the start after an interruption to the first step
-    /// Fraction of interruptions that leave time to save all work (after a notice, or just in time), 0 to
-    /// 1.
+    /// Fraction of interruptions, 0 to 1, that leave time to save all work (after a notice, or just in
+    /// time).
     double caught = 0;
     double memory_gib_per_gpu = 0;  ///< host memory per GPU that the mechanism takes in addition
     bool saves = true;              ///< false: writes no checkpoint before all work is done

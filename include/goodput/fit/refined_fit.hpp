@@ -25,14 +25,14 @@
 // on that type, because faster GPUs come with faster links.
 //
 // The constants below are round figures from general knowledge of data-parallel training. They are not
-// fitted to measurements. Jobs are distributed where that pays, so two nodes should reach four fifths of
-// twice the speed (synchronising takes a quarter of computing), and two GPUs of a node come twice as close
-// to twice the speed. One standard deviation is a factor of e. The GPUs of a node share its links, anything
-// from one bus per GPU to one bus for all, so the exponent is around a half. A ring passes the network card
-// of a node once, however many of its GPUs take part, and the cost of a tree hardly grows with the nodes;
-// the cost of other methods grows in proportion to both. Rings and trees are the rule, so these exponents
-// are around a quarter. (For the GPUs of a node the exponent was a half, until the published profiles of
-// docs/fit.md contradicted it.) gamma = 2 lies between no overlap and full overlap.
+// fitted to measurements. Jobs are distributed only if that pays. So two nodes should reach four fifths of
+// twice the speed, which means that synchronising takes a quarter of computing. Two GPUs of a node should
+// come twice as close to twice the speed. One standard deviation is a factor of e. The GPUs of a node share
+// its links, anything from one bus per GPU to one bus for all, so the exponent is around a half. A ring
+// passes the network card of a node once, however many of its GPUs take part, and the cost of a tree hardly
+// grows with the nodes; the cost of other methods grows in proportion to both. Rings and trees are the
+// rule, so these exponents are around a quarter. (For the GPUs of a node the exponent was a half, until the
+// published profiles of docs/fit.md contradicted it.) gamma = 2 lies between no overlap and full overlap.
 
 #include <array>
 #include <cmath>
@@ -75,7 +75,7 @@ inline constexpr std::array<std::string_view, refined_parameters> refined_parame
 
 /// Independent normal distributions of a type's parameters. The means of computing_constant,
 /// computing_slope and node_level are relative to ln of the computing time at the reference batch (for the
-/// slope: of that time per example).
+/// slope: of that time divided by that batch).
 struct RefinedPrior {
     std::array<double, refined_parameters> mean{};       ///< means by RefinedParameter, in its coordinate
     std::array<double, refined_parameters> deviation{};  ///< standard deviations by RefinedParameter
@@ -94,9 +94,9 @@ struct ParameterEvidence {
 
 /// The two stages from which the prior of a type follows.
 struct RefinedPopulation {
-    //                                               alpha, beta, alone, straggling, node level, node exponent,
-    //                                               network over node, exponents of GPUs and nodes, ring,
-    //                                               gamma
+    //                                              alpha, beta, alone, straggling, node level, node exponent,
+    //                                              network over node, exponents of GPUs and nodes, ring,
+    //                                              gamma
     /// The general mean of jobs (m).
     std::array<double, refined_parameters> mean{-std::numbers::ln2,
                                                 -std::numbers::ln2,

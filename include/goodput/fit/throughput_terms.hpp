@@ -17,12 +17,12 @@
 //
 // It has only the first one if the computing part of the step was not measured, or if a single replica does
 // nothing but compute. The weight w is smaller for stragglers. If the whole iteration was measured, s C + T
-// replaces T. Each parameter adds one residual, (theta - mean) / deviation of its prior; the solver
-// measures the parameter in this unit. Ceres' jets compute the derivatives of the terms.
+// replaces T. Each parameter adds one residual, (theta - mean) / deviation of its prior. This is also the
+// unit in which the solver counts the parameter. Ceres' jets compute the derivatives of the terms.
 //
 // One more residual is always 0 but has a slope. Towards gamma = 1 the slopes of the other residuals by the
-// overlap vanish exponentially, so J^T J alone promises too much and steps go too far. There d^2/dtheta^2
-// of the sum is about d/dtheta, and this residual adds it to J^T J.
+// overlap vanish exponentially, so J^T J alone promises too much and steps go too far. Near gamma = 1 the
+// second derivative of the sum by theta is about the first one, and this residual adds it to J^T J.
 //
 // PolluxTerms are the terms of Pollux's model, for fit_model(). The published fit minimises the same errors
 // within bounds and without a prior (program/peers/sia/published_fit.hpp reproduces it exactly).
@@ -188,9 +188,9 @@ public:
                                  row.alone ? 0 : terms.log_sync(values, row.features), gamma));
     }
 
-    /// If there are at least four rows, gives each row whose step is off by more than four robust standard
-    /// deviations at parameters x (stragglers, warm-up) the weight (limit / error)^2, where limit is four
-    /// of these deviations. All other rows get the weight 1.
+    /// Gives each row whose error of the step at parameters x exceeds `limit` (stragglers, warm-up) the
+    /// weight (limit / error)^2. The limit is four robust standard deviations. All other rows get the
+    /// weight 1, and so do all rows if there are fewer than four or `robust` is false.
     WeighedRows weigh(const FitParameters& x, bool robust) {
         errors_.clear();
         for_each_row(x,

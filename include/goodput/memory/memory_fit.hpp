@@ -77,9 +77,9 @@ struct MemoryFit {
     double largest_shortfall = 0;
 };
 
-/// Fits a job's memory to measurements. Throws std::invalid_argument if there are no measurements, if a
-/// batch is below 1, if bytes are outside [1, 1e18], if the tolerance is outside [0, 1), or if the declared
-/// fixed bytes exceed the smallest measurement.
+/// Fits a job's memory to measurements. Throws std::invalid_argument if there are no measurements or if an
+/// argument is invalid: batches must be at least 1, bytes in [1, 1e18], the tolerance in [0, 1), and the
+/// declared fixed bytes at most the smallest measurement.
 [[nodiscard]] MemoryFit fit_memory(std::span<const MemorySample> samples,
                                    const MemoryFitOptions& options = {});
 

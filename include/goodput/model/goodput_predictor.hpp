@@ -3,10 +3,10 @@
 
 // Predicts the goodput of an allotment, with its best batch plan, from a job's models (job_model.hpp).
 //
-// On a GPU type where the job has been measured on several replicas, the type's own model is used. If the job
-// has run there on one replica only, or not at all, the curve of the type measured on most replicas (among
-// equals, the slowest) is scaled by the ratio of one-replica speeds (Sia, section 3.2 and the released
-// project_throughputs):
+// On a GPU type where the job has been measured on several replicas, the type's own model is used. If the
+// job has run there on one replica only, or not at all, another curve is scaled by the ratio of one-replica
+// speeds (Sia, section 3.2 and the released project_throughputs). It is the curve of the type S that was
+// measured on most replicas; among equals, the slowest:
 //
 //     goodput_T(K) = goodput_S(K) * rate_T / rate_S
 //

@@ -58,9 +58,9 @@ struct JobModel {
     std::vector<TypeModel> types{};  ///< as many as Cluster::gpu_types, or none
 };
 
-/// Returns the batch limits of a job on a GPU type. Gradient statistics do not affect them. (Without
-/// statistics the predictor keeps the initial total batch size, because the value of a larger batch is
-/// unknown.)
+/// Returns the batch limits of a job on a GPU type. They do not depend on gradient statistics. The
+/// predictor keeps the initial total batch size of a job without statistics, because the value of a larger
+/// batch is unknown.
 [[nodiscard]] inline BatchLimits batch_limits(const Job& job, std::size_t gpu_type) {
     const TypeLimits& type = job.types[gpu_type];
     return {job.initial_batch, job.largest_batch(), type.min_atomic_batch, type.max_atomic_batch,

@@ -54,8 +54,9 @@ struct GradientAtBatch {
 };
 
 /// Returns the efficiency that the measurements predict at any batch size. Throws std::invalid_argument if
-/// there are no measurements, if a batch size is not positive, if statistics are negative or not finite, if
-/// the variance is 0, or if a ratio of both statistics or of batch sizes exceeds 1e100.
+/// there are no measurements or if one is invalid. Batch sizes must be positive, statistics must be finite
+/// and not negative, and the variance must not be 0. Ratios of both statistics and of batch sizes must not
+/// exceed 1e100.
 [[nodiscard]] inline BatchDependentEfficiency efficiency_from_batches(
     std::span<const GradientAtBatch> measured, double initial_batch) {
     require_positive("efficiency", "initial batch", initial_batch);

@@ -85,8 +85,8 @@ struct ProfileRunOptions {
     int iterations = 30;          ///< iterations per run
     /// GPU-seconds that one unit of gain is worth. If infinite, every run with a gain is worth its cost.
     double worth = std::numeric_limits<double>::infinity();
-    /// The job is known well enough if no option's ln T has a larger standard deviation. With the regret
-    /// criterion, it is known if at most this much regret can still be removed.
+    /// The job is known well enough if no option's ln T has a standard deviation above this. With the
+    /// regret criterion, it is known well enough if runs can remove at most this much regret.
     double tolerance = 0.02;
     /// Weights of the options, >= 0, not all 0, in any unit; equal if empty.
     std::span<const double> weights{};

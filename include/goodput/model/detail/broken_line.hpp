@@ -100,8 +100,9 @@ private:
             {from.batch, to.batch, from.seconds, to.seconds, from.seconds - slope * from.batch, slope});
     }
 
-    // Finds the supports: the sides of the lower convex hull that rise and start above zero, plus the level
-    // of the least time to the left of them, and the ray from the origin to the right.
+    // Finds the supports. They are the sides of the lower convex hull that rise and start above zero, the
+    // horizontal line at the least time to the left of these sides, and the ray from the origin to the
+    // right of them.
     void find_supports() {
         ShortList<Point> corners;
         const auto add = [&](const Point& next) {

@@ -6,7 +6,7 @@
 // Targets and measurements have a joint normal distribution with covariance K. A measurement y with scatter
 // s subtracts u u^T from K, where u = cov(., y) / sqrt(var y + s^2), whatever its outcome. The criterion
 // uses x_k or, for the regret, the difference g_k x_k - g_b x_b between a target k and the best target b,
-// where g is the goodput. r_k is the variance of it that measurements have removed.
+// where g is the goodput. r_k is the variance of this quantity that measurements have removed.
 
 #include <algorithm>
 #include <cmath>
@@ -87,7 +87,7 @@ struct ProfileDesign {
         return most;
     }
 
-    /// The gain that is left.
+    /// The gain that is still possible.
     [[nodiscard]] double left() const {
         double sum = 0;
         for (const ProfileTarget& target : targets)
@@ -95,7 +95,7 @@ struct ProfileDesign {
         return std::max(sum, 0.0);
     }
 
-    /// The standard deviation of a target that is left.
+    /// The remaining standard deviation of a target.
     [[nodiscard]] double deviation(std::size_t k) const {
         return std::sqrt(std::max(covariance(row(k), row(k)), 0.0));
     }

@@ -180,7 +180,7 @@ concept GoodputFactor = requires(F& factor, const Round& round, const Job& job, 
     factor(job, option);
 };
 
-/// What a job was given in a plan, and what it was chosen from.
+/// The option that a job was given in a plan, with everything that it was chosen from.
 struct GivenOption {
     const Job& job;                    ///< the job
     const Option& given;               ///< its option in the plan

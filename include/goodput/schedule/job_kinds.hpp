@@ -1,7 +1,7 @@
 #ifndef GOODPUT_SCHEDULE_JOB_KINDS_HPP
 #define GOODPUT_SCHEDULE_JOB_KINDS_HPP
 
-// What jobs of one kind teach about each other's speed. People run the same program again and again, so the
+// Lets jobs of one kind learn from each other's speed. People run the same program again and again, so the
 // next run should expect what earlier runs measured. Jobs of one kind share one history (JobHistory), and
 // so one model. If a step of a job takes a fourth longer or less than its kind predicts, the job is another
 // program after all. It leaves the kind, and has a history of its own from then on.

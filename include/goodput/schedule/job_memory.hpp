@@ -1,9 +1,9 @@
 #ifndef GOODPUT_SCHEDULE_JOB_MEMORY_HPP
 #define GOODPUT_SCHEDULE_JOB_MEMORY_HPP
 
-// What a scheduler remembers of its jobs from one round to the next: how fast they are (job_kinds.hpp), how
-// much they are likely to need (job_sizes.hpp), which batch plan each one runs with (RunningPlans), and how
-// large a batch it was seen to use. A round consists of a snapshot, news of its jobs, and a plan:
+// The memory of a scheduler about its jobs, from one round to the next: how fast they are (job_kinds.hpp),
+// how much they are likely to need (job_sizes.hpp), which batch plan each one runs with (RunningPlans), and
+// how large a batch it was seen to use. A round consists of a snapshot, news of its jobs, and a plan:
 //
 //     memory.take_in(snapshot, news);                 // fills in models, expected sizes, running plans
 //     const Plan& plan = scheduler.plan(snapshot);
@@ -55,7 +55,7 @@ private:
 
     struct Running {
         std::size_t gpu_type = 0;
-        Shape shape{};  // in replicas, as in samples
+        Shape shape{};  // counted in replicas, as in samples
         BatchPlan plan{};
         bool planned = false;
 
@@ -143,7 +143,7 @@ private:
             visit(self.sizes, self.running, self.used_batch, self.started, self.sharing);
         }
     };
-    /// What the last take_in() wrote into fields that callers write, too.
+    /// Values that the last take_in() wrote into fields that callers write, too.
     struct Filled {
         std::string set_aside{};
         std::optional<double> done_examples{};
@@ -154,7 +154,7 @@ private:
     Learned learned_{}, before_{};
     std::map<std::string, Filled> filled_{};  // by job name
     bool on_trial_ = false;
-    std::optional<double> last_time_{};  // of the last round that was kept
+    std::optional<double> last_time_{};  // time of the last kept round
     std::vector<std::string> names_;
 };
 

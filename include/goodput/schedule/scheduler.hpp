@@ -158,8 +158,8 @@ public:
     /// The last plan. pools(), problem() and allotted() are what it was made from: the pools to which
     /// prices and resources belong, without their drained nodes; the allotment problem, whose first rows
     /// are these pools, whose next rows are those of the limits, and whose last rows are those of blocks of
-    /// nodes (detail/node_blocks.hpp); and its solution. A job that found no nodes has less in the plan
-    /// than in the solution.
+    /// nodes (detail/node_blocks.hpp); and its solution, which differs from
+    /// the plan for jobs that found no nodes.
     [[nodiscard]] const Plan& last_plan() const { return engine_.last_plan(); }
     /// See last_plan().
     [[nodiscard]] std::span<const Pool> pools() const { return engine_.pools(); }

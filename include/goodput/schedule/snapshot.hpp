@@ -45,7 +45,7 @@ struct Snapshot {
     return snapshot.models.empty() ? nothing_known : snapshot.models[job];
 }
 
-/// What the caller has to do with a job to carry out a plan.
+/// The action on one job with which the caller carries out a plan.
 enum class Action {
     wait,     ///< nothing: the job holds no GPU and gets none
     start,    ///< start it: it held nothing
@@ -59,7 +59,7 @@ enum class Action {
 /// must be on nodes of the cluster.
 [[nodiscard]] Action action_of(const Placement& held, const Placement& given, const Cluster& cluster);
 
-/// What one job gets, and why.
+/// The decision for one job: its option, its nodes, and the reason.
 struct Decision {
     Option option{};               ///< what it gets; the allotment is empty if that is nothing this round
     double value = 0;              ///< value of the option under the policy

@@ -14,9 +14,7 @@
 //    be exchanged. Let d_s > 0 be the missing blocks of size s. Moving a set E of jobs off a node with f
 //    free GPUs gains
 //
-//        floor((f +
-// E
-// ) / s) - floor(f / s) - sum_{e in E} floor(e / s)  >=  0
+//        floor((f + |E|) / s) - floor(f / s) - sum_{e in E} floor(e / s)  >=  0
 //
 //    blocks of size s, after subtracting what the moved jobs need again. The cheapest sets with gains >= d
 //    over all nodes (detail/evictions.hpp) are a lower bound on the move cost. They are optimal if the rest

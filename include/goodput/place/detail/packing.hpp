@@ -28,7 +28,7 @@ namespace goodput::detail {
 /// By free GPUs f: number of nodes with f free GPUs. The last entry counts the wholly free nodes.
 using FreeCounts = std::vector<int>;
 
-/// What has to be placed: a number of whole nodes, and a number of blocks of each size in Packer::sizes().
+/// The blocks to be placed: a number of whole nodes, and a number of blocks of each size in Packer::sizes().
 struct Blocks {
     int whole_nodes = 0;
     std::vector<int> count;

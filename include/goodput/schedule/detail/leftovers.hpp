@@ -1,9 +1,9 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_LEFTOVERS_HPP
 #define GOODPUT_SCHEDULE_DETAIL_LEFTOVERS_HPP
 
-// What happens after an option has found no nodes. The rows of the allotment cannot express everything
-// about nodes: that all of a job's nodes must be in one rack, or that jobs with 3 and with 2 GPUs do not
-// always fill nodes with 8.
+// Withdraws options that found no nodes, and offers free GPUs to waiting jobs. The rows of the allotment
+// cannot express everything about nodes: that all of a job's nodes must be in one rack, or that jobs with 3
+// and with 2 GPUs do not always fill nodes with 8. So an option may find no nodes.
 //
 // 1. The option is withdrawn for the round, and the allotment is made again, so that no job is stopped or
 //    made smaller for the sake of a job that then gets no nodes. It is also withdrawn from all jobs that

@@ -350,7 +350,7 @@ private:
     /// Counts how much of each limit the plan takes.
     void count_limits();
 
-    Joints joints_;         // of the last plan's parts, which may no longer exist
+    Joints joints_;         // joints of the last plan's parts, which may no longer exist
     AllotOptions options_;  // gap and deadline of the last plan
     SnapshotCheck check_;
     Kept<PriceGroups> price_groups_;

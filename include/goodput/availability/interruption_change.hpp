@@ -49,14 +49,14 @@ public:
         const double expected = std::min(hazard(to_seconds) - hazard(from_seconds), 700.0);
         for (std::size_t i = 0; i < factors.size(); ++i) {
             const double f = factors[i], fade = std::exp(-(f - 1) * expected);
-            Statistic& statistic = statistics_[i];
-            statistic.ratio = (interrupted ? f : 1) * (statistic.ratio * fade + (1 - fade) / (f - 1));
-            statistic.ratio = std::min(statistic.ratio, 1e300);
+            Statistic& updated = statistics_[i];
+            updated.ratio = (interrupted ? f : 1) * (updated.ratio * fade + (1 - fade) / (f - 1));
+            updated.ratio = std::min(updated.ratio, 1e300);
             // The most likely moment of change is that of the smallest logarithm of the ratio.
-            statistic.log_ratio += (interrupted ? std::log(f) : 0) - (f - 1) * expected;
-            if (statistic.log_ratio <= 0) {
-                statistic.log_ratio = 0;
-                statistic.since = pieces_ + 1;
+            updated.log_ratio += (interrupted ? std::log(f) : 0) - (f - 1) * expected;
+            if (updated.log_ratio <= 0) {
+                updated.log_ratio = 0;
+                updated.since = pieces_ + 1;
             }
         }
         ++pieces_;

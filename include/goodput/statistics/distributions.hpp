@@ -2,7 +2,8 @@
 #define GOODPUT_STATISTICS_DISTRIBUTIONS_HPP
 
 // Distribution functions and quantiles that the standard library lacks. Boost.Math has all of them, but
-// parsing it takes longer than parsing the rest of a header that needs one of them (benchmarks/experiments.md).
+// parsing it takes longer than parsing the rest of a header that needs one of them
+// (benchmarks/experiments.md).
 
 #include <algorithm>
 #include <cmath>

@@ -1,0 +1,169 @@
+#ifndef GOODPUT_PROOF_DETAIL_PROOF_TEXT_HPP
+#define GOODPUT_PROOF_DETAIL_PROOF_TEXT_HPP
+
+// The text of a certificate. A certificate is little but numbers, so writing them is most of the time that it
+// takes: digits go in pairs, and eight at a time, into memory that is asked for once a line's entry.
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "goodput/proof/detail/exact_numbers.hpp"
+
+namespace goodput::detail {
+
+/// "00", "01", ... "99".
+inline constexpr std::array<char, 200> digit_pairs = [] {
+    std::array<char, 200> pairs{};
+    for (std::size_t n = 0; n < 100; ++n) {
+        pairs[2 * n] = static_cast<char>('0' + n / 10);
+        pairs[2 * n + 1] = static_cast<char>('0' + n % 10);
+    }
+    return pairs;
+}();
+
+/// Writes a number below 100 as two digits.
+inline char* write_pair(char* to, std::uint64_t number) {
+    std::memcpy(to, digit_pairs.data() + 2 * number, 2);
+    return to + 2;
+}
+/// Writes a number below 100,000,000 as eight digits.
+inline char* write_eight_digits(char* to, std::uint32_t number) {
+    const std::uint32_t high = number / 10000, low = number % 10000;
+    to = write_pair(write_pair(to, high / 100), high % 100);
+    return write_pair(write_pair(to, low / 100), low % 100);
+}
+/// Writes a number, up to 20 digits. Returns where it ends.
+inline char* write_digits(char* to, std::uint64_t number) {
+    constexpr std::uint64_t eight = 100'000'000;
+    if (number < 10) {
+        *to = static_cast<char>('0' + number);
+        return to + 1;
+    }
+    if (number < 100) return write_pair(to, number);
+    if (number < 10000) return write_pair(write_digits(to, number / 100), number % 100);
+    if (number < eight) {
+        const std::uint64_t low = number % 10000;
+        return write_pair(write_pair(write_digits(to, number / 10000), low / 100), low % 100);
+    }
+    to = write_digits(to, number / eight);
+    return write_eight_digits(to, static_cast<std::uint32_t>(number % eight));
+}
+
+class ProofText {
+public:
+    [[nodiscard]] std::size_t size() const { return used_; }
+    [[nodiscard]] std::string_view view() const { return {text_.data(), used_}; }
+    void reserve(std::size_t characters) { text_.reserve(characters); }
+    /// Hands the text over; empty from then on.
+    [[nodiscard]] std::string take() {
+        text_.resize(std::exchange(used_, 0));
+        return std::exchange(text_, {});
+    }
+
+    void add(std::string_view words) {
+        char* to = room(words.size());
+        std::memcpy(to, words.data(), words.size());
+        used_ += words.size();
+    }
+    void add(char c) {
+        *room(1) = c;
+        ++used_;
+    }
+    template <class Whole>
+    void whole(const Whole& number) {
+        end(write(room(most_digits), number));
+    }
+    void whole(const WholeNumber& number) {
+        constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+        if (absolute(number) <= largest)
+            end(write(room(most_digits), number.convert_to<std::int64_t>()));
+        else
+            add(number.str());
+    }
+    /// A blank and an index.
+    void index(std::size_t index) {
+        char* to = room(most_digits);
+        *to = ' ';
+        end(write_digits(to + 1, index));
+    }
+    /// `number` units of 2^-bits, as a reduced fraction.
+    template <class Whole>
+    void fraction(Whole number, int bits) {
+        if (number == 0) bits = 0;
+        if (bits > 0) {
+            const int twos = std::min(bits, twos_in(number));
+            number >>= static_cast<unsigned>(twos);
+            bits -= twos;
+        }
+        whole(number);
+        if (bits > 0) add(below(bits));
+    }
+    /// A variable or a row, and its number.
+    template <class Whole>
+    void entry(std::size_t number_of, const Whole& number, int bits) {
+        index(number_of);
+        add(' ');
+        fraction(number, bits);
+    }
+    /// The same with 1 or -1.
+    void entry(std::size_t number_of, bool positive = true) {
+        char* to = room(most_digits);
+        *to = ' ';
+        to = write_digits(to + 1, number_of);
+        std::memcpy(to, positive ? " 1" : " -1", 3);
+        end(to + (positive ? 2 : 3));
+    }
+
+private:
+    static constexpr std::size_t most_digits = 48;
+
+    /// Where so many characters can be written.
+    char* room(std::size_t characters) {
+        constexpr std::size_t block = std::size_t{1}
+                                      << 12;  // is cleared before it is written: so not too large
+        if (text_.size() - used_ < characters) text_.resize(used_ + std::max(characters, block));
+        return text_.data() + used_;
+    }
+    void end(const char* at) { used_ = static_cast<std::size_t>(at - text_.data()); }
+
+    static char* write(char* to, std::size_t number) { return write_digits(to, number); }
+    static char* write(char* to, std::int64_t number) {
+        if (number < 0) *to++ = '-';
+        return write_digits(
+            to, number < 0 ? -static_cast<std::uint64_t>(number) : static_cast<std::uint64_t>(number));
+    }
+    static char* write(char* to, NarrowNumber number) {
+        if (number < 0) *to++ = '-';
+        return write_large(to, static_cast<NarrowMagnitude>(absolute(number)));
+    }
+    static char* write_large(char* to, NarrowMagnitude number) {
+        constexpr std::uint64_t sixteen = 10'000'000'000'000'000;
+        if (number >> 64 == 0) return write_digits(to, static_cast<std::uint64_t>(number));
+        to = write_large(to, number / sixteen);
+        const auto rest = static_cast<std::uint64_t>(number % sixteen);
+        to = write_eight_digits(to, static_cast<std::uint32_t>(rest / 100'000'000));
+        return write_eight_digits(to, static_cast<std::uint32_t>(rest % 100'000'000));
+    }
+    /// "/" and a power of two.
+    const std::string& below(int bits) {
+        const auto at = static_cast<std::size_t>(bits);
+        if (powers_.size() <= at) powers_.resize(at + 1);
+        if (powers_[at].empty()) powers_[at] = '/' + (WholeNumber(1) << static_cast<unsigned>(bits)).str();
+        return powers_[at];
+    }
+
+    std::string text_;
+    std::size_t used_ = 0;
+    std::vector<std::string> powers_;
+};
+
+}  // namespace goodput::detail
+
+#endif

@@ -33,7 +33,8 @@ class GoodputConan(ConanFile):
     settings = "os", "arch", "compiler", "build_type"  # without with_compiled for validate() only: nothing is built
     options = {"core_only": [True, False], "with_compiled": [True, False], "shared": [True, False], "fPIC": [True, False]}
     default_options = {"core_only": False, "with_compiled": False, "shared": False, "fPIC": True}
-    exports_sources = "include/*.hpp", "LICENSE", "CMakeLists.txt", "cmake/*", "compiled/*"
+    exports_sources = ("include/*.hpp", "LICENSE", "CMakeLists.txt", "cmake/*", "compiled/*", "program/lines.cmake",
+                       "program/json/*", "program/plan/*", "program/report/result_file.hpp")
     no_copy_source = True
 
     def set_version(self):
@@ -69,6 +70,8 @@ class GoodputConan(ConanFile):
         self.requires("eigen/[>=3.4 <6]", transitive_headers=True)
         # Boost.Graph's algorithms are headers. Who needs Boost's libraries elsewhere overrides this default.
         self.requires("boost/[>=1.74 <2]", transitive_headers=True, options={"header_only": True})
+        if self.options.with_compiled:  # within the libraries: nobody who links them needs it
+            self.requires("nlohmann_json/[>=3.10 <4]", visible=False)
 
     def package_id(self):
         if not self.info.options.with_compiled:

@@ -16,6 +16,7 @@
 #include "plan/allot.hpp"
 #include "plan/fit.hpp"
 #include "plan/parallel.hpp"
+#include "plan/peer_models.hpp"
 #include "plan/plan.hpp"
 #include "plan/policies.hpp"
 #include "plan/share.hpp"
@@ -147,6 +148,7 @@ int run(int argc, char** argv) {
     fit_app->footer(lines_footer);
 
     cli::PlanCommand plan;
+    std::string models;
     CLI::App* plan_app = app.add_subcommand("plan", "Plan scheduling rounds, one JSON document a line");
     plan_app->add_option("--policy", plan.policy, "One of " + std::string(cli::policy_names))
         ->capture_default_str();
@@ -155,7 +157,7 @@ int run(int argc, char** argv) {
                      "Setting of the policy, key=value; may be repeated")
         ->allow_extra_args(false);
     plan_app->add_option(
-        "--models", plan.models,
+        "--models", models,
         "How jobs learn their speed: Pollux's seven parameters, fitted to each GPU type alone, and Sia's "
         "projection to others (separate); the same as in Sia's public simulator (published); or models of "
         "all GPU types of a job together (refined), as if left out");
@@ -395,10 +397,13 @@ int run(int argc, char** argv) {
     try {
         if (argc > 1 && argv[1][0] != '-') check_command(app, argv[1]);
         app.parse(argc, argv);
-        if (allot_app->parsed()) return run_allot(allot, std::cin, std::cout);
-        if (fit_app->parsed()) return cli::run_fit(strict_fit, std::cin, std::cout);
-        if (plan_app->parsed()) return run_plan(plan, std::cin, std::cout);
-        if (share_app->parsed()) return cli::run_share(strict_share, std::cin, std::cout);
+        const auto serve = [](bool strict, cli::ServeDocument server) {
+            return serve_lines(std::cin, std::cout, strict, std::move(server));
+        };
+        if (allot_app->parsed()) return serve(allot.strict, allot_server(allot));
+        if (fit_app->parsed()) return serve(strict_fit, cli::fit_server());
+        if (plan_app->parsed()) return serve(plan.strict, plan_server(plan, cli::plan_models(models)));
+        if (share_app->parsed()) return serve(strict_share, cli::share_server());
         if (parallel_app->parsed()) return run_parallel(parallel, std::cin, std::cout);
         replay.own_rounds = interval->count() == 0;
         if (replay.own_rounds) replay.interval_seconds = cli::usual_interval(replay.world);

@@ -5,7 +5,6 @@
 // and written as far as both sides know them.
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -16,7 +15,6 @@
 #include <string>
 #include <string_view>
 
-#include "goodput/allot/result.hpp"
 #include "goodput/core/detail/names.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/goodput.h"
@@ -97,23 +95,13 @@ void require_flags(const Subject& subject, std::uint32_t flags, std::uint32_t kn
         bad_input(detail::text_of_subject(subject), "flags", flags, "a sum of known flags");
 }
 
-/// The size of a struct in the first version of this interface, which fields that came later do not count in.
-template <class Struct>
-inline constexpr std::size_t first_size = sizeof(Struct);
-template <>
-inline constexpr std::size_t first_size<goodput_sample> = offsetof(goodput_sample, flags);
-template <>
-inline constexpr std::size_t first_size<goodput_job> = offsetof(goodput_job, within);
-template <>
-inline constexpr std::size_t first_size<goodput_round> = offsetof(goodput_round, checkpoint);
-
 /// No struct is larger: what claims to be is a mistaken size.
 inline constexpr std::size_t most_size = 1 << 16;
 
 /// Refuses sizes that are no struct of any version that can be read here.
 template <class Struct>
 void require_size(std::size_t size, std::string_view field) {
-    if (size >= first_size<Struct> && size <= most_size) return;
+    if (size >= sizeof(Struct) && size <= most_size) return;
     throw Failure(GOODPUT_BAD_SIZE, std::string(field) + " is " + text_of(size) + ", but must be sizeof: " +
                                         text_of(sizeof(Struct)) + " in this version");
 }
@@ -170,35 +158,6 @@ private:
 template <class Struct>
 void write_struct(void* to, std::size_t size, const Struct& value) {
     std::memcpy(to, &value, std::min(size, sizeof(Struct)));
-}
-
-/// Writes an element of an array of the caller's.
-template <class Struct>
-void write_element(Struct* array, std::size_t index, std::size_t size, const Struct& value) {
-    write_struct(reinterpret_cast<unsigned char*>(array) + index * size, size, value);
-}
-
-/// A deadline of so many milliseconds, thirty years at most: far from overflowing nanoseconds.
-[[nodiscard]] inline std::chrono::nanoseconds nanoseconds_of(double deadline_ms) {
-    return std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(deadline_ms, 1e12) * 1e6));
-}
-
-/// What the solver is asked for; zeros are defaults.
-[[nodiscard]] inline AllotOptions allot_options(std::string_view subject, double gap, double deadline_ms,
-                                                std::uint64_t most_states, std::uint64_t memory_states) {
-    AllotOptions options;
-    if (gap == GOODPUT_GAP_ZERO)
-        options.gap = 0;
-    else if (gap != 0) {
-        require_at_least(subject, "gap", gap, 0);
-        options.gap = gap;
-    }
-    require_at_least(subject, "deadline_ms", deadline_ms, 0);
-    if (deadline_ms > 0) options.deadline = nanoseconds_of(deadline_ms);
-    constexpr std::uint64_t most = std::numeric_limits<std::size_t>::max();
-    if (most_states > 0) options.most_states = static_cast<std::size_t>(std::min(most_states, most));
-    if (memory_states > 0) options.memory_states = static_cast<std::size_t>(std::min(memory_states, most));
-    return options;
 }
 
 }  // namespace goodput::c

@@ -38,54 +38,6 @@ constexpr const char* blanks = " \t\r\v\f";
 
 bool is_blank(const std::string& line) { return line.find_first_not_of(blanks) == std::string::npos; }
 
-/// Follows a document over several lines: which brackets are open.
-class OpenDocument {
-public:
-    /// Whether brackets are open after this line, which is a piece of JSON.
-    [[nodiscard]] bool is_open() const { return !open_.empty(); }
-    void close() { open_.clear(); }
-
-    /// Whether `line` goes on with the document: it is indented, or closes a bracket, and is a piece of JSON.
-    [[nodiscard]] bool goes_on(const std::string& line) {
-        return !is_blank(line) && std::string_view(" \t]}").find(line.front()) != std::string_view::npos &&
-               take(line);
-    }
-
-    /// Takes in the brackets of a line; false, and nothing is open, where it cannot be a piece of JSON.
-    bool take(const std::string& line) {
-        for (std::size_t i = 0; i < line.size(); ++i) {
-            const char c = line[i];
-            if (c == '{' || c == '[') {
-                open_.push_back(c);
-            } else if (c == '}' || c == ']') {
-                if (open_.empty() || open_.back() != (c == '}' ? '{' : '[')) return give_up();
-                open_.pop_back();
-            } else if (c == '"') {
-                for (++i; i < line.size() && line[i] != '"'; ++i)
-                    if (line[i] == '\\') ++i;
-                if (i >= line.size()) return give_up();  // no text goes over several lines
-            } else if ((c >= 'a' && c <= 'z') || c == '-' || (c >= '0' && c <= '9')) {
-                const std::size_t end = std::min(line.find_first_of(",:]} \t\r", i), line.size());
-                const std::string word = line.substr(i, end - i);
-                const bool number = word.find_first_not_of("+-.0123456789eE") == std::string::npos;
-                if (!number && word != "true" && word != "false" && word != "null") return give_up();
-                i = end - 1;
-            } else if (c != ',' && c != ':' && std::string_view(blanks).find(c) == std::string_view::npos) {
-                return give_up();
-            }
-        }
-        return true;
-    }
-
-private:
-    bool give_up() {
-        close();
-        return false;
-    }
-
-    std::string open_;
-};
-
 Json parse(const std::string& line, OpenDocument& document, Warnings& warnings) {
     if (is_blank(line)) throw std::invalid_argument("the line is empty");
     try {
@@ -108,46 +60,90 @@ Json parse(const std::string& line, OpenDocument& document, Warnings& warnings) 
     }
 }
 
-Json answer_to(const std::string& line, std::size_t number, OpenDocument& document, Warnings& warnings,
-               const std::function<Json(const Json&, Warnings&)>& serve, bool& refused) {
+}  // namespace
+
+bool OpenDocument::goes_on(const std::string& line) {
+    return !is_blank(line) && std::string_view(" \t]}").find(line.front()) != std::string_view::npos &&
+           take(line);
+}
+
+bool OpenDocument::take(const std::string& line) {
+    for (std::size_t i = 0; i < line.size(); ++i) {
+        const char c = line[i];
+        if (c == '{' || c == '[') {
+            open_.push_back(c);
+        } else if (c == '}' || c == ']') {
+            if (open_.empty() || open_.back() != (c == '}' ? '{' : '[')) return give_up();
+            open_.pop_back();
+        } else if (c == '"') {
+            for (++i; i < line.size() && line[i] != '"'; ++i)
+                if (line[i] == '\\') ++i;
+            if (i >= line.size()) return give_up();  // no text goes over several lines
+        } else if ((c >= 'a' && c <= 'z') || c == '-' || (c >= '0' && c <= '9')) {
+            const std::size_t end = std::min(line.find_first_of(",:]} \t\r", i), line.size());
+            const std::string word = line.substr(i, end - i);
+            const bool number = word.find_first_not_of("+-.0123456789eE") == std::string::npos;
+            if (!number && word != "true" && word != "false" && word != "null") return give_up();
+            i = end - 1;
+        } else if (c != ',' && c != ':' && std::string_view(blanks).find(c) == std::string_view::npos) {
+            return give_up();
+        }
+    }
+    return true;
+}
+
+bool OpenDocument::give_up() {
+    close();
+    return false;
+}
+
+Json LineServer::answer(const std::string& line) {
+    document_.close();
+    warnings_.at_line(++number_);
     std::string why;
     try {
-        return serve(parse(line, document, warnings), warnings);
+        Json answer = serve_(parse(line, document_, warnings_), warnings_);
+        if (in_answers_ && !answer.contains("warnings"))
+            for (const std::string& warning : warnings_.of_line())
+                answer["warnings"].push_back(shortened(warning));
+        return answer;
     } catch (const std::bad_alloc&) {
         why = "too large for the memory";
     } catch (const std::exception& error) {
         why = goodput::text_in_short_names(error);
     }
-    refused = true;
+    refused_ = true;
     Json answer;
-    answer["line"] = number;
+    answer["line"] = number_;
     answer["error"] = shortened(why);
     return answer;
 }
 
-}  // namespace
+bool LineServer::belongs_to_refused(const std::string& line) {
+    if (!document_.is_open() || !document_.goes_on(line)) return false;
+    ++number_;
+    return true;
+}
+
+std::string text_of_document(const Json& document) {
+    return document.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
 void write_line(std::ostream& out, const Json& document) {
-    const std::string text = document.dump(-1, ' ', false, Json::error_handler_t::replace);
+    const std::string text = text_of_document(document);
     out.write(text.data(), static_cast<std::streamsize>(text.size())).put('\n').flush();
 }
 
-int serve_lines(std::istream& in, std::ostream& out, bool strict,
-                const std::function<Json(const Json&, Warnings&)>& serve) {
+int serve_lines(std::istream& in, std::ostream& out, bool strict, ServeDocument serve) {
     if (&in == &std::cin && ::isatty(STDIN_FILENO) == 1)
         std::cerr << "goodput: reads one JSON document a line from standard input" << std::endl;
-    bool refused = false;
-    std::string line;
-    Warnings warnings(std::cerr, strict);
-    OpenDocument document;  // that was refused because it goes over several lines
-    for (std::size_t number = 1; std::getline(in, line); ++number) {
-        if (document.is_open() && document.goes_on(line)) continue;
-        document.close();
-        warnings.at_line(number);
-        write_line(out, answer_to(line, number, document, warnings, serve, refused));
+    LineServer server(std::move(serve), std::cerr, strict);
+    for (std::string line; std::getline(in, line);) {
+        if (server.belongs_to_refused(line)) continue;
+        write_line(out, server.answer(line));
         if (!out) return 1;
     }
-    return refused ? 1 : 0;
+    return server.refused() ? 1 : 0;
 }
 
 }  // namespace cli

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -13,8 +14,8 @@
 #include "goodput/allot/conflict.hpp"
 #include "goodput/allot/explain.hpp"
 #include "goodput/proving.hpp"
-#include "json/json_lines.hpp"
 #include "plan/proof_files.hpp"
+#include "plan/solver_options.hpp"
 #include "plan/status.hpp"
 #include "plan/stopwatch.hpp"
 
@@ -52,21 +53,7 @@ goodput::AllotOptions read(const Field& line, goodput::AllotmentProblem& problem
         });
     });
 
-    goodput::AllotOptions options;
-    if (const Field gap = line["gap"]; gap.given()) options.gap = gap.number_at_least(0);
-    if (const Field deadline = line["deadline_ms"]; deadline.given()) {
-        constexpr double longest_ms = 1e12;  // thirty years, and far from overflowing nanoseconds
-        const double milliseconds = std::min(deadline.number_at_least(0), longest_ms);
-        options.deadline = std::chrono::nanoseconds(static_cast<std::int64_t>(milliseconds * 1e6));
-    }
-    for (auto [name, limit] :
-         {std::pair("most_states", &options.most_states), std::pair("memory_states", &options.memory_states)})
-        if (const Field given = line[name]; given.given())
-            *limit = static_cast<std::size_t>(given.integer(0, std::numeric_limits<std::int64_t>::max()));
-    // Who says how long it may take has said so, and need not think of states.
-    if (options.deadline && !line["most_states"].given())
-        options.most_states = std::numeric_limits<std::size_t>::max();
-    return options;
+    return read_solver_options(line);
 }
 
 /// The fields that whole and split allotments share, in the order of the format.
@@ -196,17 +183,21 @@ Json relax(goodput::ProvingAllotter& allotter, const goodput::AllotmentProblem& 
 
 }  // namespace
 
-int run_allot(const AllotCommand& command, std::istream& in, std::ostream& out) {
-    goodput::ProvingAllotter allotter;
-    goodput::AllotmentProblem problem;
-    ProofFiles proofs(command.proof);
-    return serve_lines(in, out, command.strict, [&](const Json& document, Warnings& warnings) {
-        proofs.next_line();
-        goodput::AllotOptions options = read(Field(document, subject, &warnings), problem);
+ServeDocument allot_server(const AllotCommand& command) {
+    struct Memory {
+        goodput::ProvingAllotter allotter{};
+        goodput::AllotmentProblem problem{};
+        ProofFiles proofs;
+    };
+    const auto memory = std::make_shared<Memory>(Memory{.proofs = ProofFiles(command.proof)});
+    return [command, memory](const Json& document, Warnings& warnings) {
+        memory->proofs.next_line();
+        goodput::AllotOptions options = read(Field(document, subject, &warnings), memory->problem);
         options.warm_start = command.warm;
-        return command.relax ? relax(allotter, problem, options)
-                             : solve(allotter, problem, options, command.explain, proofs);
-    });
+        return command.relax
+                   ? relax(memory->allotter, memory->problem, options)
+                   : solve(memory->allotter, memory->problem, options, command.explain, memory->proofs);
+    };
 }
 
 }  // namespace cli

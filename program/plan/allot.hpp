@@ -1,8 +1,9 @@
 #ifndef GOODPUT_PROGRAM_PLAN_ALLOT_HPP
 #define GOODPUT_PROGRAM_PLAN_ALLOT_HPP
 
-#include <iosfwd>
 #include <string>
+
+#include "json/json_lines.hpp"
 
 namespace cli {
 
@@ -14,8 +15,8 @@ struct AllotCommand {
     std::string proof{};   ///< path of a file for the certificate; empty: none
 };
 
-/// `goodput allot`: allotment problems, one a line. Returns the exit status.
-int run_allot(const AllotCommand& command, std::istream& in, std::ostream& out);
+/// Serves the lines of `goodput allot`: allotment problems.
+[[nodiscard]] ServeDocument allot_server(const AllotCommand& command);
 
 }  // namespace cli
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,8 +12,8 @@
 #include "goodput/fit/job_fit.hpp"
 #include "goodput/hosts/host_fit.hpp"
 #include "goodput/hosts/host_profile.hpp"
+#include "goodput/model/efficiency.hpp"
 #include "goodput/tasks/forecast.hpp"
-#include "json/json_lines.hpp"
 #include "json/names.hpp"
 #include "plan/samples.hpp"
 #include "plan/stopwatch.hpp"
@@ -118,7 +120,8 @@ Question read_question(const Field& field, Job& job) {
     question.shape.nodes = field["nodes"].count(1, most);
     question.shape.gpus = field["gpus"].count(question.shape.nodes, most);
     question.plan.atomic_batch = field["local_batch"].count(1, 1 << 30);
-    question.plan.accumulation_steps = field["accumulation"].count(0, most);
+    if (const Field steps = field["accumulation"]; steps.given())
+        question.plan.accumulation_steps = steps.count(0, most);
     return question;
 }
 
@@ -182,8 +185,24 @@ void warn_of_mistyped(const std::vector<Question>& questions, const Job& job) {
     }
 }
 
+/// What examples are worth at larger batches than the initial one, if the line names one.
+std::optional<goodput::NoiseScaleEfficiency> read_efficiency(const Field& line) {
+    const Field initial = line["initial_batch"], gradient = line["gradient"];
+    if (!initial.given()) {
+        if (gradient.given()) initial.refuse("given where there is a gradient");
+        return std::nullopt;
+    }
+    goodput::GradientStatistics statistics;
+    if (gradient.given()) {
+        gradient.knows({"sqr", "var"});
+        statistics = {gradient["sqr"].number_at_least(0), gradient["var"].number_at_least(0)};
+    }
+    return goodput::NoiseScaleEfficiency{.initial_batch = static_cast<double>(initial.count(1, 1 << 30)),
+                                         .gradient = statistics};
+}
+
 Json serve(const Field& line, goodput::JobFitter& fitter) {
-    line.knows({"samples", "predict", "host"});
+    line.knows({"samples", "predict", "host", "initial_batch", "gradient"});
     Job job;
     line["samples"].for_each([&](const Field& sample) {
         const std::size_t type = job.type_of(sample["gpu_type"].text());
@@ -208,9 +227,18 @@ Json serve(const Field& line, goodput::JobFitter& fitter) {
         models[job.names[t]] = json_of(job.types[t].fit);
         errors[job.names[t]] = job.types[t].fit.step_rmsle;
     }
-    for (const Question& question : questions)
-        predictions.push_back(
-            json_of(goodput::Forecast(job.types[question.type].fit, question.shape, question.plan)));
+    const std::optional<goodput::NoiseScaleEfficiency> efficiency = read_efficiency(line);
+    for (const Question& question : questions) {
+        const goodput::Forecast forecast(job.types[question.type].fit, question.shape, question.plan);
+        Json prediction = json_of(forecast);
+        if (efficiency) {
+            const auto total = static_cast<double>(question.plan.total(question.shape.gpus));
+            prediction["examples_s"] = total / forecast.median();
+            prediction["efficiency"] = efficiency->efficiency(total);
+            prediction["goodput"] = total / forecast.median() * efficiency->efficiency(total);
+        }
+        predictions.push_back(std::move(prediction));
+    }
     Json answer;
     answer["models"] = std::move(models);
     answer["predictions"] = std::move(predictions);
@@ -222,11 +250,10 @@ Json serve(const Field& line, goodput::JobFitter& fitter) {
 
 }  // namespace
 
-int run_fit(bool strict, std::istream& in, std::ostream& out) {
-    goodput::JobFitter fitter;
-    return serve_lines(in, out, strict, [&](const Json& document, Warnings& warnings) {
-        return serve(Field(document, subject, &warnings), fitter);
-    });
+ServeDocument fit_server() {
+    return [fitter = std::make_shared<goodput::JobFitter>()](const Json& document, Warnings& warnings) {
+        return serve(Field(document, subject, &warnings), *fitter);
+    };
 }
 
 }  // namespace cli

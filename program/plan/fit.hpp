@@ -1,12 +1,12 @@
 #ifndef GOODPUT_PROGRAM_PLAN_FIT_HPP
 #define GOODPUT_PROGRAM_PLAN_FIT_HPP
 
-#include <iosfwd>
+#include "json/json_lines.hpp"
 
 namespace cli {
 
-/// `goodput fit`: measurements of jobs, one a line. Returns the exit status.
-int run_fit(bool strict, std::istream& in, std::ostream& out);
+/// Serves the lines of `goodput fit`: the measurements of a job, and questions.
+[[nodiscard]] ServeDocument fit_server();
 
 }  // namespace cli
 

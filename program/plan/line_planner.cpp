@@ -32,7 +32,8 @@ using goodput::JobPair;
 /// A rate beside another job as a part of the rate alone.
 class PartsOfRates {
 public:
-    PartsOfRates(Round& round, PlanModels models) : round_(round), predict_(models) {}
+    PartsOfRates(Round& round, const goodput::PredictorJoint& predictor)
+        : round_(round), predictor_(predictor) {}
 
     /// The pair as the scheduler takes it; rates of jobs whose speed alone is not known are left out.
     JobPair operator()(const RoundPair& pair) {
@@ -77,13 +78,13 @@ private:
         const goodput::Shape shape{(gpus + node_size - 1) / node_size, gpus};
         goodput::Option option;
         option.configuration = goodput::Configuration(type, node_size, shape);
-        predict_(now.jobs[j], model_of(now, j), std::span(&option, 1));
+        predictor_.predict(predictor_.part, now.jobs[j], model_of(now, j), std::span(&option, 1));
         if (option.knowledge == goodput::Knowledge::unknown || !(option.goodput > 0)) return std::nullopt;
         return option.goodput;
     }
 
     Round& round_;
-    PlanPredictor predict_;
+    goodput::PredictorJoint predictor_;
 };
 
 /// An Allotter that, while it is told to, keeps the last problem and its answer.
@@ -111,9 +112,8 @@ struct LinePlanner::Inside {
     using Factors = goodput::Factors<goodput::HostFactor, goodput::LostTime>;
 
     goodput::PolicyJoint policy{};
-    PlanModels models{};
+    OwnedPredictor predictor{}, promised{};
 
-    PlanPredictor predictor{models}, promised{models};
     goodput::HostShares<> maker{};
     Limits limits{};
     Factors factors{};
@@ -133,7 +133,7 @@ struct LinePlanner::Inside {
 
     [[nodiscard]] goodput::Joints joints() {
         return {policy,
-                goodput::predictor_joint(predictor),
+                predictor.joint,
                 goodput::maker_joint(maker),
                 goodput::limits_joint(limits),
                 goodput::factor_joint(factors),
@@ -147,11 +147,7 @@ struct LinePlanner::Inside {
         placer.set_topology(line.topology);
         limits = Limits(goodput::TeamQuotas(line.teams), goodput::Budget(line.budget_h),
                         goodput::SpotCap(line.spot_gpus), goodput::HostCapacity());
-        options.deadline.reset();
-        if (!line.deadline_ms) return;
-        constexpr double longest_ms = 1e12;  // thirty years, and far from overflowing nanoseconds
-        options.deadline = std::chrono::nanoseconds(
-            static_cast<std::int64_t>(std::min(*line.deadline_ms, longest_ms) * 1e6));
+        options = line.allot_options;
     }
 
     /// Ends promises whose jobs are not in a line any more; returns whether any job of it has a promise.
@@ -182,8 +178,9 @@ struct LinePlanner::Inside {
     }
 };
 
-LinePlanner::LinePlanner(const goodput::PolicyJoint& policy, PlanModels models)
-    : inside_(std::make_unique<Inside>(Inside{.policy = policy, .models = models})) {}
+LinePlanner::LinePlanner(const goodput::PolicyJoint& policy, const PlanModels& models)
+    : inside_(std::make_unique<Inside>(
+          Inside{.policy = policy, .predictor = models.predictor(), .promised = models.predictor()})) {}
 LinePlanner::LinePlanner(LinePlanner&&) noexcept = default;
 LinePlanner& LinePlanner::operator=(LinePlanner&&) noexcept = default;
 LinePlanner::~LinePlanner() = default;
@@ -204,7 +201,7 @@ const goodput::Plan& LinePlanner::plan(Round& round, const goodput::AfterStep& a
     };
     with.set_up(round);
     with.pairs.clear();
-    PartsOfRates parts(round, with.models);
+    PartsOfRates parts(round, with.promised.joint);
     for (const RoundPair& pair : round.pairs) with.pairs.push_back(parts(pair));
     const bool promised_before = with.keep_only(round);
     with.has_promises = promised_before || !round.deadlines.empty();
@@ -215,7 +212,7 @@ const goodput::Plan& LinePlanner::plan(Round& round, const goodput::AfterStep& a
     for (const std::string& name : round.promised) with.promises.promises().give(name);
     return with.promises.plan(
         round.snapshot, round.deadlines,
-        {with.joints(), with.options, goodput::predictor_joint(with.promised),
+        {with.joints(), with.options, with.promised.joint,
          [&with](const goodput::Snapshot& snapshot, const goodput::Joints& joints,
                  const goodput::AllotOptions& options, std::span<const std::size_t> alone,
                  const goodput::AfterStep& after) -> const goodput::Plan& {

@@ -31,7 +31,7 @@ struct Allotment {
 class LinePlanner {
 public:
     /// The policy has to stay where it is.
-    LinePlanner(const goodput::PolicyJoint& policy, PlanModels models);
+    LinePlanner(const goodput::PolicyJoint& policy, const PlanModels& models);
     LinePlanner(LinePlanner&&) noexcept;
     LinePlanner& operator=(LinePlanner&&) noexcept;
     ~LinePlanner();

@@ -6,10 +6,12 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <ostream>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -21,10 +23,8 @@
 #include "goodput/schedule/job_memory.hpp"
 #include "goodput/schedule/joints.hpp"
 #include "goodput/schedule/limits.hpp"
-#include "json/json_lines.hpp"
 #include "json/names.hpp"
 #include "plan/line_planner.hpp"
-#include "plan/plan_models.hpp"
 #include "plan/policies.hpp"
 #include "plan/proof_files.hpp"
 #include "plan/round.hpp"
@@ -200,32 +200,37 @@ Json json_of(const goodput::RentAdvice& advice, std::span<const goodput::RentOff
     return {{"offers", std::move(list)}, {"price_h", advice.dollars_per_hour}};
 }
 
-int serve_rounds(LinePlanner planner, PlanModels models, const PlanCommand& command, std::istream& in,
-                 std::ostream& out) {
-    using Advisor = goodput::RentAdvisor<goodput::GoodputPredictor, goodput::GoodputPolicy,
-                                         goodput::Limits<goodput::TeamQuotas>>;
-    goodput::JobMemory memory(plan_histories(models));
-    ResultFile memory_file(command.memory);
-    ProofFiles proofs(command.proof);
-    planner.keep_allotment(proofs.wanted());
-    if (const std::string saved = text_of_file(command.memory); !saved.empty()) {
+/// Plans rounds, and remembers what a round needs of those before it.
+class RoundServer {
+public:
+    /// Reads what is remembered from the file that the command names, if it is there.
+    RoundServer(LinePlanner planner, goodput::KindHistories histories, const PlanCommand& command)
+        : command_(command),
+          planner_(std::move(planner)),
+          memory_(std::move(histories)),
+          memory_file_(command.memory),
+          proofs_(command.proof) {
+        planner_.keep_allotment(proofs_.wanted());
+        const std::string saved = text_of_file(command.memory);
+        if (saved.empty()) return;
         try {
-            memory.load(saved);
+            memory_.load(saved);
         } catch (const std::invalid_argument& error) {
             throw std::invalid_argument(command.memory + ": " + error.what());
         }
     }
-    KnownNames known;
-    return serve_lines(in, out, command.strict, [&](const Json& document, Warnings& warnings) {
-        proofs.next_line();
+
+    /// The answer to a line.
+    Json operator()(const Json& document, Warnings& warnings) {
+        proofs_.next_line();
         Stopwatch stopwatch;
-        Round round = read_round(document, known, warnings);
-        round.snapshot.strict = command.strict;
-        if (!command.advise && !round.offers.empty())
+        Round round = read_round(document, known_, warnings);
+        round.snapshot.strict = command_.strict;
+        if (!command_.advise && !round.offers.empty())
             warnings.say("offers", "round: offers are only looked at with --advise");
         Milliseconds milliseconds;
         milliseconds.read = stopwatch.lap();
-        memory.take_in(round.snapshot, round.news, round.cancelled);
+        memory_.take_in(round.snapshot, round.news, round.cancelled);
         round.snapshot.warnings.insert(round.snapshot.warnings.begin(), round.warnings.begin(),
                                        round.warnings.end());
         milliseconds.fit = stopwatch.lap();
@@ -244,7 +249,7 @@ int serve_rounds(LinePlanner planner, PlanModels models, const PlanCommand& comm
         };
         stopwatch.lap();
         const goodput::Plan& plan =
-            planner.plan(round, lap, [&] { milliseconds.promise += stopwatch.lap(); });
+            planner_.plan(round, lap, [&] { milliseconds.promise += stopwatch.lap(); });
         Json answer = answer_of(round.snapshot, plan, milliseconds);
         for (std::size_t j = 0; j < plan.decisions.size(); ++j)
             if (const auto& with = plan.decisions[j].shares_with) {
@@ -255,41 +260,57 @@ int serve_rounds(LinePlanner planner, PlanModels models, const PlanCommand& comm
         for (const std::vector<std::string>* said : {&warnings.of_line(), &plan.warnings})
             for (const std::string& warning : *said) answer["warnings"].push_back(shortened(warning));
         stopwatch.lap();
-        if (command.advise) {
+        if (command_.advise) {
             answer["advice"] = json_of(Advisor(round.hour_worth, {}, {},
                                                goodput::Limits(goodput::TeamQuotas(std::move(round.teams))))
                                            .advise(held_once(round), round.offers),
                                        round.offers);
             answer["milliseconds"]["advise"] = stopwatch.lap();
         }
-        if (command.explain) {
-            add_explanations(planner.explain(round), round.snapshot.cluster, answer["plan"]);
+        if (command_.explain) {
+            add_explanations(planner_.explain(round), round.snapshot.cluster, answer["plan"]);
             for (std::size_t l = 0; l < plan.limits.size(); ++l)
                 answer["limits"][l]["why"] = plan.limits[l].report();
             answer["milliseconds"]["explain"] = stopwatch.lap();
         }
-        if (planner.has_promises()) {
+        if (planner_.has_promises()) {
             stopwatch.lap();
-            planner.add_promises(round, command.explain, answer["plan"]);
+            planner_.add_promises(round, command_.explain, answer["plan"]);
             answer["milliseconds"]["promise"] = milliseconds.promise + stopwatch.lap();
         }
-        if (const Allotment* allotment = planner.kept_allotment())
-            answer["proof"] = proofs.write(allotment->problem, allotment->result, allotment->gap);
-        memory.keep(round.snapshot, plan);
-        if (!command.memory.empty()) memory_file.finish([&](std::ostream& file) { file << memory.save(); });
-        known.gpu_types = round.snapshot.cluster.gpu_types;
-        known.nodes.clear();
-        for (const goodput::Node& node : round.snapshot.cluster.nodes) known.nodes.insert(node.name);
+        if (const Allotment* allotment = planner_.kept_allotment())
+            answer["proof"] = proofs_.write(allotment->problem, allotment->result, allotment->gap);
+        memory_.keep(round.snapshot, plan);
+        if (!command_.memory.empty())
+            memory_file_.finish([&](std::ostream& file) { file << memory_.save(); });
+        known_.gpu_types = round.snapshot.cluster.gpu_types;
+        known_.nodes.clear();
+        for (const goodput::Node& node : round.snapshot.cluster.nodes) known_.nodes.insert(node.name);
         return answer;
-    });
-}
+    }
+
+private:
+    using Advisor = goodput::RentAdvisor<goodput::GoodputPredictor, goodput::GoodputPolicy,
+                                         goodput::Limits<goodput::TeamQuotas>>;
+
+    PlanCommand command_;
+    LinePlanner planner_;
+    goodput::JobMemory memory_;
+    ResultFile memory_file_;
+    ProofFiles proofs_;
+    KnownNames known_{};
+};
 
 }  // namespace
 
-int run_plan(const PlanCommand& command, std::istream& in, std::ostream& out) {
-    const PlanModels models = plan_models(command.models);
-    return with_policy(command.policy, command.policy_options, [&](const auto& policy) {
-        return serve_rounds(LinePlanner(goodput::policy_joint(policy), models), models, command, in, out);
+ServeDocument plan_server(const PlanCommand& command, const PlanModels& models) {
+    return with_policy(command.policy, command.policy_options, [&](const auto& given) -> ServeDocument {
+        const auto policy = std::make_shared<std::decay_t<decltype(given)>>(given);
+        const auto server = std::make_shared<RoundServer>(LinePlanner(goodput::policy_joint(*policy), models),
+                                                          models.histories(), command);
+        return [policy, server](const Json& document, Warnings& warnings) {
+            return (*server)(document, warnings);
+        };
     });
 }
 

@@ -1,16 +1,17 @@
 #ifndef GOODPUT_PROGRAM_PLAN_PLAN_HPP
 #define GOODPUT_PROGRAM_PLAN_PLAN_HPP
 
-#include <iosfwd>
 #include <string>
 #include <vector>
+
+#include "json/json_lines.hpp"
+#include "plan/plan_models.hpp"
 
 namespace cli {
 
 struct PlanCommand {
     std::string policy = "sia";
     std::vector<std::string> policy_options{};  ///< key=value
-    std::string models{};                       ///< "separate", "published" or "refined"; empty: refined
     bool explain = false;                       ///< add to every job why it has what it has
     bool strict = false;                        ///< refuse lines with unknown fields or GPU types
     std::string memory{};  ///< path of a file that keeps what is remembered of jobs; empty: none
@@ -18,9 +19,9 @@ struct PlanCommand {
     bool advise = false;   ///< add which of the round's offers of nodes are worth their price
 };
 
-/// `goodput plan`: scheduling rounds, one a line. Returns the exit status; refuses unknown policies, options
-/// and models (std::invalid_argument) before it reads anything.
-int run_plan(const PlanCommand& command, std::istream& in, std::ostream& out);
+/// Serves the lines of `goodput plan`: scheduling rounds. Refuses unknown policies and settings
+/// (std::invalid_argument).
+[[nodiscard]] ServeDocument plan_server(const PlanCommand& command, const PlanModels& models);
 
 }  // namespace cli
 

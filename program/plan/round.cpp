@@ -14,6 +14,7 @@
 #include "goodput/place/topology.hpp"
 #include "json/names.hpp"
 #include "plan/samples.hpp"
+#include "plan/solver_options.hpp"
 
 namespace cli {
 
@@ -28,7 +29,7 @@ public:
     RoundReader(const Field& line, const KnownNames& known) : known_(known) {
         const std::vector<std::string>& gpu_types = known.gpu_types;
         line.knows({"time_s", "nodes", "jobs", "teams", "budget_h", "spot_gpus", "offers", "hour_worth",
-                    "cancelled", "deadline_ms", "interval_s"});
+                    "cancelled", "gap", "deadline_ms", "most_states", "memory_states", "interval_s"});
         cluster().gpu_types = gpu_types;
         for (std::size_t t = 0; t < gpu_types.size(); ++t) types_.emplace(gpu_types[t], t);
         round_.snapshot.time_seconds = line["time_s"].number();
@@ -42,8 +43,7 @@ public:
         there_are_ = cluster().gpu_types;
         if (const Field teams = line["teams"]; teams.given())
             for (const auto& [name, team] : teams.fields()) read_team(name, team);
-        if (const Field deadline = line["deadline_ms"]; deadline.given())
-            round_.deadline_ms = deadline.number_at_least(0);
+        round_.allot_options = read_solver_options(line);
         if (const Field interval = line["interval_s"]; interval.given())
             round_.interval_s = interval.number_at_least(1e-9);
         if (const Field worth = line["hour_worth"]; worth.given())
@@ -333,9 +333,10 @@ private:
         const Field deadline = about["deadline_s"], refused = about["deadline"], promise = about["promise"];
         const bool or_never = refused.given() && refused.is("or_never");
         if (refused.given() && !or_never) refused.refuse("\"or_never\"");
-        const bool kept = promise.given() && promise.is("kept");
+        // A promise at risk is one that still stands.
+        const bool kept = promise.given() && (promise.is("kept") || promise.is("at_risk"));
         if (promise.given() && !kept && !promise.is("refused") && !promise.is("broken"))
-            promise.refuse("\"kept\", \"refused\" or \"broken\"");
+            promise.refuse("\"kept\", \"at_risk\", \"refused\" or \"broken\"");
         if (!deadline.given()) {
             if (refused.given() || promise.given()) deadline.refuse("given beside deadline and promise");
             return;

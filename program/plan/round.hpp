@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "goodput/allot/result.hpp"
 #include "goodput/availability/renting.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/deadlines/promised_jobs.hpp"
@@ -35,7 +36,7 @@ struct Round {
     std::vector<goodput::JobNews> news{};        ///< by job
     std::vector<std::string> warnings{};         ///< nodes and jobs that are set aside or left out, but for
                                                  ///< those that the plan names
-    std::optional<double> deadline_ms{};         ///< of the allotment
+    goodput::AllotOptions allot_options{};       ///< of the allotment
     std::vector<std::string> cancelled{};        ///< jobs that are gone without having ended
     goodput::Topology topology{};                ///< racks and zones, where nodes name several
     std::vector<goodput::TeamQuota> teams{};     ///< by name

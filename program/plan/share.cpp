@@ -288,10 +288,9 @@ std::string share_objective_names() {
     return names;
 }
 
-int run_share(bool strict, std::istream& in, std::ostream& out) {
-    return serve_lines(in, out, strict, [](const Json& document, Warnings& warnings) {
-        return serve(Field(document, subject, &warnings));
-    });
+ServeDocument share_server() {
+    return
+        [](const Json& document, Warnings& warnings) { return serve(Field(document, subject, &warnings)); };
 }
 
 }  // namespace cli

@@ -3,16 +3,17 @@
 
 // `goodput share`: which fraction of time on which GPU type. docs/program.md has the forms.
 
-#include <iosfwd>
 #include <string>
+
+#include "json/json_lines.hpp"
 
 namespace cli {
 
 /// The objectives that a line may name, with commas between.
 [[nodiscard]] std::string share_objective_names();
 
-/// Serves lines of problems; returns the exit status.
-int run_share(bool strict, std::istream& in, std::ostream& out);
+/// Serves the lines of `goodput share`.
+[[nodiscard]] ServeDocument share_server();
 
 }  // namespace cli
 

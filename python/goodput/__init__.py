@@ -7,8 +7,11 @@
     goodput.Fit(samples)         how long would a step take elsewhere?
     goodput.allot(...)           which option for which job
 
-Everything calls the C interface (goodput.interface); docs/python.md is the page. Bad input is a ValueError with subject,
-field and value. It needs nothing but the standard library; gradients may be tensors of PyTorch or arrays of numpy.
+    goodput.share(problem)       which fraction of time on which GPU type
+    goodput.Lines(command=...)   any command of the program, a document in and a document out
+
+docs/python.md is the page; goodput.documents lists every field with its unit. Bad input is a ValueError with subject, field
+and value. It needs nothing but the standard library; gradients may be tensors of PyTorch or arrays of numpy.
 
 Threads: Python's other threads run during a call. Different objects may be used at the same time. A Scheduler serves several
 threads one after the other; the others are for one thread at a time.
@@ -16,12 +19,13 @@ threads one after the other; the others are for one thread at a time.
 
 from .agent import Agent, State
 from .allotting import allot
-from .fitting import Fit
+from .fitting import Fit, share
 from .interface import NotYet, library
+from .lines import Lines
 from .planning import Scheduler, plan
 from .training import Trainer
 
-__all__ = ["Agent", "Fit", "NotYet", "Scheduler", "State", "Trainer", "allot", "plan", "version"]
+__all__ = ["Agent", "Fit", "Lines", "NotYet", "Scheduler", "State", "Trainer", "allot", "plan", "share", "version"]
 
 
 def version() -> str:

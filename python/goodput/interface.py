@@ -3,9 +3,9 @@
 The header is read when the library is first needed, so that nothing is said twice; its declarations are plain, one field a
 line. The rest of the package is made of what stands here:
 
-    c = library()                                        # c.goodput_allot, c.GOODPUT_OK, c.goodput_node, ...
-    node = make(c.goodput_node, name=b"n0", gpus=8)      # a struct; fields that are not named are zero
-    scheduler = Handle("scheduler")                      # scheduler.plan(round, plan) calls goodput_scheduler_plan
+    c = library()                                        # c.goodput_open, c.GOODPUT_OK, c.goodput_holding, ...
+    holding = make(c.goodput_holding, gpus=8)            # a struct; fields that are not named are zero
+    agent = Handle("agent")                              # agent.hold(holding) calls goodput_agent_hold
 """
 
 from __future__ import annotations

@@ -49,12 +49,12 @@ def planted(record):
     """Headers with a break each: all have to be found."""
     with open(HEADER, encoding="utf-8") as file:
         text = file.read()
-    changes = {"a field goes": ("    double interruptions_h;", ""), "a field moves": ("    double price_h;", "    double first;\n    double price_h;"),
-               "a field's type changes": ("    double restart_cost_s;", "    int32_t restart_cost_s;"),
+    changes = {"a field goes": ("    double adam_epsilon;", ""),
+               "a field moves": ("    double smoothing;", "    double first;\n    double smoothing;"),
+               "a field's type changes": ("    double retune_gain;", "    int32_t retune_gain;"),
                "a value changes": ("GOODPUT_NO_MEMORY = 5", "GOODPUT_NO_MEMORY = 9"),
                "a function goes": ("GOODPUT_API uint32_t goodput_abi(void);", ""),
-               "an argument comes": ("goodput_scheduler_last_plan(goodput_scheduler* scheduler,",
-                                     "goodput_scheduler_last_plan(goodput_scheduler* scheduler, int32_t more,")}
+               "an argument comes": ("goodput_answer(goodput_lines* lines,", "goodput_answer(goodput_lines* lines, int32_t more,")}
     for name, (before, after) in changes.items():
         assert before in text, f"{name}: the header has no '{before}'"
         with tempfile.NamedTemporaryFile("w", suffix=".h", encoding="utf-8") as file:
@@ -62,7 +62,7 @@ def planted(record):
             file.flush()
             if not breaks(record, described(file.name)):
                 sys.exit(f"not found: {name}")
-    grown = text.replace("    const char* rack;", "    const char* rack;\n    double watts;", 1)
+    grown = text.replace("    double useful_examples;", "    double useful_examples;\n    double watts;", 1)
     with tempfile.NamedTemporaryFile("w", suffix=".h", encoding="utf-8") as file:
         file.write(grown)
         file.flush()

@@ -1,14 +1,14 @@
+// All of goodput::c that a program in C++ needs.
+
 #include <cstring>
 
 #include <goodput/goodput.h>
 
 int main() {
-    goodput_allotter* allotter = goodput_allotter_create();
-    goodput_allot_problem problem{};
-    problem.struct_size = sizeof problem;
-    goodput_allot_answer answer{};
-    answer.struct_size = sizeof answer;
-    const bool solved = goodput_allot(allotter, &problem, &answer) == GOODPUT_OK;
-    goodput_allotter_destroy(allotter);
-    return solved && std::strcmp(goodput_version(), CONSUMER_VERSION) == 0 ? 0 : 1;
+    goodput_lines* allotter = goodput_open(R"({"command": "allot"})");
+    const char* answer = goodput_answer(
+        allotter, R"({"capacity": [1], "jobs": [{"options": [{"value": 1, "use": [[0, 1]]}]}]})");
+    const bool solved = std::strstr(answer, "\"choice\":[0]") != nullptr;
+    goodput_close(allotter);
+    return solved && goodput_abi() == GOODPUT_ABI ? 0 : 1;
 }

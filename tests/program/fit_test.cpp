@@ -425,7 +425,6 @@ TEST_CASE("a line that cannot be used says why, and the next is served as if it 
         {with("sync_s", -1), {"sync_s", "-1"}},
         {asking("gpus", 0), {"predict[0].gpus", "0"}},
         {asking("local_batch", 1LL << 40), {"predict[0].local_batch", "1099511627776"}},
-        {asking("accumulation", nullptr), {"predict[0].accumulation", "null"}},
         {Json{{"samples", Json::array()}, {"predict", {question("aws", {1, 2}, 64)}}}, {"aws", "no samples"}},
     };
     const Json good{{"samples", {good_sample}}, {"predict", {question("aws", {1, 2}, 64)}}};

@@ -5,6 +5,7 @@ import os
 import sys
 
 import goodput
+import goodput.kubernetes.__main__
 from goodput.interface import library_path
 
 PREFIX, VERSION = sys.argv[1:]

@@ -26,6 +26,11 @@ def document(name):
         return json.load(file)
 
 
+def untimed(plan):
+    """All but what differs from run to run."""
+    return {field: value for field, value in plan.items() if field != "milliseconds"}
+
+
 @dataclasses.dataclass
 class MyJob:
     name: str
@@ -54,18 +59,15 @@ class Plans(unittest.TestCase):
         plan = goodput.plan(MyRound(10, nodes, [MyJob("a", 0, (1, 4), batch), MyJob("b", 5, (1, 4), batch)]))
         same = goodput.plan({"time_s": 10, "nodes": nodes, "jobs": [
             {"name": name, "submitted_s": at, "gpus": [1, 4], "batch": batch} for name, at in (("a", 0), ("b", 5))]})
-        self.assertEqual(plan, same)
+        self.assertEqual(untimed(plan), untimed(same))
         self.assertEqual(sum(gpus for entry in plan["plan"] for _, gpus in entry["nodes"]), 4)
         self.assertEqual(plan["status"], "optimal")
 
-    def test_deadlines_and_shared_gpus_are_refused(self):
-        for change, words in (
-                (lambda round_: round_["jobs"][0].update(deadline_s=600), "job 'vision': 'deadline_s' works in `goodput plan`"),
-                (lambda round_: round_["jobs"][0].update(deadline="or_never"), "job 'vision': 'deadline'"),
-                (lambda round_: round_["jobs"][0].update(shares_with=[{"name": "speech"}]), "job 'vision': 'shares_with'"),
-                (lambda round_: round_["nodes"][0].update(until_s=600), "node 'small-0': 'until_s'")):
-            with self.assertRaisesRegex(ValueError, words):
-                goodput.plan(self.changed(change))
+    def test_deadlines_get_promises_and_jobs_that_share_get_partners(self):
+        plan = goodput.plan(document("recipe_deadline"))
+        self.assertTrue(any("promise" in entry for entry in plan["plan"]), plan)
+        plan = goodput.plan(document("share_round"))
+        self.assertTrue(any("with" in entry for entry in plan["plan"]), plan)
 
     def test_all_that_makes_no_sense_is_refused_with_its_subject(self):
         def of_job(**fields):
@@ -74,14 +76,14 @@ class Plans(unittest.TestCase):
         for change, words in (
                 (lambda round_: round_.pop("nodes"), "round: nodes is missing"),
                 (lambda round_: round_["jobs"][0].pop("batch"), "job 'vision': batch is missing"),
-                (lambda round_: round_["jobs"][1].pop("name"), "job 1: name is missing"),
+                (lambda round_: round_["jobs"][1].pop("name"), r"jobs\[1\].name is missing"),
                 (lambda round_: round_["nodes"][0].pop("gpus"), "node 'small-0': gpus is missing"),
-                (lambda round_: round_["nodes"][0].update(name="a\0b"), "node 'a\0b': .*has a zero"),
                 (lambda round_: round_["nodes"][0].update(gpus=2**32 + 4), "node 'small-0': gpus is 4294967300"),
-                (of_job(gpus=["1", "2"]), "job 'vision': .*int"), (of_job(gpus=[1]), "job 'vision': not enough"),
-                (of_job(adapt="sizes"), "job 'vision': adapt is 'sizes'"), (of_job(gpus=[1.5, 2]), "job 'vision'"),
-                (of_job(gpus=[8, 4]), "job 'vision': max_gpus"),
+                (of_job(gpus=["1", "2"]), "job 'vision': gpus"), (of_job(gpus=[1]), "job 'vision': gpus"),
+                (of_job(adapt="sizes"), "job 'vision': adapt is \"sizes\""), (of_job(gpus=[1.5, 2]), "job 'vision'"),
+                (of_job(gpus=[8, 4]), "job 'vision': gpus"),
                 (lambda round_: round_.update(budget_h=-1), "budget_h"),
+                (lambda round_: round_.update(weight={1, 2}), "no field \"weight\""),
                 (of_job(restart_cost_s=float("nan")), "job 'vision': restart_cost_s")):
             with self.assertRaisesRegex(ValueError, words):
                 goodput.plan(self.changed(change), strict=True)
@@ -89,6 +91,8 @@ class Plans(unittest.TestCase):
             goodput.plan(document("round"), "best")
         with self.assertRaisesRegex(ValueError, "'speed'"):
             goodput.Scheduler("sia", options={"speed": 1})
+        with self.assertRaises(TypeError):
+            goodput.plan({"time_s": 0, "nodes": [], "jobs": [object()]})
 
     def test_one_bad_job_is_set_aside_and_the_rest_is_planned(self):
         bad = self.changed(lambda round_: round_["jobs"][1].update(gpus=[8, 4]))
@@ -99,9 +103,9 @@ class Plans(unittest.TestCase):
 
     def test_unknown_fields_are_named(self):
         misspelt = self.changed(lambda round_: round_["jobs"][0].update(restart_cost=30))
-        with self.assertWarnsRegex(UserWarning, "job 'vision': there is no field 'restart_cost'"):
+        with self.assertWarnsRegex(UserWarning, "job 'vision': there is no field \"restart_cost\""):
             goodput.plan(misspelt)
-        with self.assertRaisesRegex(ValueError, "job 'vision': there is no field 'restart_cost'"):
+        with self.assertRaisesRegex(ValueError, "job 'vision': there is no field \"restart_cost\""):
             goodput.plan(misspelt, strict=True)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -115,18 +119,18 @@ class Plans(unittest.TestCase):
         scheduler, refused = goodput.Scheduler(), goodput.Scheduler()
         scheduler.plan(first)
         remembered = scheduler.plan(copy.deepcopy(second))
-        self.assertNotEqual(remembered, goodput.plan(second), "nothing was remembered")
+        self.assertNotEqual(untimed(remembered), untimed(goodput.plan(second)), "nothing was remembered")
         refused.plan(first)
         with self.assertRaises(ValueError):
             refused.plan({**second, "time_s": float("inf")})
-        self.assertEqual(refused.plan(second), remembered)
+        self.assertEqual(untimed(refused.plan(second)), untimed(remembered))
 
     def test_a_plan_says_conflicts_and_limits(self):
         round_ = document("teams")
         for node, gpus, job in (("big-0", 8, round_["jobs"][0]), ("small-0", 4, round_["jobs"][1])):
             job.update(preemptible=False, placement={"nodes": [[node, gpus]]})
         plan = goodput.plan(round_)
-        self.assertTrue(any("team vision" in sentence for sentence in plan["conflicts"]), plan)
+        self.assertTrue(any("team vision" in conflict["why"] for conflict in plan["conflicts"]), plan)
         self.assertEqual({entry["starts"] for entry in plan["plan"][:2]}, {"stays"})
         self.assertIn("the quota of team vision", [limit["name"] for limit in plan["limits"]])
 
@@ -140,7 +144,9 @@ class Plans(unittest.TestCase):
                   {"name": "dear", "gpu_type": "H100", "gpus": 8, "most": 2, "price_h": 1e6, "spot": True}]
         plan = goodput.plan({**document("round"), "offers": offers, "hour_worth": 20})
         advice = plan.pop("advice")
-        self.assertEqual(plan, goodput.plan(document("round")))
+        plain = goodput.plan(document("round"))
+        self.assertEqual(plain.pop("advice")["offers"], [])
+        self.assertEqual(untimed(plan), untimed(plain))
         self.assertGreater(advice["offers"][0]["nodes"], 0)
         self.assertEqual([offer["name"] for offer in advice["offers"]], ["cheap", "dear"])
         self.assertEqual(advice["offers"][1]["nodes"], 0)
@@ -207,9 +213,9 @@ class Allotments(unittest.TestCase):
         self.assertNotIn(None, goodput.allot(**{**problem, "gap": 0})["choice"])
 
     def test_what_makes_no_sense_is_refused(self):
-        for option, words in (({"value": float("nan"), "use": []}, "value"), ({"value": 1, "use": [[7, 1]]}, "resource"),
-                              ({"value": 1, "use": [[-1, 1]]}, "resource is -1"), ({"use": []}, "value is missing"),
-                              ({"value": 1, "use": [[0]]}, "unpack")):
+        for option, words in (({"value": float("nan"), "use": []}, "value"), ({"value": 1, "use": [[7, 1]]}, "below the number of capacities"),
+                              ({"value": 1, "use": [[-1, 1]]}, "is -1"), ({"use": []}, "value is missing"),
+                              ({"value": 1, "use": [[0]]}, "a pair")):
             with self.assertRaisesRegex(ValueError, words):
                 goodput.allot([8], [{"options": [option]}])
 
@@ -218,21 +224,22 @@ class Fits(unittest.TestCase):
     def test_the_documented_measurements_have_their_answers(self):
         given = document("fit")
         fit = goodput.Fit(given["samples"])
-        first, second = fit.predict(given["predict"])
+        first, _ = fit.predict(given["predict"])
         self.assertEqual(set(fit.rmsle), {"T4", "A100"})
+        self.assertEqual(set(fit.models), {"T4", "A100"})
         self.assertLess(max(fit.rmsle.values()), 0.01)
         self.assertTrue(first["low_s"] < first["iteration_s"] < first["high_s"])
-        self.assertEqual((first["efficiency"], second["goodput"]), (1, second["examples_s"]))
+        self.assertNotIn("efficiency", first)
+        without_noise, = fit.predict(given["predict"][:1], initial_batch=128)
+        self.assertEqual((without_noise["efficiency"], without_noise["goodput"]), (1, without_noise["examples_s"]))
         with_noise, = fit.predict(given["predict"][:1], initial_batch=128, gradient={"sqr": 1, "var": 25})
         self.assertLess(with_noise["efficiency"], 1)
         self.assertAlmostEqual(with_noise["goodput"] / with_noise["examples_s"], with_noise["efficiency"])
 
-    def test_types_that_were_not_measured_are_guessed_if_they_were_named(self):
+    def test_types_that_were_not_measured_are_guessed(self):
         samples, question = document("fit")["samples"], {"gpu_type": "H100", "nodes": 1, "gpus": 1, "local_batch": 64}
-        guess, = goodput.Fit(samples, ["H100"]).predict([question])
+        guess, = goodput.Fit(samples).predict([question])
         self.assertGreater(guess["high_s"], guess["low_s"])
-        with self.assertRaisesRegex(ValueError, "gpu_type is 'H100', but must be one of T4, A100"):
-            goodput.Fit(samples).predict([question])
         with self.assertRaisesRegex(ValueError, "step_s"):
             goodput.Fit([{**samples[0], "step_s": 0}])
 
@@ -242,15 +249,27 @@ class Fits(unittest.TestCase):
         self.assertAlmostEqual(found["iteration_s"], 0.2, delta=0.03)
 
 
+class Shares(unittest.TestCase):
+    def test_the_documented_problem_has_its_answer(self):
+        answer = goodput.share(document("share"))
+        self.assertIn("bound", answer)
+
+
 class Interface(unittest.TestCase):
     def test_what_cannot_be_asked_yet_is_not_yet(self):
-        scheduler = interface.Handle("scheduler")
+        agent = interface.Handle("agent")
         with self.assertRaises(goodput.NotYet):
-            scheduler.last_plan(interface.make(interface.library().goodput_plan))
+            agent.read(interface.make(interface.library().goodput_agent_state))
 
     def test_structs_take_no_field_that_they_do_not_have(self):
-        with self.assertRaisesRegex(TypeError, "goodput_node has no field gpu"):
-            interface.make(interface.library().goodput_node, gpu=1)
+        with self.assertRaisesRegex(TypeError, "goodput_holding has no field gpu"):
+            interface.make(interface.library().goodput_holding, gpu=1)
+
+    def test_options_that_a_command_does_not_have_are_refused(self):
+        for options, words in (({"command": "replay"}, "one of plan, allot, fit, share"),
+                               ({"command": "fit", "explain": True}, "explain"), ({}, "command")):
+            with self.assertRaisesRegex(ValueError, words):
+                goodput.Lines(**options)
 
     def test_without_a_library_the_sentence_says_where_it_was_looked_for(self):
         asked = subprocess.run([sys.executable, "-c", "import goodput; goodput.version()"], capture_output=True, text=True,

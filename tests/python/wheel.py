@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The wheel is made without a network, holds all that it needs, and is installed and used far from the repository.
 
-    wheel.py CMAKE BUILD ROUND
+    wheel.py CMAKE BUILD ROUND CLUSTER
 """
 
 import glob
@@ -12,7 +12,7 @@ import sys
 import tempfile
 import zipfile
 
-CMAKE, BUILD, ROUND = sys.argv[1:]
+CMAKE, BUILD, ROUND, CLUSTER = sys.argv[1:]
 PLAN = "import goodput, json, sys; print(json.dumps([goodput.__file__, goodput.version(), goodput.plan(json.load(sys.stdin))]))"
 
 
@@ -21,8 +21,10 @@ def main():
     wheel, = glob.glob(os.path.join(BUILD, "wheel", "*.whl"))
     with zipfile.ZipFile(wheel) as file:
         names = set(file.namelist())
-    modules = {f"goodput/{name}" for name in os.listdir(os.environ["PYTHONPATH"] + "/goodput") if name.endswith(".py")}
-    assert modules | {"goodput/goodput.h", "goodput/py.typed", "goodput/LICENSE"} <= names, names
+    package = os.environ["PYTHONPATH"]
+    modules = {os.path.relpath(path, package) for path in glob.glob(package + "/goodput/**/*.py", recursive=True)}
+    others = {"goodput/goodput.h", "goodput/goodput.schema.json", "goodput/py.typed", "goodput/LICENSE"}
+    assert modules | others <= names, names
     assert any("goodput_c" in name for name in names), names
     environment = {name: value for name, value in os.environ.items() if name not in ("GOODPUT_LIBRARY", "PYTHONPATH")}
     with tempfile.TemporaryDirectory() as folder, open(ROUND, encoding="utf-8") as round_:
@@ -33,6 +35,10 @@ def main():
         place, version, plan = json.loads(said)
         assert place.startswith(folder) and f"goodput-{version}-py3-none-" in wheel, (place, version, wheel)
         assert plan["status"] == "optimal", plan
+        environment["PATH"] = "/usr/bin:/bin"  # where no program goodput should be: the wheel plans itself
+        said = subprocess.run([sys.executable, "-m", "goodput.kubernetes", "--advise", CLUSTER], check=True, cwd=folder,
+                              capture_output=True, text=True, env=environment).stdout
+        assert " could start on " in said, said
 
 
 if __name__ == "__main__":

@@ -75,7 +75,7 @@ struct PlacementResult {
     /// One line for a log.
     [[nodiscard]] std::string report() const {
         std::size_t count = 0;
-        for (const Placement& placement : placements) count += placement.empty() ? 0 : 1;
+        for (const Placement& placement : placements) count += placement.empty() ? 0U : 1U;
         std::string line = text_of(count) + " jobs placed, " + text_of(unplaced.size()) + " not, " +
                            text_of(moved.size()) + " moved for " + text_of(move_cost) + " s";
         if (proven()) return line + " (proven least)";

@@ -2,7 +2,7 @@
 #define GOODPUT_STATISTICS_DISTRIBUTIONS_HPP
 
 // Distribution functions and quantiles that the standard library lacks. Boost.Math has them all, but parsing
-// it takes longer than the rest of a header that needs one of them (docs/design.md).
+// it takes longer than the rest of a header that needs one of them (benchmarks/experiments.md).
 
 #include <algorithm>
 #include <cmath>

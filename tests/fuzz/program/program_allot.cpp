@@ -22,8 +22,9 @@ using fuzz::Json;
 const fuzz::Format format{{"capacity", "jobs", "options", "value", "use", "must", "gap", "deadline_ms"}, {}};
 
 std::vector<Exchange> allotted(const std::string& text, const cli::AllotCommand& command) {
-    return fuzz::exchanges(
-        text, [&](std::istream& in, std::ostream& out) { return cli::run_allot(command, in, out); });
+    return fuzz::exchanges(text, [&](std::istream& in, std::ostream& out) {
+        return cli::serve_lines(in, out, command.strict, cli::allot_server(command));
+    });
 }
 
 double sum_of_sizes(const Json& line) {

@@ -21,8 +21,9 @@ const fuzz::Format format{
     {"T4", "A100", "H100"}};
 
 std::vector<Exchange> fitted(const std::string& text) {
-    return fuzz::exchanges(text,
-                           [](std::istream& in, std::ostream& out) { return cli::run_fit(false, in, out); });
+    return fuzz::exchanges(text, [](std::istream& in, std::ostream& out) {
+        return cli::serve_lines(in, out, false, cli::fit_server());
+    });
 }
 
 void check_fit(const Exchange& exchange) {

@@ -13,6 +13,7 @@
 
 #include "claims.hpp"
 #include "json_mutation.hpp"
+#include "plan/peer_models.hpp"
 #include "plan/plan.hpp"
 
 namespace {
@@ -57,21 +58,28 @@ const fuzz::Format format{{"time_s",
                            "A100"},
                           {"batch", "gpus", "none", "T4", "A100", "small-0", "big-0", "r1", "z1", ""}};
 
-cli::PlanCommand command_of(std::uint8_t byte) {
+struct Command {
+    cli::PlanCommand plan{};
+    std::string models{};
+};
+
+Command command_of(std::uint8_t byte) {
     static constexpr std::array policies{
         "goodput", "sia", "goodput-declared", "pollux", "optimus", "las", "tiresias", "fifo", "srtf"};
     static constexpr std::array models{"", "published", "refined"};
     const std::size_t number = byte;
-    cli::PlanCommand command;
-    command.policy = policies[number % 9];
+    Command command;
+    command.plan.policy = policies[number % 9];
+    command.plan.explain = number / 27 % 2 == 1;
     command.models = models[number / 9 % 3];
-    command.explain = number / 27 % 2 == 1;
     return command;
 }
 
-std::vector<Exchange> planned(const std::string& text, const cli::PlanCommand& command) {
-    return fuzz::exchanges(
-        text, [&](std::istream& in, std::ostream& out) { return cli::run_plan(command, in, out); });
+std::vector<Exchange> planned(const std::string& text, const Command& command) {
+    return fuzz::exchanges(text, [&](std::istream& in, std::ostream& out) {
+        return cli::serve_lines(in, out, false,
+                                cli::plan_server(command.plan, cli::plan_models(command.models)));
+    });
 }
 
 /// GPUs by node; a node that stands there twice is the sum.
@@ -181,11 +189,11 @@ void check_round(const Exchange& exchange, bool explain) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     if (size == 0) return 0;
-    const cli::PlanCommand command = command_of(data[0]);
+    const Command command = command_of(data[0]);
     const std::string text(reinterpret_cast<const char*>(data) + 1, size - 1);
     const std::vector<Exchange> exchanges = planned(text, command);
     for (const Exchange& exchange : exchanges)
-        if (!exchange.refused) check_round(exchange, command.explain);
+        if (!exchange.refused) check_round(exchange, command.plan.explain);
 
     // The same rounds without the lines that were refused.
     const std::vector<Exchange> again = planned(fuzz::answered(exchanges), command);

@@ -121,10 +121,12 @@ private:
             hash = (hash ^ std::bit_cast<std::uint64_t>(number + 0.0)) * 0x9E3779B97F4A7C15u;
             hash ^= hash >> 29;
         };
-        double units = 0;
+        // Two sums are quicker than to mix every number: an addition is sooner done than a multiplication.
+        double units = 0, worth = 0, weight = 1.25;
         for (const ResourceUse& use : problem.uses(job)) units += use.units * (use.resource + 1.25);
+        for (const double value : problem.values(job)) worth += value * (weight += 0.75);
         mix(units);
-        for (const double value : problem.values(job)) mix(value);
+        mix(worth);
         return static_cast<std::size_t>(hash);
     }
 

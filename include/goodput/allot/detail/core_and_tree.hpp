@@ -54,14 +54,14 @@ public:
     SearchOutcome run(const CompactProblem& problem, const Relaxation& relaxation, Incumbent& incumbent,
                       const AllotOptions& options, Clock& clock) {
         AllotOptions part = options;
-        part.most_states = std::min(first_states, options.most_states);
+        part.most_states = std::min(first_turn(problem), options.most_states);
         SearchOutcome first = search(problem, relaxation, {}, incumbent, part, clock);
         const bool used_up = first.stopped == StopReason::states;
         if ((!used_up && first.stopped != StopReason::memory) ||
             is_enough(problem, incumbent, first.bound, options))
             return first;
         part.most_states =
-            options.most_states - std::min(options.most_states, used_up ? first_states : first.nodes);
+            options.most_states - std::min(options.most_states, used_up ? part.most_states : first.nodes);
         return go_on(problem, relaxation, first, incumbent, part, clock);
     }
     /// The turns after the core's first one, which came to `best`.
@@ -83,7 +83,7 @@ public:
             const SearchOutcome outcome = run(part);
             best = {std::min(best.bound, outcome.bound), outcome.stopped, 0};
             const bool used_up = outcome.stopped == StopReason::states;
-            left -= used_up ? part.most_states : std::min(left, outcome.nodes);
+            left -= std::min(left, used_up ? std::max(part.most_states, outcome.nodes) : outcome.nodes);
             return left == 0 || (!used_up && outcome.stopped != StopReason::memory) ||
                    is_enough(problem, incumbent, best.bound, options);
         };
@@ -97,8 +97,9 @@ public:
             core_full = best.stopped == StopReason::memory ? core_full + 1 : 0;
             return end;
         };
+        const std::size_t least = first_turn(problem);
         const auto by_tree = [&](std::size_t states) {
-            if (tree_full) return false;
+            if (tree_full || (left < least && core_full < 2)) return false;
             const bool end = turn(states, [&](const AllotOptions& part) {
                 const SearchOutcome outcome = tree_.run(tight, its, incumbent, part, clock);
                 nodes_ += outcome.nodes;
@@ -108,8 +109,8 @@ public:
             return end;
         };
         const bool many = binds_many(its);
-        for (std::size_t states = growth * first_states; left > 0 && (core_full < 2 || !tree_full);
-             states *= growth)
+        if (by_tree(least)) return best;
+        for (std::size_t states = growth * least; left > 0 && (core_full < 2 || !tree_full); states *= growth)
             if (many ? by_tree(states) || by_core(states) : by_core(states) || by_tree(states)) break;
         return best;
     }
@@ -126,8 +127,6 @@ public:
                std::max(problem.rounding(), options.enough(bound)) + problem.rounding();
     }
 
-    /// States of the core's search before another has its first turn.
-    static constexpr std::size_t first_states = std::size_t{1} << 15;
     static constexpr std::size_t growth = 8;  ///< by which a turn grows
 
 private:
@@ -138,6 +137,13 @@ private:
             search_.run(problem, relaxation, start, incumbent, options, clock, *branching_);
         nodes_ += outcome.nodes;
         return outcome;
+    }
+
+    /// States of a first turn. The root of the tree looks at every option some times, so the core may look at
+    /// as many states before it.
+    static std::size_t first_turn(const CompactProblem& problem) {
+        constexpr std::size_t by_option = 8, least = std::size_t{1} << 11, most = std::size_t{1} << 15;
+        return std::clamp(by_option * problem.count, least, most);
     }
 
     const AnyBranching* branching_ = nullptr;

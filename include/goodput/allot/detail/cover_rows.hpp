@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "goodput/allot/detail/compact.hpp"
-#include "goodput/allot/detail/dual_simplex.hpp"
+#include "goodput/allot/detail/further_rows.hpp"
 
 namespace goodput::detail {
 
@@ -59,14 +59,12 @@ public:
     }
     [[nodiscard]] const Cover& cover() const { return cover_; }
 
-    /// The row of a cover: one for every option of at least its threshold.
-    static FurtherRow row_of(const CompactProblem& problem, const Cover& cover) {
-        FurtherRow row{{}, static_cast<double>(cover.most), true};
+    /// Adds the row of a cover: one for every option of at least its threshold.
+    static void add_row(const CompactProblem& problem, const Cover& cover, FurtherRows& rows) {
         for (std::size_t group = 0; group < problem.groups(); ++group)
             for (std::uint32_t k = problem.first[group]; k < problem.first[group + 1]; ++k)
-                if (units_of(problem, k, cover.resource) >= cover.threshold[group])
-                    row.terms.push_back({k, 1});
-        return row;
+                if (units_of(problem, k, cover.resource) >= cover.threshold[group]) rows.add_term(k, 1);
+        rows.close(static_cast<double>(cover.most), true);
     }
 
 private:

@@ -26,20 +26,10 @@
 #include <vector>
 
 #include "goodput/allot/detail/compact.hpp"
+#include "goodput/allot/detail/further_rows.hpp"
 #include "goodput/core/detail/clock.hpp"
 
 namespace goodput::detail {
-
-/// A row beside those of the resources: what some options take of a capacity.
-struct FurtherRow {
-    struct Term {
-        std::uint32_t option;
-        double units;
-    };
-    std::vector<Term> terms{};  ///< in order of option
-    double capacity = 0;
-    bool whole = false;  ///< all numbers of it are
-};
 
 class DualSimplex {
 public:
@@ -55,7 +45,7 @@ public:
 
     /// Takes over a problem and further rows. The basis begins with what the amounts split, among the rows
     /// that have a price.
-    void assign(const CompactProblem& problem, std::span<const FurtherRow> further) {
+    void assign(const CompactProblem& problem, const FurtherRows& further) {
         problem_ = &problem;
         rows_ = problem.resources() + further.size();
         options_ = problem.count;
@@ -244,7 +234,7 @@ private:
         double by = 0;
     };
 
-    void lay_out_uses(const CompactProblem& problem, std::span<const FurtherRow> further) {
+    void lay_out_uses(const CompactProblem& problem, const FurtherRows& further) {
         const std::size_t resources = problem.resources();
         unit_.clear();
         capacity_.clear();
@@ -253,7 +243,7 @@ private:
             capacity_.push_back(capacity / unit_.back());
         };
         for (const double capacity : problem.capacity) add(capacity);
-        for (const FurtherRow& row : further) add(row.capacity);
+        for (std::size_t i = 0; i < further.size(); ++i) add(further[i].capacity);
         next_term_.assign(further.size(), 0);
         first_use_.resize(options_ + 1);
         uses_.clear();
@@ -262,10 +252,11 @@ private:
             for (const ResourceUse& use : problem.uses_of(k))
                 uses_.push_back({use.resource, use.units / unit_[use.resource]});
             for (std::size_t i = 0; i < further.size(); ++i) {
+                const std::span<const FurtherRow::Term> terms = further[i].terms;
                 std::size_t& next = next_term_[i];
-                if (next == further[i].terms.size() || further[i].terms[next].option != k) continue;
-                uses_.push_back({static_cast<std::uint32_t>(resources + i),
-                                 further[i].terms[next++].units / unit_[resources + i]});
+                if (next == terms.size() || terms[next].option != k) continue;
+                uses_.push_back(
+                    {static_cast<std::uint32_t>(resources + i), terms[next++].units / unit_[resources + i]});
             }
         }
         first_use_[options_] = static_cast<std::uint32_t>(uses_.size());

@@ -67,7 +67,7 @@ private:
 
     void index(const CompactProblem& problem, const Incumbent& incumbent) {
         group_.resize(incumbent.choice.size());
-        users_.resize(problem.resources());
+        users_.resize(std::max(users_.size(), problem.resources()));  // what is there keeps its memory
         for (auto& users : users_) users.clear();
         best_.assign(problem.groups(), -std::numeric_limits<double>::infinity());
         for (std::uint32_t group = 0; group < problem.groups(); ++group) {

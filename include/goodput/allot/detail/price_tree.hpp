@@ -138,6 +138,7 @@ private:
         for (std::uint32_t k = 0; k < problem_->count; ++k) {
             if (root_most_[k] == 0 || regret_bound_ - root_regret_[k] > threshold_) continue;
             root_most_[k] = 0;
+            left_out_ = true;
             closed_bound_ = std::max(closed_bound_, regret_bound_ - root_regret_[k]);
         }
     }
@@ -196,10 +197,9 @@ private:
         const auto left =
             static_cast<std::size_t>(std::ranges::count_if(root_most_, [](double most) { return most > 0; }));
         if (static_cast<double>(left) > most_left * problem_->count) return false;
-        std::vector<double> amounts;
-        for (std::uint32_t k = 0; k < problem_->count; ++k)
-            if (root_most_[k] > 0) amounts.push_back(amounts_[k]);
-        const std::vector<double> prices(simplex_.prices().begin(), simplex_.prices().end());
+        for (std::uint32_t k = 0, kept = 0; k < problem_->count; ++k)
+            if (root_most_[k] > 0) amounts_[kept++] = amounts_[k];
+        prices_.assign(simplex_.prices().begin(), simplex_.prices().end());
         work_before_ += simplex_.work();
         if (!reduction_(*problem_, root_most_)) next_ = none;
         if (!given_option_.empty())
@@ -207,7 +207,7 @@ private:
         std::swap(reduced_, reduction_.problem);
         given_option_ = reduced_.original;
         problem_ = &reduced_;
-        begin_root(amounts, std::span(prices).first(std::min(prices.size(), reduced_.resources())));
+        begin_root(amounts_, std::span(prices_).first(std::min(prices_.size(), reduced_.resources())));
         return true;
     }
     /// The caller's number of an option.
@@ -216,6 +216,7 @@ private:
     }
 
     void limit_to_root() {
+        left_out_ = false;
         for (std::size_t group = 0; group < problem_->groups(); ++group)
             for (std::uint32_t k = problem_->first[group]; k < problem_->first[group + 1]; ++k)
                 simplex_.limit(k, 0, root_most_[k]);
@@ -253,59 +254,57 @@ private:
     /// there are new ones.
     bool add_rows() {
         const std::size_t resources = problem_->resources();
-        std::vector<std::size_t> before(resources);
-        std::iota(before.begin(), before.end(), std::size_t{0});
-        std::vector<FurtherRow> kept;
-        for (std::size_t i = 0; i < further_.size(); ++i) {
-            if (!Log::writes && !simplex_.binds(resources + i)) continue;
-            kept.push_back(further_[i]);
-            before.push_back(resources + i);
-        }
-        std::swap(further_, kept);
+        keep_rows([&](std::size_t i) { return Log::writes || simplex_.binds(resources + i); });
         const std::size_t known = further_.size();
         for (std::size_t r = 0; r < resources; ++r) {
             if (!simplex_.binds(r) || !covers_.find(*problem_, r, amounts_)) continue;
             log_.cut(covers_.cover());
-            further_.push_back(CoverSearch::row_of(*problem_, covers_.cover()));
-            before.push_back(std::numeric_limits<std::size_t>::max());
+            CoverSearch::add_row(*problem_, covers_.cover(), further_);
+            row_before_.push_back(none);
         }
         if constexpr (!Log::writes) {
-            // simplex_ still has the rows of before, in the order of kept.
+            // simplex_ still has the rows of before.
             for (std::size_t row = 0; row < simplex_.rows(); ++row) {
-                if (!rounding_.find(*problem_, kept, simplex_, row, amounts_)) continue;
-                further_.push_back(rounding_.row());
-                before.push_back(std::numeric_limits<std::size_t>::max());
+                if (!rounding_.find(*problem_, further_before_, simplex_, row, amounts_)) continue;
+                further_.add(rounding_.row());
+                row_before_.push_back(none);
             }
             work_before_ += simplex_.rows() * (problem_->uses.size() + problem_->count);
         }
         work_before_ += resources * problem_->count;
         if (further_.size() == known && further_.size() == simplex_.rows() - resources) return false;
-        begin_like_before(before);
+        begin_like_before();
         return further_.size() > known;
     }
 
     /// Drops the rows by rounding: what they give back to rounding is more than is missing to a proof.
     /// Whether there were any.
     bool drop_rounding_rows() {
-        std::vector<std::size_t> before(problem_->resources());
-        std::iota(before.begin(), before.end(), std::size_t{0});
-        std::vector<FurtherRow> kept;
-        for (std::size_t i = 0; i < further_.size(); ++i) {
-            if (!further_[i].whole) continue;
-            kept.push_back(std::move(further_[i]));
-            before.push_back(problem_->resources() + i);
-        }
-        const bool any = kept.size() < further_.size();
-        further_ = std::move(kept);
-        if (any) begin_like_before(before);
+        keep_rows([&](std::size_t i) { return further_before_[i].whole; });
+        const bool any = further_.size() < further_before_.size();
+        if (any) begin_like_before();
         return any;
     }
+    /// Keeps the further rows for which keep(index) holds. further_before_ becomes the rows of before, and
+    /// row_before_ the place that each row had among the simplex method's.
+    template <class Keep>
+    void keep_rows(Keep keep) {
+        std::swap(further_, further_before_);
+        further_.clear();
+        row_before_.resize(problem_->resources());
+        std::iota(row_before_.begin(), row_before_.end(), std::size_t{0});
+        for (std::size_t i = 0; i < further_before_.size(); ++i) {
+            if (!keep(i)) continue;
+            further_.add(further_before_[i]);
+            row_before_.push_back(problem_->resources() + i);
+        }
+    }
     /// The simplex method goes on with the rows that there are now, from those that they were before.
-    void begin_like_before(std::span<const std::size_t> row_before) {
+    void begin_like_before() {
         std::swap(simplex_, other_);
         work_before_ += other_.work();
         simplex_.assign(*problem_, further_);
-        simplex_.begin_like(other_, row_before);
+        simplex_.begin_like(other_, row_before_);
     }
 
     /// The node to be looked at next becomes here_. False: none is left.
@@ -494,6 +493,9 @@ private:
             decisions_.push_back(decision);
         };
         for (std::uint32_t r = 0; r < problem_->resources(); ++r) list(split_of_units(r));
+        // An incumbent that was found here may have ruled out options. A split is a place in the list of
+        // those that are left, so it has to be found in the list from which its options are taken later.
+        if (left_out_) limit_to_here();
         for (std::uint32_t group = 0; group < problem_->groups(); ++group) list(split_of(group));
         if (decisions_.empty()) return branch_anywhere(bound);
         std::sort(decisions_.begin(), decisions_.end(), [](const Decision& a, const Decision& b) {
@@ -669,19 +671,21 @@ private:
     CoverSearch covers_;
     RoundingRows rounding_;
     Exchange exchange_;
-    std::vector<FurtherRow> further_;
+    FurtherRows further_, further_before_;
+    std::vector<std::size_t> row_before_;  // by row of simplex_: its place before; none: it is new
     bool begun_ = false, begun_root_ = false;
     std::vector<Node> nodes_;
     std::vector<std::uint32_t> options_pool_;
     std::vector<std::size_t> open_;  // a heap by bound
     std::size_t next_ = none, here_ = 0;
     double root_bound_ = 0, regret_bound_ = 0, closed_bound_ = 0, threshold_ = 0;
+    bool left_out_ = false;  // options have been ruled out since the limits were last set
     std::vector<double> root_regret_, root_most_, amounts_;
     std::vector<std::pair<double, std::uint32_t>> sorted_;
     std::vector<Decision> decisions_;
     std::vector<Fall> fall_;  // by group, twice: none of the options, one of them
     DualSimplex::Basis basis_;
-    std::vector<double> prices_;  ///< of the node that branches
+    std::vector<double> prices_;  ///< of the node that branches, or of the root before it is reduced
     Incumbent candidate_;
     std::size_t work_before_ = 0, exchange_work_ = 0;
 };

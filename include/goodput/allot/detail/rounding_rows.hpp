@@ -45,10 +45,10 @@ public:
 
     /// Looks for a row that these amounts break, by the multipliers of the simplex method's row number `row`.
     /// Whether there is one now in row().
-    bool find(const CompactProblem& problem, std::span<const FurtherRow> further, const DualSimplex& simplex,
+    bool find(const CompactProblem& problem, const FurtherRows& further, const DualSimplex& simplex,
               std::size_t row, std::span<const double> amounts) {
         whole_.resize(problem.resources());
-        for (const FurtherRow& its : further) whole_.push_back(its.whole ? 1 : 0);
+        for (std::size_t i = 0; i < further.size(); ++i) whole_.push_back(further[i].whole ? 1 : 0);
         if (!simplex.row_of_split(row, whole_, multipliers_)) return false;
         add_up(problem, further);
         const std::span<const std::uint32_t> keys = simplex.keys();
@@ -67,7 +67,7 @@ public:
             const double floor = std::floor(number);
             return floor + std::max(0.0, number - floor - part) / (1 - part);
         };
-        row_.terms.clear();
+        terms_.clear();
         row_.capacity = std::floor(beta);
         double hidden = 0;  // by what a capacity may be exceeded
         for (std::uint32_t k = 0; k < problem.count; ++k) sum_[k] = rounded(sum_[k]);
@@ -90,13 +90,14 @@ public:
         return finish(problem, amounts);
     }
     [[nodiscard]] bool whole(std::size_t resource) const { return whole_[resource] != 0; }
+    /// The row, which lives until the next find().
     [[nodiscard]] const FurtherRow& row() const { return row_; }
     /// By how much the amounts break row(), for the length of its coefficients.
     [[nodiscard]] double depth() const { return depth_; }
 
 private:
     /// sum_ by option: what its uses are worth at the multipliers.
-    void add_up(const CompactProblem& problem, std::span<const FurtherRow> further) {
+    void add_up(const CompactProblem& problem, const FurtherRows& further) {
         sum_.assign(problem.count, 0);
         for (std::uint32_t k = 0; k < problem.count; ++k)
             for (const ResourceUse& use : problem.uses_of(k))
@@ -119,7 +120,7 @@ private:
             for (std::uint32_t k = problem.first[g]; k < problem.first[g + 1]; ++k) {
                 const double units = sum_[k] - least;
                 if (units < least_units) continue;  // none at all holds for more
-                row_.terms.push_back({k, units});
+                terms_.push_back({k, units});
                 taken += units * amounts[k];
                 length += units * units;
                 largest = std::max(largest, units);
@@ -127,6 +128,7 @@ private:
         }
         row_.capacity += 1e-9 * (size + largest);
         row_.whole = false;
+        row_.terms = terms_;
         depth_ = (taken - row_.capacity) / std::sqrt(length);
         return row_.capacity > 0 && largest < 1e6 && largest > 1e-3 && size < 1e6 * largest &&
                depth_ > least_depth;
@@ -136,6 +138,7 @@ private:
     std::vector<std::uint8_t> whole_;        // by row
     std::vector<double> multipliers_, sum_;  // by row; by option
     FurtherRow row_;
+    std::vector<FurtherRow::Term> terms_;  // of row_
     double depth_ = 0;
 };
 

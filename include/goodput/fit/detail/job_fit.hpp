@@ -48,7 +48,7 @@ public:
                 log_batches += std::log(sample.plan.atomic_batch);
             }
             count += static_cast<double>(samples.size());
-            measured_types += samples.empty() ? 0 : 1;
+            measured_types += samples.empty() ? 0U : 1U;
         }
         if (measured_types == 0) return;
         RefinedFitOptions options;

@@ -64,13 +64,13 @@ inline void validate(const RefinedFitOptions& options) {
 /// covariance. Where that is no model, the prior is the one of a job of which nothing is known, and a
 /// reference that far beyond what was measured is no time is the nearest one that is.
 inline void set_to_prior(RefinedFit& fit, std::span<const double> breaks) {
-    RefinedProblem none;
-    none.residuals.terms.breaks.assign(breaks.begin(), breaks.end());
-    const FitParameters& mean = none.residuals.mean;
-    const std::size_t count = none.parameters();
+    RefinedProblem without_samples;
+    without_samples.residuals.terms.breaks.assign(breaks.begin(), breaks.end());
+    const FitParameters& mean = without_samples.residuals.mean;
+    const std::size_t count = without_samples.parameters();
     const auto write = [&] {
-        none.set_prior(fit.prior, fit.reference_batch, fit.reference_seconds);
-        none.write(mean, fit.model);
+        without_samples.set_prior(fit.prior, fit.reference_batch, fit.reference_seconds);
+        without_samples.write(mean, fit.model);
         fit.coordinates.assign(mean.begin(), mean.begin() + static_cast<std::ptrdiff_t>(count));
     };
     fit.model.shapes.clear();
@@ -86,7 +86,7 @@ inline void set_to_prior(RefinedFit& fit, std::span<const double> breaks) {
     }
     fit.covariance.assign(count * count, 0);
     for (std::size_t i = 0; i < count; ++i)
-        fit.covariance[i * count + i] = square(none.residuals.deviation[i]);
+        fit.covariance[i * count + i] = square(without_samples.residuals.deviation[i]);
     fit.identified.fill(false);
 }
 

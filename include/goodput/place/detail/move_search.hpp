@@ -118,7 +118,7 @@ inline std::int64_t MoveSearch::search(PoolState& s, std::int64_t bound) {
 // they succeed.
 inline void MoveSearch::keep_again(PoolState& s) {
     std::size_t evicted = 0;
-    for (const std::size_t i : by_weight_) evicted += s.items[i].evicted ? 1 : 0;
+    for (const std::size_t i : by_weight_) evicted += s.items[i].evicted ? 1U : 0U;
     for (std::size_t run = std::max<std::size_t>(evicted / 2, 1); evicted > 0; run /= 2) {
         for (std::size_t at = 0; at < by_weight_.size();) {
             kept_.clear();

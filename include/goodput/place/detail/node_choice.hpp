@@ -112,7 +112,7 @@ inline auto NodeChoice::split(std::size_t level, Range range) const -> std::vect
     for (std::size_t i = range.begin; i < range.end; ++i) {
         if (i == range.begin || domain_of[nodes_[i]] != domain_of[nodes_[i - 1]]) parts.push_back({i, i, 0});
         parts.back().end = i + 1;
-        parts.back().available += available_[nodes_[i]] ? 1 : 0;
+        parts.back().available += available_[nodes_[i]] ? 1U : 0U;
     }
     return parts;
 }

@@ -180,7 +180,7 @@ inline bool SpreadLayout::gather(const Cluster& cluster, const Pool& pool, const
     std::vector<std::size_t> nodes, brief;
     for (const std::size_t node : pool.nodes) {
         if (cluster.nodes[node].drained || content_[node] > (bound ? restarting : nothing)) continue;
-        needed += content_[node] == restarting ? 1 : 0;
+        needed += content_[node] == restarting ? 1U : 0U;
         (staying_nodes && content_[node] == nothing && is_brief(node) ? brief : nodes).push_back(node);
     }
     if (nodes.size() < needed) nodes.insert(nodes.end(), brief.begin(), brief.end());
@@ -241,7 +241,7 @@ inline void SpreadLayout::settle_all(std::vector<std::size_t>& homeless) {
             reserved_ += roaming_[r].nodes;
         else
             wishes_.push_back(r);
-    for (const std::size_t node : choice_.nodes()) reserved_ += content_[node] == restarting ? 1 : 0;
+    for (const std::size_t node : choice_.nodes()) reserved_ += content_[node] == restarting ? 1U : 0U;
     steps_ = most_steps;
     if (settle(0, false)) return;
     settle(0, true);

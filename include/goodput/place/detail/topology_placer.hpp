@@ -90,9 +90,9 @@ inline const PlacementResult& TopologyPlacing::place(
     if (bound_to_domains) {
         above = place_pools(cluster, requests, topology, clock);
     } else {
-        std::vector<std::size_t> none;
+        std::vector<std::size_t> homeless;
         for (const Pool& pool : pools_)
-            above += layout_.lay_out(cluster, topology, pool, requests, result_, none, clock);
+            above += layout_.lay_out(cluster, topology, pool, requests, result_, homeless, clock);
     }
     spread.cost = spread_cost(topology, result_.placements);
     spread.bound = std::max(spread.cost - above, 0.0);

@@ -67,7 +67,7 @@ public:
                                                                clock);
                                         });
         };
-        if (near(CoreAndTree::first_states)) return true;
+        if (near(first_states)) return true;
         incumbent.clear(problem);
         incumbent.value = -std::numeric_limits<double>::infinity();
         const bool found = job_price_search_.find(problem, relaxation, incumbent, rest(), clock);
@@ -117,8 +117,7 @@ private:
             left -= used_up ? part.most_states : std::min(left, outcome.nodes);
             return outcome.stopped == StopReason::deadline || is_enough(best.bound, options);
         };
-        if (turn(false, CoreAndTree::first_states, [&](const AllotOptions& part) { return core({}, part); }))
-            return best;
+        if (turn(false, first_states, [&](const AllotOptions& part) { return core({}, part); })) return best;
         const bool several = takes_several();
         bool core_fits = true, prices_apply = true;
         part_of_gap_ = first_part_of_gap;
@@ -148,7 +147,7 @@ private:
         const std::size_t least_dive = 2 * job_price_search_.nodes();
         // In more dimensions fewer states of the core are the same.
         const std::size_t share = std::max<std::size_t>(1, problem_->resources() / narrow);
-        for (std::size_t states = CoreAndTree::first_states; left > 0;) {
+        for (std::size_t states = first_states; left > 0;) {
             states *= CoreAndTree::growth;
             if (core_fits && turn(false, states / share, [&](const AllotOptions& part) {
                     return search_narrowed(best.bound, part);
@@ -227,6 +226,8 @@ private:
         return false;
     }
 
+    /// States of the core's search before another has its first turn.
+    static constexpr std::size_t first_states = std::size_t{1} << 15;
     static constexpr std::size_t most_exchange_work = std::size_t{1} << 22;
     static constexpr std::size_t narrow = 4;
     static constexpr double first_part_of_gap = 0.25;

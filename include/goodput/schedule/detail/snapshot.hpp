@@ -34,8 +34,8 @@ GOODPUT_BODY void find_actions(const Snapshot& snapshot, Plan& plan) {
 GOODPUT_BODY std::string Plan::report() const {
     std::size_t running = 0, starting = 0;
     for (const Decision& decision : decisions) {
-        running += decision.placement.empty() ? 0 : 1;
-        starting += decision.starts ? 1 : 0;
+        running += decision.placement.empty() ? 0U : 1U;
+        starting += decision.starts ? 1U : 0U;
     }
     std::string text = text_of(running);
     text.append(" of ").append(text_of(decisions.size())).append(" jobs run, ");

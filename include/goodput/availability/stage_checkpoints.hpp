@@ -1,0 +1,211 @@
+#ifndef GOODPUT_AVAILABILITY_STAGE_CHECKPOINTS_HPP
+#define GOODPUT_AVAILABILITY_STAGE_CHECKPOINTS_HPP
+
+// Which checkpoint mechanism for each stage (or layer) of a job, so that the job is done soonest where it is
+// interrupted, while the checkpoints of all stages share a memory and a storage's bandwidth?
+//
+// With t_lm the expected seconds of stage l under mechanism m (checkpointed_stage.hpp) it is
+//
+//     min sum t_lm x_lm   s.t.   sum memory_lm x_lm <= memory,   sum bandwidth_lm x_lm <= bandwidth,
+//     one mechanism a stage,
+//
+// a multiple-choice knapsack with two rows: an allotment problem whose jobs are the stages, each of which
+// must run. What an option is worth is what it loses, in seconds, against the stage's best, so that nothing
+// depends on how long the stages take in all. MII (IEEE TCAD 43(11), 2024) searches the same choices
+// exhaustively offline, and again when its energy is not what it was. Not here: which job to run next, so as
+// to lose little when the device shuts down.
+//
+// Mechanisms may be apart by hundreds of orders of magnitude, since expected seconds grow exponentially. An
+// option that loses more than an answer that is known cannot be part of a better one; it is left out, and
+// what remains is solved anew with roundings of its own size.
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "goodput/allot/result.hpp"
+#include "goodput/availability/detail/stage_choice.hpp"
+#include "goodput/availability/stage_question.hpp"
+#include "goodput/core/error.hpp"
+#include "goodput/core/interruptions.hpp"
+
+namespace goodput {
+
+/// The mechanism of each stage with the least expected seconds in all. `options` are the allotment solver's,
+/// with the gap relative to the expected seconds; a deadline or limit holds for each of its calls, of which
+/// there is one but for numbers many orders of magnitude apart. The order of stages does not matter. Bad
+/// input: see StageCheckpointQuestion::validate(). Nothing that is merely hard or impossible throws.
+[[nodiscard]] StageCheckpoints choose_stage_checkpoints(const StageCheckpointQuestion& question,
+                                                        const AllotOptions& options = {.gap = 1e-6});
+
+/// The same under `observed` interruptions instead of those of the question, for a job that runs with the
+/// mechanisms `before` (by stage). It keeps them where they are proven to be within the gap asked for. When
+/// interruptions have changed is for a test of change to say. `before` of another length or of unknown
+/// mechanisms: std::invalid_argument.
+[[nodiscard]] StageCheckpointChange choose_stage_checkpoints_again(
+    const StageCheckpointQuestion& question, std::span<const std::size_t> before,
+    const Interruptions& observed, const AllotOptions& options = {.gap = 1e-6});
+
+/// What was chosen and why, in a sentence: how often each mechanism, the seconds against those of the best
+/// single mechanism, what is proven, and what more memory or bandwidth would save. Where there is no answer,
+/// what stands in its way.
+[[nodiscard]] std::string explain_stage_checkpoints(const StageCheckpointQuestion& question,
+                                                    const StageCheckpoints& answer);
+
+namespace detail {
+
+inline std::string quoted(const std::string& name) { return "'" + name + "'"; }
+
+/// "'per tile' at 12 of 20 stages, 'none' at 8", the most frequent first.
+inline std::string stage_mechanism_counts(const StageCheckpointQuestion& question,
+                                          const StageCheckpoints& answer) {
+    std::vector<std::size_t> count(question.mechanisms.size(), 0), order(count.size());
+    for (const std::size_t m : answer.mechanism) ++count[m];
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return count[a] > count[b]; });
+    std::string text;
+    for (const std::size_t m : order) {
+        if (count[m] == 0) break;
+        text += (text.empty() ? "" : ", ") + quoted(question.mechanisms[m]) + " at " + text_of(count[m]);
+        if (m == order.front())
+            text += " of " + text_of(question.stages.size()) +
+                    (question.stages.size() == 1 ? " stage" : " stages");
+    }
+    return text.empty() ? "no stages" : text;
+}
+
+/// What more of a limit would save, if anything: a part of it, because its size is the device's.
+inline std::string stage_limit_text(std::string_view what, std::string_view unit,
+                                    const std::optional<double>& limit, double price) {
+    if (!limit || !(price > 0)) return {};
+    const bool is_zero = *limit == 0;
+    return "; " + (is_zero ? "the first " + std::string(unit) + " of " : std::string("1 % more ")) +
+           std::string(what) + " would save about " + rounded_text_of(price * (is_zero ? 1 : *limit / 100)) +
+           " s";
+}
+
+/// ": 34.5 s expected (proven to be the least), 12 % less than with 'per layer' everywhere; ...".
+inline std::string stage_seconds_text(const StageCheckpointQuestion& question,
+                                      const StageCheckpoints& answer) {
+    std::string text = ": " + rounded_text_of(answer.seconds) + " s expected (";
+    text += answer.gap() <= 1e-9 * answer.seconds
+                ? "proven to be the least"
+                : "at most " + rounded_text_of(answer.gap()) + " s above the least";
+    text += ")";
+    if (question.stages.empty()) return text;
+    if (!answer.single)
+        text += ", and no single mechanism would do for all stages";
+    else if (answer.single->seconds > answer.seconds)
+        text += ", " + rounded_text_of(100 * (1 - answer.seconds / answer.single->seconds)) +
+                " % less than with " + quoted(question.mechanisms[answer.single->mechanism]) + " everywhere";
+    return text + stage_limit_text("memory", "GiB", question.memory_gib, answer.seconds_per_gib) +
+           stage_limit_text("bandwidth", "GiB/s", question.gib_per_second, answer.seconds_per_bandwidth);
+}
+
+/// Why a stage cannot be done, if it cannot; empty else.
+inline std::string why_no_stage_mechanism(const StageCheckpointQuestion& question,
+                                          const StageCheckpoints& answer, std::size_t stage) {
+    const std::string name = "stage " + quoted(question.stages[stage].name);
+    auto offered = std::ranges::count_if(question.stages[stage].mechanisms,
+                                         [](const StageMechanism& its) { return its.offered; });
+    if (offered == 0) return name + " is offered no mechanism";
+    const ImpossibleMechanism* least = nullptr;
+    for (const ImpossibleMechanism& one : answer.impossible) {
+        if (one.stage != stage) continue;
+        --offered;
+        if (!least || one.part_seconds < least->part_seconds) least = &one;
+    }
+    if (offered > 0) return {};
+    return name + " would never be done: even with " + quoted(question.mechanisms[least->mechanism]) + " " +
+           rounded_text_of(least->part_seconds) + " s have to fit into a live period of " +
+           rounded_text_of(answer.live_seconds) + " s";
+}
+
+/// What the leanest mechanisms that are possible take of a limit, if that is more than there is; empty else.
+inline std::string why_beyond_limit(const StageCheckpointQuestion& question, const StageCheckpoints& answer,
+                                    std::string_view what, std::string_view unit,
+                                    const std::optional<double>& limit, double StageMechanism::*amount) {
+    double sum = 0;
+    auto impossible = answer.impossible.begin();
+    for (std::size_t s = 0; s < question.stages.size(); ++s) {
+        double least = std::numeric_limits<double>::infinity();
+        for (std::size_t m = 0; m < question.mechanisms.size(); ++m) {
+            const StageMechanism& its = question.stages[s].mechanisms[m];
+            if (impossible != answer.impossible.end() && impossible->stage == s && impossible->mechanism == m)
+                ++impossible;
+            else if (its.offered)
+                least = std::min(least, its.*amount);
+        }
+        sum += least;
+    }
+    if (!limit || sum <= *limit) return {};
+    return "even the leanest mechanisms take " + rounded_text_of(sum) + " " + std::string(unit) + " of " +
+           std::string(what) + ", and the limit is " + rounded_text_of(*limit);
+}
+
+/// What stands in the way of an answer.
+inline std::string why_no_stage_checkpoints(const StageCheckpointQuestion& question,
+                                            const StageCheckpoints& answer) {
+    for (std::size_t s = 0; s < question.stages.size(); ++s)
+        if (std::string why = why_no_stage_mechanism(question, answer, s); !why.empty()) return why;
+    if (std::string why = why_beyond_limit(question, answer, "memory", "GiB", question.memory_gib,
+                                           &StageMechanism::memory_gib);
+        !why.empty())
+        return why;
+    if (std::string why = why_beyond_limit(question, answer, "bandwidth", "GiB/s", question.gib_per_second,
+                                           &StageMechanism::gib_per_second);
+        !why.empty())
+        return why;
+    if (answer.status == AllotStatus::infeasible)
+        return "the limits of memory and bandwidth cannot both be kept";
+    return "no choice within the limits was found before the search ended, and none was excluded";
+}
+
+}  // namespace detail
+
+inline StageCheckpoints choose_stage_checkpoints(const StageCheckpointQuestion& question,
+                                                 const AllotOptions& options) {
+    question.validate();
+    return detail::StageChoice(question).solve(options);
+}
+
+inline StageCheckpointChange choose_stage_checkpoints_again(const StageCheckpointQuestion& question,
+                                                            std::span<const std::size_t> before,
+                                                            const Interruptions& observed,
+                                                            const AllotOptions& options) {
+    StageCheckpointQuestion now = question;
+    now.interruptions = observed;
+    now.validate();
+    if (before.size() != now.stages.size())
+        bad_input("stage checkpoints", "number of mechanisms before", before.size(),
+                  "the number of stages, " + text_of(now.stages.size()));
+    for (std::size_t s = 0; s < before.size(); ++s)
+        if (before[s] >= now.mechanisms.size())
+            bad_input("stage '" + now.stages[s].name + "'", "mechanism before", before[s],
+                      "below the number of mechanisms, " + text_of(now.mechanisms.size()));
+    detail::StageChoice choice(now);
+    StageCheckpointChange change{choice.solve(options), choice.seconds_of(before)};
+    if (change.seconds_before &&
+        (change.answer.mechanism.empty() ||
+         *change.seconds_before - change.answer.bound <= options.gap * change.answer.bound ||
+         *change.seconds_before <= change.answer.seconds))
+        choice.put(before, *change.seconds_before, change.answer);
+    return change;
+}
+
+inline std::string explain_stage_checkpoints(const StageCheckpointQuestion& question,
+                                             const StageCheckpoints& answer) {
+    if (answer.mechanism.empty() && !question.stages.empty())
+        return detail::why_no_stage_checkpoints(question, answer);
+    return detail::stage_mechanism_counts(question, answer) + detail::stage_seconds_text(question, answer);
+}
+
+}  // namespace goodput
+
+#endif

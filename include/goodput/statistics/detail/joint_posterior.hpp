@@ -1,0 +1,208 @@
+#ifndef GOODPUT_STATISTICS_DETAIL_JOINT_POSTERIOR_HPP
+#define GOODPUT_STATISTICS_DETAIL_JOINT_POSTERIOR_HPP
+
+// How do the errors of a job's predictions hang together, over shapes, batches and GPU types?
+//
+// Parameters. A type's fit is normal in its coordinates, so that what its samples alone say is the precision
+// L_t = covariance^-1 - diag(1 / deviation^2), the prior's taken out. The population (refined_prior.hpp) says
+// of parameter i of all n types together that their covariance is types^2 I + jobs^2 1 1^T, the inverse of
+// which is (I - 1 1^T jobs^2 / (types^2 + n jobs^2)) / types^2. The sum of both precisions, inverted, is the
+// covariance of all parameters of all types; over types that were measured it says a little more than their
+// fits, which see of each other single parameters only. How fast a type is that was never measured is no
+// parameter; its variance is added to the three coordinates that share it.
+//
+// Times. ln C and ln S of a configuration are linear in the parameters, next to what is drawn anew: a shape's
+// own factors of C and S, and the computing time between measured batches (the random walk of forecast.hpp;
+// on a type without measurements a stationary one whose increments are the same,
+// variance e^(-|ln b - ln b'| / ln 4)). An iteration is
+//
+//     ln T = ln C + h(ln S - ln C, gamma),    h = ln(s + (1 + (S / C)^gamma)^(1 / gamma))
+//
+// taken as linear in r = ln S - ln C, which is normal, and in ln(gamma - 1). A hidden S has no slope at the
+// mean, but may come out; so slopes are taken over the distribution. What a measurement says of r goes with
+// the mean slope (the best linear predictor, by Stein's lemma), and what uncertainty of r leaves of an
+// iteration's time once r is nearly known goes with the mean square of the slope. The slopes by ln C and ln S
+// add up to one: where both are off by one factor, so is T.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
+
+#include "goodput/core/configuration.hpp"
+#include "goodput/core/error.hpp"
+#include "goodput/fit/job_fit.hpp"
+#include "goodput/statistics/fitted_slopes.hpp"
+
+namespace goodput::detail {
+
+/// The covariance of ln of times, in rows that are added one by one. Keeps its buffers.
+class JointPosterior {
+public:
+    /// Forgets all rows. Refuses types that were not fitted, not even from the prior (std::invalid_argument).
+    /// `types` must outlive the rows. O((types * parameters)^3).
+    void read(std::span<const TypeFit> types, const RefinedPopulation& population);
+
+    /// Appends ln of the computing time, of a step that is measured, or of an iteration that is asked for.
+    void add_compute(std::size_t type, Shape shape, BatchPlan plan) { add(type, shape, plan, compute); }
+    void add_step(std::size_t type, Shape shape, BatchPlan plan) {
+        add(type, shape, {plan.atomic_batch, 0}, step);
+    }
+    void add_iteration(std::size_t type, Shape shape, BatchPlan plan) { add(type, shape, plan, iteration); }
+
+    /// Of all rows, in the order in which they were added; what further measurements scatter is left out.
+    void covariance(Eigen::MatrixXd& result) const;
+
+private:
+    enum Time { compute, step, iteration };
+    struct Row {
+        std::size_t type = 0;
+        Shape shape{};
+        double log_batch = 0;
+        double by_compute = 0, by_sync = 0;  ///< d ln T by ln C and ln S
+    };
+
+    void add(std::size_t type, Shape shape, BatchPlan plan, Time time);
+    /// What two rows share besides parameters.
+    [[nodiscard]] double own(const Row& a, const Row& b) const;
+    /// Where a parameter of a type stands among all.
+    [[nodiscard]] Eigen::Index at(std::size_t type, std::size_t parameter) const {
+        return static_cast<Eigen::Index>(first_[type] + parameter);
+    }
+
+    std::span<const TypeFit> types_{};
+    std::vector<std::size_t> first_{};  ///< of a type's parameters
+    Eigen::MatrixXd parameters_{};      ///< covariance of all types' parameters
+    std::vector<Row> rows_{};
+    std::vector<double> derivatives_{};  ///< by the parameters, row after row
+    Eigen::VectorXd by_compute_{}, by_sync_{};
+};
+
+inline void JointPosterior::read(std::span<const TypeFit> types, const RefinedPopulation& population) {
+    types_ = types;
+    rows_.clear();
+    derivatives_.clear();
+    first_.clear();
+    std::size_t count = 0;
+    for (const TypeFit& type : types) {
+        const RefinedFit& fit = type.fit;
+        if (!is_whole(fit))
+            bad_input("profile runs", "types.fit", "of no measurement of the job",
+                      "fitted, or predicted from other types");
+        first_.push_back(count);
+        count += fit.coordinates.size();
+    }
+    const auto all = static_cast<Eigen::Index>(count);
+    parameters_.setZero(all, all);
+    const auto inverse_of = [](const auto& covariance, std::string_view wrong) -> Eigen::MatrixXd {
+        const Eigen::LLT<Eigen::MatrixXd> root(covariance);
+        if (root.info() != Eigen::Success)
+            bad_input("profile runs", "types.fit.covariance", wrong, "positive definite");
+        return root.solve(Eigen::MatrixXd::Identity(covariance.rows(), covariance.rows()));
+    };
+    for (std::size_t t = 0; t < types.size(); ++t) {
+        const RefinedFit& fit = types[t].fit;
+        if (fit.samples == 0) continue;
+        const auto own = static_cast<Eigen::Index>(fit.coordinates.size());
+        parameters_.block(at(t, 0), at(t, 0), own, own) =
+            inverse_of(Eigen::Map<const Eigen::MatrixXd>(fit.covariance.data(), own, own), "not");
+        for (std::size_t i = 0; i < refined_parameters; ++i)
+            parameters_(at(t, i), at(t, i)) -= 1 / square(fit.prior.deviation[i]);
+    }
+    const auto number = static_cast<double>(types.size());
+    for (std::size_t i = 0; i < refined_parameters; ++i) {
+        const double between = square(population.types[i]), shared = square(population.jobs[i]);
+        for (std::size_t t = 0; t < types.size(); ++t) {
+            parameters_(at(t, i), at(t, i)) += 1 / between;
+            for (std::size_t s = 0; s < types.size(); ++s)
+                parameters_(at(t, i), at(s, i)) -= shared / (between * (between + number * shared));
+        }
+    }
+    parameters_ = inverse_of(parameters_, "together with the population's not");
+    for (std::size_t t = 0; t < types.size(); ++t) {
+        const RefinedFit& fit = types[t].fit;
+        if (fit.samples > 0) continue;
+        constexpr std::array<RefinedParameter, 3> leveled{computing_constant, computing_slope, node_level};
+        const double level = fit.covariance[refined_parameters * computing_constant + computing_slope];
+        for (const RefinedParameter a : leveled)
+            for (const RefinedParameter b : leveled) parameters_(at(t, a), at(t, b)) += level;
+    }
+}
+
+inline void JointPosterior::add(std::size_t type, Shape shape, BatchPlan plan, Time time) {
+    const RefinedFit& fit = types_[type].fit;
+    const RefinedThroughput& model = fit.model;
+    const double batch = plan.atomic_batch;
+    by_compute_.setZero(parameters_.rows());
+    by_sync_.setZero(parameters_.rows());
+    for_each_compute_slope(fit, shape, batch, [&](std::size_t parameter, double slope) {
+        by_compute_[at(type, parameter)] += slope;
+    });
+    Row row{type, shape, std::log(batch), 1, 0};
+    if (time != compute && shape.gpus > 1) {
+        for_each_sync_slope(shape, [&](RefinedParameter parameter, double feature) {
+            by_sync_[at(type, parameter)] = feature;
+        });
+        const Row ratio{type, shape, row.log_batch, -1, 1};
+        by_sync_ -= by_compute_;
+        const double ratio_deviation =
+            std::sqrt(std::max(by_sync_.dot(parameters_ * by_sync_) + own(ratio, ratio), 1e-8));
+        const Eigen::Index overlap = at(type, overlap_level);
+        const double overlap_deviation = std::sqrt(std::max(parameters_(overlap, overlap), 1e-8));
+        const double log_ratio = std::log(model.sync_seconds(shape) /
+                                          (model.compute_seconds(batch) * model.compute_factor(shape)));
+        const auto log_time = [&](double ratio_change, double overlap_change) {
+            const double gamma = 1 + (model.gamma - 1) * std::exp(overlap_change);
+            return std::log(plan.accumulation_steps +
+                            std::exp(LogStep(log_ratio + ratio_change, gamma).excess));
+        };
+        const auto mean_slope = [](double high, double low, double by) { return (high - low) / (2 * by); };
+        if (time == step) {
+            row.by_sync =
+                mean_slope(log_time(ratio_deviation, 0), log_time(-ratio_deviation, 0), ratio_deviation);
+        } else {
+            const auto squared_slope = [&](double ratio_change) {
+                const LogStep at(log_ratio + ratio_change, model.gamma);
+                const double seconds = std::exp(at.excess);
+                return square(at.sync_share * seconds / (plan.accumulation_steps + seconds));
+            };
+            // Gauss and Hermite's rule with three points.
+            const double far = std::sqrt(3.0) * ratio_deviation;
+            row.by_sync = std::sqrt((4 * squared_slope(0) + squared_slope(far) + squared_slope(-far)) / 6);
+        }
+        row.by_compute = 1 - row.by_sync;
+        by_compute_ += row.by_sync * by_sync_;
+        by_compute_[overlap] +=
+            mean_slope(log_time(0, overlap_deviation), log_time(0, -overlap_deviation), overlap_deviation);
+    }
+    rows_.push_back(row);
+    derivatives_.insert(derivatives_.end(), by_compute_.begin(), by_compute_.end());
+}
+
+inline void JointPosterior::covariance(Eigen::MatrixXd& result) const {
+    const auto count = static_cast<Eigen::Index>(rows_.size());
+    const Eigen::Map<const Eigen::MatrixXd> derivatives(derivatives_.data(), parameters_.rows(), count);
+    result.noalias() = derivatives.transpose() * (parameters_ * derivatives);
+    double* value = result.data();
+    for (const Row& a : rows_)
+        for (const Row& b : rows_) *value++ += own(a, b);
+}
+
+inline double JointPosterior::own(const Row& a, const Row& b) const {
+    if (a.type != b.type) return 0;
+    const RefinedFit& fit = types_[a.type].fit;
+    double sum = a.by_compute * b.by_compute * unmeasured_covariance(fit, a.log_batch, b.log_batch);
+    if (a.shape != b.shape || a.shape.gpus < 2) return sum;
+    const auto [of_compute, of_sync] = fit.factor_variances(a.shape);
+    return sum + a.by_compute * b.by_compute * of_compute + a.by_sync * b.by_sync * of_sync;
+}
+
+}  // namespace goodput::detail
+
+#endif

@@ -2,13 +2,14 @@
 #define GOODPUT_PROOF_DETAIL_PROOF_TEXT_HPP
 
 // The text of a certificate. A certificate is little but numbers, so writing them is most of the time that it
-// takes: digits go in pairs, and eight at a time, into memory that is asked for once a line's entry.
+// takes: digits go straight into the text's memory.
 
 #include <algorithm>
-#include <array>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,44 +18,6 @@
 #include "goodput/proof/detail/exact_numbers.hpp"
 
 namespace goodput::detail {
-
-/// "00", "01", ... "99".
-inline constexpr std::array<char, 200> digit_pairs = [] {
-    std::array<char, 200> pairs{};
-    for (std::size_t n = 0; n < 100; ++n) {
-        pairs[2 * n] = static_cast<char>('0' + n / 10);
-        pairs[2 * n + 1] = static_cast<char>('0' + n % 10);
-    }
-    return pairs;
-}();
-
-/// Writes a number below 100 as two digits.
-inline char* write_pair(char* to, std::uint64_t number) {
-    std::memcpy(to, digit_pairs.data() + 2 * number, 2);
-    return to + 2;
-}
-/// Writes a number below 100,000,000 as eight digits.
-inline char* write_eight_digits(char* to, std::uint32_t number) {
-    const std::uint32_t high = number / 10000, low = number % 10000;
-    to = write_pair(write_pair(to, high / 100), high % 100);
-    return write_pair(write_pair(to, low / 100), low % 100);
-}
-/// Writes a number, up to 20 digits. Returns where it ends.
-inline char* write_digits(char* to, std::uint64_t number) {
-    constexpr std::uint64_t eight = 100'000'000;
-    if (number < 10) {
-        *to = static_cast<char>('0' + number);
-        return to + 1;
-    }
-    if (number < 100) return write_pair(to, number);
-    if (number < 10000) return write_pair(write_digits(to, number / 100), number % 100);
-    if (number < eight) {
-        const std::uint64_t low = number % 10000;
-        return write_pair(write_pair(write_digits(to, number / 10000), low / 100), low % 100);
-    }
-    to = write_digits(to, number / eight);
-    return write_eight_digits(to, static_cast<std::uint32_t>(number % eight));
-}
 
 class ProofText {
 public:
@@ -91,7 +54,7 @@ public:
     void index(std::size_t index) {
         char* to = room(most_digits);
         *to = ' ';
-        end(write_digits(to + 1, index));
+        end(write(to + 1, index));
     }
     /// `number` units of 2^-bits, as a reduced fraction.
     template <class Whole>
@@ -114,11 +77,8 @@ public:
     }
     /// The same with 1 or -1.
     void entry(std::size_t number_of, bool positive = true) {
-        char* to = room(most_digits);
-        *to = ' ';
-        to = write_digits(to + 1, number_of);
-        std::memcpy(to, positive ? " 1" : " -1", 3);
-        end(to + (positive ? 2 : 3));
+        index(number_of);
+        add(positive ? " 1" : " -1");
     }
 
 private:
@@ -133,23 +93,22 @@ private:
     }
     void end(const char* at) { used_ = static_cast<std::size_t>(at - text_.data()); }
 
-    static char* write(char* to, std::size_t number) { return write_digits(to, number); }
-    static char* write(char* to, std::int64_t number) {
-        if (number < 0) *to++ = '-';
-        return write_digits(
-            to, number < 0 ? -static_cast<std::uint64_t>(number) : static_cast<std::uint64_t>(number));
+    template <class Whole>
+    static char* write(char* to, Whole number) {
+        return std::to_chars(to, to + most_digits, number).ptr;
     }
     static char* write(char* to, NarrowNumber number) {
         if (number < 0) *to++ = '-';
         return write_large(to, static_cast<NarrowMagnitude>(absolute(number)));
     }
     static char* write_large(char* to, NarrowMagnitude number) {
-        constexpr std::uint64_t sixteen = 10'000'000'000'000'000;
-        if (number >> 64 == 0) return write_digits(to, static_cast<std::uint64_t>(number));
-        to = write_large(to, number / sixteen);
-        const auto rest = static_cast<std::uint64_t>(number % sixteen);
-        to = write_eight_digits(to, static_cast<std::uint32_t>(rest / 100'000'000));
-        return write_eight_digits(to, static_cast<std::uint32_t>(rest % 100'000'000));
+        constexpr int digits = 19;
+        constexpr std::uint64_t block = 10'000'000'000'000'000'000u;
+        if (number >> 64 == 0) return write(to, static_cast<std::uint64_t>(number));
+        to = write_large(to, number / block);
+        char* const end = write(to, static_cast<std::uint64_t>(number % block));
+        std::rotate(to, end, std::fill_n(end, digits - (end - to), '0'));  // zeros go first
+        return to + digits;
     }
     /// "/" and a power of two.
     const std::string& below(int bits) {

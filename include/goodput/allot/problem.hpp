@@ -42,8 +42,8 @@ class OfferingJobs {
 
     struct Job {
         std::vector<double> value;  ///< value of each option
-        std::vector<std::size_t>
-            offset;  ///< begin of each option's uses in `uses`, then the end of the last option's
+        /// Begin of each option's uses in `uses`, then the end of the last option's.
+        std::vector<std::size_t> offset;
         std::vector<ResourceUse> uses;
         bool must;
     };

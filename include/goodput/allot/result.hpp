@@ -94,8 +94,8 @@ struct AllotResult {
     /// price above 0. They still prove a bound (D(pi) in detail/prices.hpp), if a weaker one.
     std::vector<double> prices{};
     std::size_t passes = 0;  ///< number of evaluations of all options in the search for prices
-    std::size_t nodes =
-        0;  ///< states that the search looked at, or work that took as long; 0 if no search was needed
+    /// States that the search looked at, or work that took as long; 0 if no search was needed.
+    std::size_t nodes = 0;
 
     /// Returns by how much a better allotment could exceed the objective, at most.
     [[nodiscard]] double gap() const { return bound - objective; }

@@ -83,8 +83,8 @@ struct ResourceExplanation {
     std::size_t resource = 0;  ///< index of the resource
     double price = 0;          ///< price of a unit, as in the result
     double worth_of_more = 0;  ///< what the relaxation gains from one more unit
-    /// What the relaxation loses with one unit fewer. If there is less than one unit: what it loses per
-    /// unit without the rest. Infinity if the jobs that must run need the whole capacity, or if the
+    /// What the relaxation loses with one unit fewer. If the capacity is below one unit: the loss without
+    /// any capacity, per unit. Infinity if the jobs that must run need the whole capacity, or if the
     /// capacity is 0.
     double loss_of_fewer = 0;
     double capacity = 0;  ///< units of capacity

@@ -42,7 +42,7 @@ class OfferingJobs {
 
     struct Job {
         std::vector<double> value;  ///< value of each option
-        /// Begin of each option's uses in `uses`, then the end of the last option's.
+        /// Start of each option's uses in `uses`, then the end of the last option's.
         std::vector<std::size_t> offset;
         std::vector<ResourceUse> uses;
         bool must;

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_ALLOT_DETAIL_CORE_AND_TREE_HPP
 #define GOODPUT_ALLOT_DETAIL_CORE_AND_TREE_HPP
 
-// Gets from an allotment and a bound to a proof with two searches. The search of the core (search.hpp)
+// Turns a first allotment and a bound into a proof, with two searches. The search of the core (search.hpp)
 // takes its bounds from the prices of the relaxation and looks at millions of states. The tree
 // (price_tree.hpp) computes new prices at every node. They take turns of growing length, because one of
 // them often needs milliseconds for what takes the other hours: the core is quick if few rows bind, the

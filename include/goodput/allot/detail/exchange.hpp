@@ -21,8 +21,8 @@ namespace goodput::detail {
 
 class Exchange {
 public:
-    /// Makes an allotment of choices that exceed capacities. First it takes their options from the copies
-    /// that would lose least at these prices by taking something else, until everything fits. Then each
+    /// Makes an allotment of choices that exceed capacities. First it takes options away until everything
+    /// fits, beginning with the copies that would lose least at these prices with another option. Then each
     /// copy without an option (`none`) gets the option with which the allotment is worth most. Returns
     /// false if one of them finds no option. Once `most_work` options have been looked at, or time has run
     /// out, jobs no longer make room for others.

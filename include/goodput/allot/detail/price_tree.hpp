@@ -5,9 +5,9 @@
 // from the prices of the relaxation. These say little if many rows bind, because deep in the search other
 // rows bind. Here a node is the set of choices that are still allowed. The search solves the node's linear
 // relaxation (dual_simplex.hpp), and closes the node if the relaxation is worth no more than the threshold.
-// Otherwise it decides a job that the relaxation splits in part: the job takes one of some options, or none
-// of them (Beale and Tomlin 1970). The search dives into one of the two children, and later continues with
-// the open node of the largest bound, so the bound keeps falling.
+// Otherwise it takes a job that the relaxation splits, and branches: the job takes one of some options, or
+// none of them (Beale and Tomlin 1970). The search dives into one of the two children, and later continues
+// with the open node of the largest bound, so the bound keeps falling.
 //
 // If the units left of a resource are whole in every allotment, but not in the mixture, a node may decide
 // them instead: at most some number of units is left, or more.
@@ -93,9 +93,9 @@ public:
     }
 
 private:
-    static constexpr std::size_t numbers_a_state = 256;  ///< a state of the core takes about this many
+    static constexpr std::size_t numbers_a_state = 256;  ///< a state of the core reads about this many
     static constexpr double whole = 1e-6;
-    /// Part of the sum of values; a bound this close to the threshold is almost proven.
+    /// A bound that exceeds the threshold by less than this part of the sum of values is almost proven.
     static constexpr double nearly = 1e-6;
 
     struct Node {
@@ -107,7 +107,7 @@ private:
         double units;  // if units are decided: the most that are left of the resource in its first child
     };
 
-    /// The mean fall of bounds when a job was decided one way, per part of a copy that was moved.
+    /// Mean fall of the bound after a job was decided one way, per part of a copy that the decision moved.
     struct Fall {
         double sum = 0;
         std::size_t count = 0;

@@ -7,7 +7,7 @@
 //     sum_k alpha_k x_k + sum_r lambda_r s_r = beta
 //
 // With f = beta - floor(beta) and F(a) = floor(a) + max(0, a - floor(a) - f) / (1 - f), every allotment
-// keeps
+// satisfies
 //
 //     sum_k F(alpha_k) x_k + sum_r min(0, lambda_r) / (1 - f) s_r  <=  floor(beta)
 //

@@ -25,8 +25,8 @@
 
 namespace goodput::detail {
 
-/// The work and the memory of an Allotter, whatever its branching rule. `Search` improves a first
-/// allotment, and helps to find one if the usual way fails (core_and_tree.hpp; another is
+/// Does the work of an Allotter and keeps its memory, whatever its branching rule. `Search` improves a
+/// first allotment, and helps to find one if the usual way fails (core_and_tree.hpp; another is
 /// proving/detail/search_turns.hpp).
 template <class Search>
 class SolverBy {

@@ -511,8 +511,8 @@ private:
         objective_ = Multiplier{more_assumed_, -granule(), exact_.value_bits};
         objective_rhs_ = -granule() * (whole_.most + 1);
     }
-    /// Gets from the end of that assumption to the bound on the objective. The job rows take up the
-    /// differences between values and multiples.
+    /// Ends that assumption and derives the bound on the objective. The job rows take up the differences
+    /// between values and multiples.
     Whole conclude_whole() {
         const std::size_t not_more = begin_line(" L ");
         text_.whole(whole_.most);

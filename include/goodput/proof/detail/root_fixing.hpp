@@ -123,8 +123,8 @@ void ProofLog<Whole>::derive_settled(Fixing& fixing) {
     append_multipliers();
 }
 
-/// Derives a row without the positions that are out or settled: x of the former is at least 0, and the
-/// latter use what they use.
+/// Derives a row without the positions that are out or settled. Those that are out have x >= 0, and the use
+/// of the settled ones is known.
 template <class Whole>
 void ProofLog<Whole>::derive_row(UseRow& row, const Fixing& fixing) {
     if (row.index == no_row) return;

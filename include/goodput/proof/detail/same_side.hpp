@@ -4,7 +4,8 @@
 // Assigns dominated options to a side of a branching. The compact problem has no options that another
 // option of the same job dominates, so a branching of a search does not mention them. The given problem has
 // them. Each of them goes to the side of an option that dominates it. There it is never better than an
-// option that the search has counted. Getting nothing counts as an option that may be dominated.
+// option that the search has counted. Getting nothing counts as an option as well: it may dominate others,
+// or be dominated.
 
 #include <algorithm>
 #include <cstddef>

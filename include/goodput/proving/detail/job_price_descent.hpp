@@ -151,7 +151,7 @@ public:
 private:
     static constexpr double infinity = std::numeric_limits<double>::infinity();
     static constexpr std::size_t most_work = std::size_t{1} << 28;
-    /// How many numbers of tables take as long as one state of the core.
+    /// One state of the core takes as long as this many numbers of tables.
     static constexpr std::size_t work_of_state = 256;
     static constexpr double memory_of_direction = 0.4, least_progress = 0.01;
 

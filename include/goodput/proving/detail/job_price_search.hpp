@@ -30,7 +30,7 @@ namespace goodput::detail {
 
 class JobPriceSearch {
 public:
-    /// Looks for any allotment and puts it into `incumbent`, which has none before (value -infinity).
+    /// Looks for any allotment and puts it into `incumbent`, which must be empty before (value -infinity).
     /// Returns false if it finds none, or if the relaxation does not apply.
     bool find(const CompactProblem& problem, const Relaxation& linear, Incumbent& incumbent,
               const AllotOptions& options, Clock& clock) {

@@ -121,8 +121,8 @@ public:
         }
     }
 
-    /// Argument of bound() that asks for no losses. Any other value asks for all losses up to it. Larger
-    /// losses are then only known to lie above it.
+    /// Argument of bound() that asks for no losses. Any other value asks for all losses up to it. For a
+    /// larger loss, loss() returns a number between this limit and the true loss.
     static constexpr double no_losses = -1;
 
     /// Returns the bound at these job prices for the allowed options, or -infinity if the decided copies do
@@ -348,8 +348,8 @@ private:
         for (const std::uint32_t s : segments_of_[r]) {
             const Segment& segment = segments_[s];
             if (allowed_of_[segment.copy] == 1) continue;
-            // This counts the copy's own use here as well, so it is at most the loss, and exact if the copy
-            // takes nothing here.
+            // The copy may take something here a second time, so this is at most the loss, and exact if the
+            // copy takes nothing here.
             for (std::uint32_t k = segment.first; k < segment.end; ++k)
                 if (allowed_[k] && units_[k] < width)
                     in_[k] = most - (full[width - 1 - units_[k]] + value_[k] - job_prices[segment.copy]);

@@ -115,7 +115,7 @@ private:
     struct Resource {
         double granule, price;  ///< granule is 0 if the resource is not whole and has a price
         std::size_t width;
-        std::size_t last;  ///< begin of the row made last
+        std::size_t last;  ///< start of the row made last
     };
 
     /// Adds a copy's options, in new rows of the resources that they use. Returns false if memory or time

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_PROVING_DETAIL_SEARCH_TURNS_HPP
 #define GOODPUT_PROVING_DETAIL_SEARCH_TURNS_HPP
 
-// Gets from an allotment and a bound to a proof: this decides which search has its turn, and for how long.
+// Turns a first allotment and a bound into a proof. Decides which search has its turn, and for how long.
 // One search often needs milliseconds for what takes the others hours, and nothing tells in advance which
 // one.
 

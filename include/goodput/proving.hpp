@@ -1,7 +1,8 @@
 #ifndef GOODPUT_PROVING_HPP
 #define GOODPUT_PROVING_HPP
 
-// Allotments proven where an Allotter stops short: gap 0 on odd pools, and hard assignments.
+// Proves allotments that an Allotter cannot prove: to gap 0 on pools that the options do not fill, and hard
+// assignments.
 
 #include "goodput/proving/proving_allotter.hpp"
 

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_ALLOT_ALLOT_HPP
 #define GOODPUT_ALLOT_ALLOT_HPP
 
-// Solves the allotment problem (problem.hpp); detail/solver.hpp says how.
+// Solves the allotment problem (problem.hpp). detail/solver.hpp explains the method.
 
 #include <utility>
 
@@ -19,30 +19,29 @@ const AllotResult& solve(Kept<Solver>& solver, const AllotmentProblem& problem, 
 RelaxedAllotment relax(Kept<Solver>& solver, const AllotmentProblem& problem, const AllotOptions& options);
 }  // namespace detail
 
-/// The solver with its memory: keep one and call it every round; its buffers carry over, and no call
-/// allocates that needs no more room than one before it. A copy begins without memory. The caller's choice at
-/// compile time: in which order jobs are decided.
+/// The solver and its memory. Keep one and call it every round: a call allocates only if it needs more
+/// memory than any call before. A copy begins without memory. `Rule` is the order in which the search
+/// decides jobs.
 template <class Rule = FineGrainedFirst>
 class Allotter {
     static_assert(branching_fits<Rule>());
 
 public:
     Allotter() = default;
-    /// A solver with a rule of one's own.
+    /// Makes a solver with the caller's own rule.
     explicit Allotter(Rule branching) : branching_(std::move(branching)) {}
 
-    /// The best allotment and its certificate; the reference is valid until the next call. Bad numbers in the
-    /// problem get std::invalid_argument; a hard problem gets the best allotment found, with status, bound
-    /// and why it stopped.
+    /// Returns the best allotment and its certificate. The reference is valid until the next call. Bad
+    /// numbers in the problem get std::invalid_argument. A hard problem gets the best allotment found, with
+    /// its status, its bound and the reason why the search stopped.
     const AllotResult& operator()(const AllotmentProblem& problem, const AllotOptions& options = {}) {
         if constexpr (BranchingRule<Rule>)
             return detail::solve(solver_, problem, options, detail::AnyBranching(branching_));
     }
 
-    /// The linear relaxation's optimum, exact to rounding. Options that exceed a capacity alone count in
-    /// part; those that exceed it by more than 2^30 times itself do not (those that take anything of a
-    /// capacity of 0, therefore): the bound is that of the others, the prices are such that nobody wants
-    /// them.
+    /// Returns the optimum of the linear relaxation, exact up to rounding. An option that alone exceeds a
+    /// capacity counts in part. An option that needs more than 2^30 times a capacity (so any that uses a
+    /// capacity of 0) does not count: the bound ignores it, and no job wants it at the prices returned.
     RelaxedAllotment relax(const AllotmentProblem& problem, const AllotOptions& options = {}) {
         return detail::relax(solver_, problem, options);
     }
@@ -52,7 +51,7 @@ private:
     detail::Kept<detail::Solver> solver_;
 };
 
-/// Solves one problem from scratch; see Allotter for round after round.
+/// Solves one problem from scratch. To solve one per round, keep an Allotter.
 inline AllotResult allot(const AllotmentProblem& problem, const AllotOptions& options = {}) {
     Allotter<> allotter;
     return allotter(problem, options);

@@ -1,24 +1,24 @@
 #ifndef GOODPUT_ALLOT_CONFLICT_HPP
 #define GOODPUT_ALLOT_CONFLICT_HPP
 
-// Which jobs that must run are in each other's way. Where they do not fit together, a conflict is a set of
-// them that does not fit even if no other job runs; it is irreducible if it fits as soon as any one of them
-// is left out. There are many such sets, and small ones say most.
+// Finds out which jobs that must run exclude each other. A conflict is a set of such jobs that do not fit
+// together even if no other job runs. It is irreducible if the rest fits as soon as any one of its jobs is
+// left out. There are many conflicts, and small ones say most. The search tries in this order:
 //
 // 1. A single job none of whose options fits the empty cluster.
 // 2. Two jobs, by trying the pairs, as long as that is cheap.
-// 3. Otherwise jobs in order of their largest share of a capacity, and again of the sum of their shares, as
-//    many as it takes until the solver finds that they do not fit (bisection). One job after the other is
-//    left out, the least demanding first, for good if the rest still does not fit (deletion filter; Chinneck
-//    and Dravnieks 1991, who call the outcome an irreducible infeasible subset). The smaller of the two
-//    counts.
+// 3. Otherwise, the jobs in order of their largest share of a capacity. Bisection finds how many of them it
+//    takes until the solver proves that they do not fit. Then one job after the other is left out, the least
+//    demanding first, and stays out if the rest still does not fit (deletion filter; Chinneck and Dravnieks
+//    1991, who call the outcome an irreducible infeasible subset). The same is done with the jobs in order of
+//    the sum of their shares, and the smaller of the two outcomes counts.
 //
-// Then resources are left out in the same manner: what is named is needed for the conflict.
+// Then resources are left out in the same manner, so that the conflict needs every resource that is named.
 //
-// Whether a set fits is an allotment problem itself: each option of its jobs is worth 1, and they fit if all
-// of them can be served. Some n of these decide a set of n jobs. It is NP-hard to decide each of them, and to
-// find the smallest conflict among all: what is returned is irreducible, and the smallest where `smallest`
-// says so.
+// Whether a set fits is an allotment problem itself: each option of its jobs is worth 1, and the set fits
+// if all its jobs can be served. A set of n jobs takes about n such problems. Each of them is NP-hard, and
+// to find the smallest conflict of all is NP-hard as well. So the answer is irreducible, and it is the
+// smallest only if `smallest` says so.
 
 #include <cstddef>
 #include <string>
@@ -31,20 +31,20 @@ namespace goodput {
 
 /// Jobs that must run and do not fit together.
 struct Conflict {
-    std::vector<std::size_t> jobs{};       ///< ascending; empty where no conflict was found
-    std::vector<std::size_t> resources{};  ///< ascending: those without which there would be no conflict
-    bool proven = true;                    ///< the jobs do not fit together; of an empty set: all jobs do
-    bool minimal = true;   ///< they fit if any one is left out, and if any one of the resources is
-    bool smallest = true;  ///< and no conflict has fewer jobs
+    std::vector<std::size_t> jobs{};       ///< indices of the jobs, ascending; empty if no conflict was found
+    std::vector<std::size_t> resources{};  ///< indices of the resources that the conflict needs, ascending
+    bool proven = true;   ///< it is proven that the jobs do not fit together; if `jobs` is empty, that all do
+    bool minimal = true;  ///< the jobs fit if any one of them, or any one of the resources, is left out
+    bool smallest = true;  ///< no conflict has fewer jobs
 
-    /// One line for a log.
+    /// Returns one line for a log.
     [[nodiscard]] std::string report() const;
 };
 
-/// A small irreducible conflict between the jobs that must run; an empty one if they fit together. Options:
-/// `deadline` and `most_states` are for the whole of it, `memory_states` for each set tried; what could not
-/// be decided in them shows in `proven` and `minimal`. Without a deadline it ends after some seconds, too.
-/// Bad numbers in the problem get std::invalid_argument.
+/// Returns a small irreducible conflict between the jobs that must run, or an empty one if they fit
+/// together. `deadline` and `most_states` hold for the whole call, `memory_states` for each set that is
+/// tried. `proven` and `minimal` tell what could not be decided within these limits. Without a deadline the
+/// call ends after some seconds all the same. Bad numbers in the problem get std::invalid_argument.
 [[nodiscard]] Conflict conflict_of(const AllotmentProblem& problem, const AllotOptions& options = {});
 
 }  // namespace goodput

@@ -1,21 +1,23 @@
 #ifndef GOODPUT_ALLOT_EXPLAIN_HPP
 #define GOODPUT_ALLOT_EXPLAIN_HPP
 
-// Why every job got what it got, and what a unit of every resource is worth.
+// Explains why every job got its option, and what a unit of every resource is worth.
 //
-// At the prices pi let the reduced value of option k be v_k - pi . a_k, and 0 for getting nothing. What
-// a job wants is its option of largest value among those that fit the cluster (the cheapest of these where
-// several are worth as much). If it got something of less value, then either
+// At the prices pi the reduced value of option k is v_k - pi . a_k, and that of getting nothing is 0. A job
+// wants its option of largest value among those that fit the cluster (the cheapest of them if several have
+// that value). If the job got something of less value, then one of two things holds:
 //
-//   - the prices speak against it: what it got has the larger reduced value. The resource in the way is the
-//     one that contributes most to the price of what is wanted beyond what was got; the wanted option would
-//     have to be worth  pi . a_wanted + (largest reduced value of the job's other options, or of nothing);
-//   - or they do not: at the prices the job would as soon have what it wants, but options are whole, and what
-//     the others hold leaves too little. No worth would be the answer, only room: `no_room` names the
-//     resource that is short of most, as a share of its capacity.
+//   - The prices speak against the wanted option: what the job got has the larger reduced value. The resource
+//     in the way is the one that contributes most to the price of the wanted option beyond that of what the
+//     job got. To be chosen, the wanted option would have to be worth
+//     pi . a_wanted + (largest reduced value of the job's other options, or of nothing).
+//   - The prices do not speak against it, but options are whole, and the other jobs leave too little room.
+//     A higher value would not help. `no_room` names the resource that lacks most, as a share of its
+//     capacity.
 //
-// What a unit of a resource is worth is seen in the linear relaxation with one unit more, and with one fewer,
-// of the options that fit now. The price lies between the two, since the relaxation is concave.
+// The worth of a unit of a resource is measured in the linear relaxation of the options that fit now: with
+// one unit more, and with one unit fewer. The price lies between the two, because the relaxation is
+// concave.
 
 #include <chrono>
 #include <cstddef>
@@ -30,84 +32,90 @@
 
 namespace goodput {
 
-/// No resource is in the way.
+/// Index that stands for no resource: none is in the way.
 inline constexpr std::size_t no_resource = std::numeric_limits<std::size_t>::max();
 
-/// Why a job has what it has.
+/// The reason why a job got what it got.
 enum class JobReason {
-    got_wanted,  ///< nothing that fits the cluster is worth more to the job
-    priced_out,  ///< what it got is better than what it wanted, at these prices
-    no_room,     ///< the prices are not against it, but options are whole and too little is left
-    within_gap,  ///< it would fit beside the others: the allotment is only proven to its gap, or not at all
-    too_large,   ///< every option exceeds a capacity alone
+    got_wanted,  ///< no option that fits the cluster is worth more to the job
+    priced_out,  ///< at these prices, what the job got is better than what it wanted
+    no_room,     ///< the prices do not speak against the wanted option, but too little room is left for it
+    within_gap,  ///< the wanted option would fit: the allotment is proven only to its gap, or not at all
+    too_large,   ///< every option alone exceeds a capacity
     nothing_offered  ///< the job has no option
 };
 
-/// What a job wanted and why it did not get it.
+/// What a job wanted, and why it did not get it.
 struct JobExplanation {
     std::size_t job = 0;                       ///< index of the job
-    JobReason reason = JobReason::got_wanted;  ///< why it has what it has
-    std::size_t got = no_option;               ///< index of its option, or no_option
-    /// Option of largest value that fits the cluster (no_option: getting nothing is best); too_large: the
-    /// option of largest value.
+    JobReason reason = JobReason::got_wanted;  ///< why it got what it got
+    std::size_t got = no_option;               ///< index of the option that it got, or no_option
+    /// Option of largest value that fits the cluster; no_option if getting nothing is best. If the reason
+    /// is too_large: the option of largest value.
     std::size_t wanted = no_option;
-    /// The one in the way: see the reasons above; too_large: the capacity that `wanted` exceeds most.
+    /// Resource in the way (see the two cases above). If the reason is too_large: the one whose capacity
+    /// `wanted` exceeds most.
     std::size_t resource = no_resource;
-    /// Units of `resource` that lack for `wanted` beside what the others hold, or at all if it is too large.
+    /// Units of `resource` that `wanted` needs beyond those that other jobs leave. If the reason is
+    /// too_large: units beyond the capacity.
     double short_of = 0;
-    double pays = 0;          ///< price of what it got
-    double wanted_value = 0;  ///< what `wanted` is worth
-    double wanted_price = 0;  ///< and what it costs
-    /// From which worth on no other option of the job is better than `wanted` at these prices. Not more than
-    /// wanted_value (up to rounding) where a price is not the reason, unless a third option is better.
+    double pays = 0;          ///< price of the option that it got
+    double wanted_value = 0;  ///< value of `wanted`
+    double wanted_price = 0;  ///< price of `wanted`
+    /// Value from which on `wanted` is at least as good as every other option of the job at these prices.
+    /// If a price is not the reason, this is at most wanted_value (up to rounding), unless a third option
+    /// is better.
     double worth_needed = 0;
-    /// A job that got nothing, priced out: the option nearest to being given, of largest value for its price
-    /// among those that fit the cluster. It would rather have that than nothing from a worth of its price on.
+    /// For a job that the prices leave without an option: the option that comes closest to being chosen,
+    /// which is the one of largest value relative to its price among those that fit the cluster. If that
+    /// option were worth more than its price, the job would take it rather than nothing.
     std::size_t nearest = no_option;
-    double nearest_value = 0;           ///< what `nearest` is worth
-    double nearest_price = 0;           ///< and what it costs
-    std::size_t options_too_large = 0;  ///< how many of its options exceed a capacity alone
+    double nearest_value = 0;           ///< value of `nearest`
+    double nearest_price = 0;           ///< price of `nearest`
+    std::size_t options_too_large = 0;  ///< number of its options that alone exceed a capacity
 
-    /// One line for a log.
+    /// Returns one line for a log.
     [[nodiscard]] std::string report() const;
 };
 
-/// What a unit of a resource is worth.
+/// The worth of a unit of one resource.
 struct ResourceExplanation {
     std::size_t resource = 0;  ///< index of the resource
-    double price = 0;          ///< of a unit, as in the result
-    double worth_of_more = 0;  ///< what the relaxation gains by one unit more
-    /// What it loses by one fewer, or a unit's part of the rest where there is less than one; infinity: the
-    /// jobs that must run need all that there is, or there is none.
+    double price = 0;          ///< price of a unit, as in the result
+    double worth_of_more = 0;  ///< what the relaxation gains from one more unit
+    /// What the relaxation loses with one unit fewer. If the capacity is below one unit: the loss without
+    /// any capacity, per unit. Infinity if the jobs that must run need the whole capacity, or if the
+    /// capacity is 0.
     double loss_of_fewer = 0;
-    double capacity = 0;  ///< units at present
+    double capacity = 0;  ///< units of capacity
     double idle = 0;      ///< units that no job got
-    bool in_time = true;  ///< otherwise the two are not known, and given as 0 and infinity
+    bool in_time = true;  ///< false: time ran out, worth_of_more is given as 0 and loss_of_fewer as infinity
 
-    /// One line for a log.
+    /// Returns one line for a log.
     [[nodiscard]] std::string report() const;
 };
 
-/// Explanations by job and by resource.
+/// The explanations of all jobs and resources.
 struct Explanation {
-    std::vector<JobExplanation> jobs{};            ///< by job
-    std::vector<ResourceExplanation> resources{};  ///< by resource
+    std::vector<JobExplanation> jobs{};            ///< explanation of each job
+    std::vector<ResourceExplanation> resources{};  ///< explanation of each resource
 };
 
-/// Why `job` has what a choice gives it, at these prices. Linear in the problem's choices and the job's
-/// options. A job that is none of the problem's, and a choice and prices of another problem, get
-/// std::invalid_argument.
+/// Explains why `job` has the option that `choice` gives it, at these prices. Takes time linear in the
+/// number of jobs and in the job's options. A job that the problem does not have, and a choice or prices of
+/// another problem, get std::invalid_argument.
 [[nodiscard]] JobExplanation explain(const AllotmentProblem& problem, std::span<const double> prices,
                                      std::span<const std::size_t> choice, std::size_t job);
 
-/// All jobs and all resources. Solves the relaxation twice for each resource, as long as the deadline allows
-/// (none if left out). Allocates. A result of another problem and one that is infeasible (see conflict.hpp)
-/// get std::invalid_argument.
+/// Explains all jobs and all resources. Solves the relaxation twice for each resource, as long as the
+/// deadline allows (by default there is none). Allocates memory. A result of another problem, or an
+/// infeasible result (see conflict.hpp), gets std::invalid_argument.
 [[nodiscard]] Explanation explain(const AllotmentProblem& problem, const AllotResult& result,
                                   std::optional<std::chrono::nanoseconds> deadline = {});
 
 namespace detail {
-/// Index of the largest measure(r) above 0 over all resources; the first of equals.
+/// Returns the index of the resource with the largest measure(r) above 0, the first if several are equal;
+/// no_resource if no measure is above 0.
 template <class Measure>
 std::size_t largest_resource(std::size_t resources, Measure measure) {
     std::size_t found = no_resource;
@@ -121,7 +129,7 @@ std::size_t largest_resource(std::size_t resources, Measure measure) {
     return found;
 }
 
-/// A job that has `got`, with what all jobs together take of each resource.
+/// Explains a job that got `got`. `taken`: units of each resource that all jobs together use.
 JobExplanation explain(const AllotmentProblem& problem, std::span<const double> prices, std::size_t job,
                        std::size_t got, std::span<const double> taken);
 }  // namespace detail

@@ -1,15 +1,15 @@
 #ifndef GOODPUT_ALLOT_PROBLEM_HPP
 #define GOODPUT_ALLOT_PROBLEM_HPP
 
-// The allotment problem. Resources r = 0..R-1 have capacities C_r. Every job offers options; option k has a
-// value v_k and uses a_kr >= 0 units of each resource. Choose at most one option a job (exactly one where the
-// job must run) so that the sum of the values is largest and no capacity is exceeded:
+// The allotment problem. Resources r = 0..R-1 have capacities C_r. Every job offers options. Option k has a
+// value v_k and uses a_kr >= 0 units of each resource. Choose at most one option per job (exactly one if
+// the job must run) so that the sum of the values is largest and no capacity is exceeded:
 //
 //     max sum v_k x_k    s.t.   sum a_kr x_k <= C_r for every r,   sum of x over a job's options <= 1 (= 1),
 //     x in {0, 1}
 //
-// This is the multiple-choice multidimensional knapsack problem. Resources may be GPUs of a type, CPU cores,
-// memory, or a tenant's quota: the solver does not know.
+// This is the multiple-choice multidimensional knapsack problem. Resources may be GPUs of a type, CPU
+// cores, memory, or a tenant's quota: the solver does not know which.
 
 #include <algorithm>
 #include <cmath>
@@ -26,56 +26,58 @@
 
 namespace goodput {
 
-/// No option: the job gets nothing.
+/// Index that stands for no option: the job gets nothing.
 inline constexpr std::size_t no_option = std::numeric_limits<std::size_t>::max();
 
-/// Larger values, capacities and units are refused, so that no product or sum of them is infinite.
+/// Values, capacities and units beyond this are refused, so that no product or sum of them is infinite.
 inline constexpr double largest_number = 1e150;
 
 class AllotmentProblem;
 
 namespace detail {
 
-/// The jobs of an AllotmentProblem, for it alone.
+/// The jobs of an AllotmentProblem. Only AllotmentProblem can read or change them.
 class OfferingJobs {
     friend class goodput::AllotmentProblem;
 
     struct Job {
-        std::vector<double> value;        ///< by option
-        std::vector<std::size_t> offset;  ///< by option, and one more: where its uses begin
+        std::vector<double> value;  ///< value of each option
+        /// Start of each option's uses in `uses`, then the end of the last option's.
+        std::vector<std::size_t> offset;
         std::vector<ResourceUse> uses;
         bool must;
     };
 
-    std::vector<Job> jobs_;  ///< more than count_ where clear() left some
+    std::vector<Job> jobs_;  ///< may hold more than count_ jobs: clear() keeps the memory of earlier ones
     std::size_t count_ = 0, options_ = 0, use_count_ = 0;
 };
 
 }  // namespace detail
 
-/// A problem, an aggregate: `AllotmentProblem problem{.capacity = {8, 4}}`; clear() keeps the memory for the
-/// next round. Options may be added to any job at any time: the order says nothing. Values that are whole
-/// numbers (cents, say) are added up exactly as long as sums stay below 2^53.
+/// An allotment problem, an aggregate: `AllotmentProblem problem{.capacity = {8, 4}}`. clear() keeps the
+/// memory for the next round. Options may be added to any job at any time: the order makes no difference.
+/// Values that are whole numbers (cents, for example) are added up exactly as long as sums stay below 2^53.
 class AllotmentProblem {
 public:
-    std::vector<double> capacity{};   ///< by resource
-    detail::OfferingJobs offering{};  ///< behind the functions below
+    std::vector<double> capacity{};   ///< units of each resource
+    detail::OfferingJobs offering{};  ///< the jobs; use the functions below
 
-    /// Forgets all jobs, keeps capacities and memory.
+    /// Forgets all jobs. Keeps the capacities and the memory.
     void clear() { offering.count_ = offering.options_ = offering.use_count_ = 0; }
 
-    /// Starts a job without options and returns its index. `must`: one of its options has to be chosen.
+    /// Starts a job without options and returns its index. `must`: one of the job's options has to be
+    /// chosen.
     std::size_t add_job(bool must = false) {
         if (offering.count_ == offering.jobs_.size()) offering.jobs_.emplace_back();
-        auto& its = offering.jobs_[offering.count_];
-        its.must = must;
-        its.value.clear();
-        its.uses.clear();
-        its.offset.assign(1, 0);
+        auto& added = offering.jobs_[offering.count_];
+        added.must = must;
+        added.value.clear();
+        added.uses.clear();
+        added.offset.assign(1, 0);
         return offering.count_++;
     }
 
-    /// Starts a job with the options of another one and returns its index. An unknown job:
+    /// Starts a job with the options of the job `other` and returns the new index. An unknown job gets
     /// std::invalid_argument.
     std::size_t add_job_like(std::size_t other) {
         require_job(other);
@@ -86,36 +88,36 @@ public:
         return job;
     }
 
-    /// Adds an option to a job and returns its index within that job. Spans that values() and uses() gave of
-    /// the job end here, and `uses` must not be one of them. Constant time on average. An unknown job:
-    /// std::invalid_argument.
+    /// Adds an option to a job and returns the option's index within that job. Takes constant time on
+    /// average. Spans that values() and uses() returned for the job become invalid, and `uses` must not be
+    /// one of them. An unknown job gets std::invalid_argument.
     std::size_t add_option(std::size_t job, double value, std::span<const ResourceUse> uses) {
         require_job(job);
-        auto& its = offering.jobs_[job];
-        its.value.push_back(value);
-        its.uses.insert(its.uses.end(), uses.begin(), uses.end());
-        its.offset.push_back(its.uses.size());
+        auto& owner = offering.jobs_[job];
+        owner.value.push_back(value);
+        owner.uses.insert(owner.uses.end(), uses.begin(), uses.end());
+        owner.offset.push_back(owner.uses.size());
         ++offering.options_;
         offering.use_count_ += uses.size();
-        return its.value.size() - 1;
+        return owner.value.size() - 1;
     }
-    /// Adds an option with its uses written out to a job.
+    /// Adds an option to a job, with the uses as a braced list.
     std::size_t add_option(std::size_t job, double value, std::initializer_list<ResourceUse> uses) {
         return add_option(job, value, std::span<const ResourceUse>(uses.begin(), uses.size()));
     }
-    /// Adds an option to the job started last and returns its index within that job. Before any add_job():
-    /// std::invalid_argument.
+    /// Adds an option to the job started last and returns the option's index within that job. A call before
+    /// any add_job() gets std::invalid_argument.
     std::size_t add_option(double value, std::span<const ResourceUse> uses) {
         if (offering.count_ == 0)
             bad_input("allotment problem", "number of jobs", jobs(), "at least 1 when an option is added");
         return add_option(jobs() - 1, value, uses);
     }
-    /// Adds an option with its uses written out to the job started last.
+    /// Adds an option to the job started last, with the uses as a braced list.
     std::size_t add_option(double value, std::initializer_list<ResourceUse> uses) {
         return add_option(value, std::span<const ResourceUse>(uses.begin(), uses.size()));
     }
 
-    /// Changes what an option is worth. An unknown job or option: std::invalid_argument.
+    /// Sets the value of an option. An unknown job or option gets std::invalid_argument.
     void set_value(std::size_t job, std::size_t option, double value) {
         require_job(job);
         if (option >= options_of(job))
@@ -123,59 +125,60 @@ public:
                       "below the number of options of job " + text_of(job) + ", " + text_of(options_of(job)));
         offering.jobs_[job].value[option] = value;
     }
-    /// Changes whether one of the job's options has to be chosen. An unknown job: std::invalid_argument.
+    /// Sets whether one of the job's options has to be chosen. An unknown job gets std::invalid_argument.
     void set_must(std::size_t job, bool must) {
         require_job(job);
         offering.jobs_[job].must = must;
     }
 
-    /// Number of jobs.
+    /// Returns the number of jobs.
     [[nodiscard]] std::size_t jobs() const { return offering.count_; }
-    /// Number of options of all jobs.
+    /// Returns the number of options of all jobs together.
     [[nodiscard]] std::size_t options() const { return offering.options_; }
-    /// Number of uses of all options of all jobs.
+    /// Returns the number of uses of all options of all jobs together.
     [[nodiscard]] std::size_t use_count() const { return offering.use_count_; }
-    /// Number of options of a job.
+    /// Returns the number of options of a job.
     [[nodiscard]] std::size_t options_of(std::size_t job) const { return offering.jobs_[job].value.size(); }
-    /// Whether one of the job's options has to be chosen.
+    /// Returns whether one of the job's options has to be chosen.
     [[nodiscard]] bool must(std::size_t job) const { return offering.jobs_[job].must; }
-    /// What an option is worth.
+    /// Returns the value of an option.
     [[nodiscard]] double value(std::size_t job, std::size_t option) const {
         return offering.jobs_[job].value[option];
     }
-    /// What an option takes of each resource, as it was added.
+    /// Returns the resources and units that an option uses, as they were added.
     [[nodiscard]] std::span<const ResourceUse> uses(std::size_t job, std::size_t option) const {
-        const auto& its = offering.jobs_[job];
-        return {its.uses.data() + its.offset[option], its.uses.data() + its.offset[option + 1]};
+        const auto& owner = offering.jobs_[job];
+        return {owner.uses.data() + owner.offset[option], owner.uses.data() + owner.offset[option + 1]};
     }
 
-    /// What all options of a job are worth, one after the other.
+    /// Returns the values of all options of a job, in their order.
     [[nodiscard]] std::span<const double> values(std::size_t job) const { return offering.jobs_[job].value; }
-    /// What all options of a job are worth, to be changed in place.
+    /// Returns the values of all options of a job, which the caller may change in place.
     [[nodiscard]] std::span<double> values(std::size_t job) { return offering.jobs_[job].value; }
-    /// The uses of all options of a job, one option after the other.
+    /// Returns the uses of all options of a job, one option after the other.
     [[nodiscard]] std::span<const ResourceUse> uses(std::size_t job) const {
         return offering.jobs_[job].uses;
     }
-    /// Where in uses(job) the uses of each option begin, and where those of the last one end.
+    /// Returns where in uses(job) the uses of each option begin, then where those of the last option end.
     [[nodiscard]] std::span<const std::size_t> use_offsets(std::size_t job) const {
         return offering.jobs_[job].offset;
     }
 
-    /// Refuses values that are not finite or beyond largest_number, capacities and units that are negative or
-    /// so, and unknown resources (std::invalid_argument naming job, option, field and value).
+    /// Checks all numbers. Refuses values that are not finite or beyond largest_number, capacities and
+    /// units that are negative, not finite or beyond largest_number, and unknown resources. The
+    /// std::invalid_argument names job, option, field and value.
     void validate() const {
         validate_capacities();
         for (std::size_t job = 0; job < jobs(); ++job) validate_job(job);
     }
-    /// The part of validate() that is about capacities.
+    /// Checks the capacities, as validate() does.
     void validate_capacities() const {
         for (std::size_t r = 0; r < capacity.size(); ++r)
             if (!(capacity[r] >= 0 && capacity[r] <= largest_number))
                 bad_input("allotment problem", "capacity[" + text_of(r) + "]", capacity[r],
                           amount_wanted(capacity[r]));
     }
-    /// The part of validate() that is about one job.
+    /// Checks the options of one job, as validate() does.
     void validate_job(std::size_t job) const {
         bool good = true;
         for (const double value : values(job)) good = good && std::abs(value) <= largest_number;
@@ -186,7 +189,7 @@ public:
     }
 
 private:
-    /// What a capacity or a number of units that is `amount` should have been.
+    /// Returns what the message says is wanted in place of `amount`, a bad capacity or number of units.
     static std::string amount_wanted(double amount) {
         return std::isfinite(amount) && amount > 0 ? "at most " + text_of(largest_number)
                                                    : "a finite number of at least 0";

@@ -1,9 +1,9 @@
 #ifndef GOODPUT_PROOF_WRITE_PROOF_HPP
 #define GOODPUT_PROOF_WRITE_PROOF_HPP
 
-// Writes a certificate for the answer to an allotment problem, in the format VIPR 1.1, which programs of
-// others check: that the answer keeps all constraints, what it is worth, and that no allotment is worth more
-// than a bound. All numbers are exact.
+// Writes a certificate for the answer to an allotment problem, in the format VIPR 1.1. Independent programs
+// can check it. It proves that the answer keeps all constraints, what the answer is worth, and that no
+// allotment is worth more than a bound. All numbers are exact.
 
 #include <algorithm>
 #include <chrono>
@@ -35,31 +35,31 @@
 
 namespace goodput {
 
-/// What a certificate has to prove, and what may be spent on it.
+/// What a certificate must prove, and what it may cost.
 struct ProofOptions {
-    /// A bound is enough that lies this far above the objective, relative to it, where the answer's own is
-    /// less: AllotOptions::gap of the answer. It may save most of a search.
+    /// Gap that is good enough, relative to the objective: AllotOptions::gap of the answer. The certificate
+    /// then need not prove the answer's bound if that is lower. This may save most of a search.
     double gap = 0;
-    /// States that the search may look at, as AllotOptions::most_states.
+    /// Most states that the search may look at, as AllotOptions::most_states.
     std::size_t most_states = std::size_t{1} << 23;
-    /// Bytes of derivations after which nodes are closed by the prices of the root, so that the bound is
-    /// larger.
+    /// Limit on the bytes of the derivations. After it, nodes are closed by the prices of the root, which
+    /// makes the bound larger.
     std::size_t most_bytes = std::size_t{1} << 30;
-    /// Time for the search; empty if there is no limit. Writing comes on top.
+    /// Time for the search, without the writing; empty if there is no limit.
     std::optional<std::chrono::nanoseconds> deadline = std::nullopt;
 };
 
 /// A certificate, and what it proves.
 struct Proof {
     std::string text{};  ///< the certificate; empty if nothing is proven
-    /// The certificate proves as much as the answer says: its bound or the gap, up to rounding, or that there
-    /// is no allotment.
+    /// Whether the certificate proves everything that the answer claims: its bound or the gap, up to
+    /// rounding, or that there is no allotment.
     bool closed = false;
-    double objective = 0;   ///< what the answer is worth, 0 if it has no allotment
-    double bound = 0;       ///< no allotment is worth more; this is proven, rounding included
-    std::size_t nodes = 0;  ///< nodes of the search that the certificate closes
-    /// Resources of which the answer takes more than the capacity, within the solver's tolerance. The
-    /// certificate is about the capacities with this tolerance.
+    double objective = 0;   ///< value of the answer, 0 if it has no allotment
+    double bound = 0;       ///< no allotment is worth more, which is proven exactly
+    std::size_t nodes = 0;  ///< number of nodes of the search that the certificate closes
+    /// Resources of which the answer uses more than the capacity, within the solver's tolerance. The
+    /// certificate holds for these capacities with the tolerance added.
     std::vector<std::size_t> with_tolerance{};
 };
 
@@ -90,14 +90,14 @@ public:
     }
 
 private:
-    enum class Written { yes, no, too_narrow };  ///< the last: the numbers may be too large for their kind
+    enum class Written { yes, no, too_narrow };  ///< too_narrow: the numbers may be too large for their type
 
     [[nodiscard]] bool infeasible() const { return result_.status == AllotStatus::infeasible; }
     [[nodiscard]] bool narrow(double most_paid) const {
         return scale_.narrow(problem_.jobs(), most_paid + (infeasible() ? 0 : std::abs(target_)));
     }
 
-    /// Writes the certificate with this kind of numbers.
+    /// Writes the certificate with numbers of this type.
     template <class Whole>
     Written write() {
         if (infeasible()) return prove<Whole>(ProofGoal::infeasible, true);
@@ -111,7 +111,7 @@ private:
         }
         return prove<Whole>(ProofGoal::bound, true);
     }
-    /// Writes it by the prices of the answer, or else by a search, if that is allowed.
+    /// Writes the certificate by the prices of the answer or, if that fails and is allowed, by a search.
     template <class Whole>
     Written prove(ProofGoal goal, bool may_search) {
         constexpr bool narrow_numbers = std::is_same_v<Whole, NarrowNumber>;
@@ -121,7 +121,7 @@ private:
         WholeValues values{granule, 0};
         if (goal == ProofGoal::whole)
             values.most = static_cast<std::int64_t>(std::floor(target_ / granule + 1e-6));
-        // The search's own numbers are rounded.
+        // The search's own numbers are rounded, so allow for that.
         const Whole target = scaled<Whole>(infeasible() ? 0 : target_, exact.value_bits) +
                              scaled<Whole>(0x1p-42 * scale_.magnitude, exact.value_bits);
         ProofLog<Whole> log(problem_, exact, goal, target, options_.most_bytes, values);
@@ -144,7 +144,7 @@ private:
         Clock clock(std::nullopt);
         Compactor().assign(problem_, compact_, false, clock);
     }
-    /// Searches for what suffices to prove the answer's bound.
+    /// Searches for a proof of the answer's bound.
     void search() {
         if (tree_) return;
         begin_search();
@@ -153,10 +153,12 @@ private:
         WholeUnits()(tight_);
         Relaxation relaxation;
         relaxation.solve(tight_, false, clock);
-        // The search looks for what is worth more than the answer's bound, so that it closes what is not.
+        // The search looks for allotments worth more than the answer's bound, so it closes every node
+        // without one.
         Incumbent incumbent;
         incumbent.clear(tight_);
-        // Below what all values together could be, no allotment is left.
+        // This is less than any sum of values, so a search that finds no better allotment proves that there
+        // is none.
         incumbent.value = infeasible() ? -2 * compact_.magnitude - 1 : target_;
         AllotOptions within;
         within.gap = 0;
@@ -165,7 +167,7 @@ private:
         tree.run(tight_, relaxation, incumbent, within, clock);
         tree_ = std::move(tree.log());
     }
-    /// Whether all values are multiples of the granule that can be counted.
+    /// Returns whether all values are multiples of the granule small enough to be counted.
     [[nodiscard]] bool multiples_fit(double granule) const {
         for (std::size_t job = 0; job < problem_.jobs(); ++job)
             for (const double value : problem_.values(job))
@@ -173,7 +175,7 @@ private:
         return std::abs(target_) < 0x1p50 * granule;
     }
 
-    /// Puts the sections together.
+    /// Assembles the sections of the certificate.
     template <class Whole>
     void assemble(const ExactProblem<Whole>& exact, const ProofLog<Whole>& log, const Whole& bound) {
         ProofText text;
@@ -227,7 +229,7 @@ private:
     const AllotmentProblem& problem_;
     const AllotResult& result_;
     const ProofOptions& options_;
-    double target_;  // the bound to be proven
+    double target_;  // bound that the certificate must prove
     ExactScale scale_;
     bool begun_ = false;
     CompactProblem compact_, tight_;
@@ -239,8 +241,8 @@ private:
 
 /// Writes a certificate for an answer that an Allotter or a ProvingAllotter gave to a problem. If the
 /// answer's prices alone do not prove its bound, the certificate needs a search of its own. This search may
-/// be cut off, or be weaker than the one that found the answer. Then the certificate has a larger bound than
-/// the answer. The answer to another problem: std::invalid_argument.
+/// be cut off, or be weaker than the one that found the answer. Then the certificate has a larger bound
+/// than the answer. The answer to another problem gets std::invalid_argument.
 [[nodiscard]] inline Proof write_proof(const AllotmentProblem& problem, const AllotResult& result,
                                        const ProofOptions& options = {}) {
     if (result.choice.size() != problem.jobs() || result.prices.size() != problem.capacity.size())

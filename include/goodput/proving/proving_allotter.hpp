@@ -1,9 +1,10 @@
 #ifndef GOODPUT_PROVING_PROVING_ALLOTTER_HPP
 #define GOODPUT_PROVING_PROVING_ALLOTTER_HPP
 
-// An Allotter (allot/allot.hpp) with a second relaxation: prices on jobs instead of on capacities, which know
-// that options are whole (detail/job_prices.hpp). It proves what prices on capacities leave open: gap 0 on
-// pools whose size the options do not divide, and assignments of some hundred jobs that hardly fit.
+// An Allotter (allot/allot.hpp) with a second relaxation: prices on jobs instead of on capacities. Its
+// bound takes into account that options are whole (detail/job_prices.hpp). So it proves what prices on
+// capacities cannot: gap 0 on pools whose size is no multiple of the options' sizes, and assignments of
+// some hundred jobs that barely fit.
 
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"
@@ -19,16 +20,16 @@ RelaxedAllotment relax(Kept<ProvingSolver>& solver, const AllotmentProblem& prob
                        const AllotOptions& options);
 }  // namespace detail
 
-/// What an Allotter does, with the same promises. Problems that the search of the core proves within 2^15
-/// states get the same answer from both.
+/// Does the work of an Allotter, with the same guarantees. If the search of the core proves a problem
+/// within 2^15 states, both give the same answer.
 class ProvingAllotter {
 public:
-    /// The best allotment and its certificate; the reference is valid until the next call.
+    /// Returns the best allotment and its certificate. The reference is valid until the next call.
     const AllotResult& operator()(const AllotmentProblem& problem, const AllotOptions& options = {}) {
         return detail::solve(solver_, problem, options);
     }
 
-    /// The linear relaxation's optimum, as that of an Allotter.
+    /// Returns the optimum of the linear relaxation, as Allotter::relax does.
     RelaxedAllotment relax(const AllotmentProblem& problem, const AllotOptions& options = {}) {
         return detail::relax(solver_, problem, options);
     }

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_ALLOT_DETAIL_ALLOT_HPP
 #define GOODPUT_ALLOT_DETAIL_ALLOT_HPP
 
-// The bodies of Allotter (allot/allot.hpp): a solver (solver.hpp) by the search of the core.
+// The bodies of Allotter (allot/allot.hpp): the solver (solver.hpp) with CoreAndTree as its search.
 
 #include "goodput/allot/allot.hpp"
 #include "goodput/allot/detail/core_and_tree.hpp"
@@ -12,7 +12,7 @@
 
 namespace goodput::detail {
 
-/// What an Allotter keeps.
+/// The state that an Allotter keeps.
 struct Solver {
     SolverBy<CoreAndTree> by_core;
 };

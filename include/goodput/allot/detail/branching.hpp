@@ -1,7 +1,7 @@
 #ifndef GOODPUT_ALLOT_DETAIL_BRANCHING_HPP
 #define GOODPUT_ALLOT_DETAIL_BRANCHING_HPP
 
-// The rule of the search that a caller may replace: in which order the jobs are decided.
+// The rule of the search that a caller may replace: the order in which jobs are decided.
 
 #include <concepts>
 #include <span>
@@ -9,15 +9,16 @@
 
 namespace goodput {
 
-/// A branching rule orders the jobs of the core: those of small key are decided first. It sees the regrets of
-/// the options that a job may take, ascending, the first one 0, and the granule of what changing between them
-/// takes: the greatest common divisor of these numbers of units, 0 where they are no whole numbers.
+/// A branching rule orders the jobs of the core: jobs with small keys are decided first. The rule sees two
+/// things: the regrets of the options that a job may take, in ascending order, the first of which is 0; and
+/// the granule of the changes between these options, which is the greatest common divisor of the units, or
+/// 0 if they are not whole numbers.
 template <class B>
 concept BranchingRule = requires(const B& branching, std::span<const double> regrets, double granule) {
     { branching(regrets, granule) } -> std::convertible_to<std::pair<double, double>>;
 };
 
-/// Does not compile for what is not quite a branching rule, and says in one line what is wrong.
+/// Refuses to compile for a type that is not a branching rule, and says in one line what is wrong.
 template <class B>
 consteval bool branching_fits() {
     static_assert(BranchingRule<B>,
@@ -26,11 +27,11 @@ consteval bool branching_fits() {
     return true;
 }
 
-/// The default. Jobs that can take odd numbers of units first: once they are decided, it is known how many
-/// units nobody else is small enough for. Then jobs whose second option costs least, so that many states meet
-/// in equal capacities early.
+/// The default rule. Jobs that can take odd numbers of units come first: once they are decided, it is clear
+/// how many units no smaller job is left for. Then come jobs whose second option costs least, so that many
+/// states soon have equal capacities left.
 struct FineGrainedFirst {
-    /// The key of a job: odd numbers of units first, then the smaller second regret.
+    /// Returns the key of a job: odd numbers of units first, then the smaller second regret.
     std::pair<double, double> operator()(std::span<const double> regrets, double granule) const {
         return {granule, regrets[1]};
     }
@@ -38,7 +39,8 @@ struct FineGrainedFirst {
 
 namespace detail {
 
-/// A branching rule of any type, which has to live as long as this does: the search is compiled once for all.
+/// A branching rule of any type, so that the search is compiled once for all of them. The rule must outlive
+/// this object.
 class AnyBranching {
 public:
     template <BranchingRule Branching>

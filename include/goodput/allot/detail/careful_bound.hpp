@@ -1,8 +1,8 @@
 #ifndef GOODPUT_ALLOT_DETAIL_CAREFUL_BOUND_HPP
 #define GOODPUT_ALLOT_DETAIL_CAREFUL_BOUND_HPP
 
-// The bound that prices give where they are so large that values are lost beside what is paid: jobs that must
-// run may drive prices to anything.
+// Computes the bound that prices give if they are so large that the usual sum would lose the values to
+// rounding. Jobs that must run can drive prices to any height.
 
 #include <algorithm>
 #include <cmath>
@@ -18,14 +18,15 @@ namespace goodput::detail {
 
 class CarefulBound {
 public:
-    /// Makes room for problems of so many resources.
+    /// Makes room for problems with this many resources.
     void reserve(std::size_t resources) {
         left_.reserve(resources);
         lost_.reserve(resources);
     }
 
-    /// No allotment is worth more. `choice`: by group, its best option at the prices as far as rounding lets
-    /// one see. Counts what is left of each capacity, not what is paid, and adds all that rounding may hide.
+    /// Returns a bound: no allotment is worth more. `choice`: each group's best option at the prices, as
+    /// far as rounding allows to tell. Computes with the units left of each capacity instead of the prices
+    /// paid, and adds everything that rounding may hide.
     double operator()(const CompactProblem& problem, std::span<const double> prices,
                       std::span<const std::uint32_t> choice) {
         left_.assign(problem.capacity.begin(), problem.capacity.end());
@@ -48,7 +49,7 @@ public:
 private:
     static constexpr double epsilon = std::numeric_limits<double>::epsilon();
 
-    /// By how much another option may in truth be better than the chosen one.
+    /// Returns by how much another option may really be better than the chosen one.
     static double hidden_by_others(const CompactProblem& problem, std::span<const double> prices,
                                    std::size_t group, std::uint32_t chosen) {
         const double best = problem.reduced_value(chosen, prices);
@@ -66,7 +67,7 @@ private:
         return (2 + uses) * epsilon * (2 * std::abs(problem.value[option]) + std::abs(reduced));
     }
 
-    /// Takes so many copies of a use off what is left, and notes what rounding loses.
+    /// Subtracts `copies` copies of a use from what is left, and notes what rounding loses.
     void take(const ResourceUse& use, double copies) {
         const double units = copies * use.units, before = left_[use.resource], after = before - units;
         const double taken = before - after;

@@ -1,9 +1,10 @@
 #ifndef GOODPUT_ALLOT_DETAIL_COMPACT_HPP
 #define GOODPUT_ALLOT_DETAIL_COMPACT_HPP
 
-// The problem as the solver sees it, in contiguous memory, because everything after this is passes over it:
-// equal jobs are one group with so many copies, and options that cannot be in a best allotment are left out.
-// Getting nothing is an option too (worth 0, no use), but for jobs that must run. compactor.hpp makes it.
+// The problem as the solver uses it. It is in contiguous memory, because all later steps are passes over
+// it. Equal jobs form one group with a number of copies, and options that cannot be in a best allotment are
+// left out. Getting nothing is an option too (value 0, no use), except for jobs that must run.
+// compactor.hpp makes a compact problem.
 
 #include <algorithm>
 #include <cmath>
@@ -19,10 +20,11 @@ namespace goodput::detail {
 
 inline constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
-/// Slack that a sum of units may exceed a capacity by, for capacities that are no whole numbers.
+/// Returns by how much a sum of units may exceed a capacity: numbers that are not whole are rounded.
 inline double capacity_tolerance(double capacity) { return 1e-12 * capacity; }
 
-/// Greatest common divisor of a granule (infinite: none yet) and a number of units; 0 if that is not whole.
+/// Returns the greatest common divisor of a granule (infinite if there is none yet) and a number of units.
+/// Returns 0 if the units are not a whole number.
 inline double common_granule(double granule, double units) {
     units = std::abs(units);
     if (units == 0 || granule == 0) return granule;
@@ -35,27 +37,29 @@ inline double common_granule(double granule, double units) {
 
 struct CompactProblem {
     std::vector<double> capacity;
-    std::vector<double> tolerance;  ///< of each capacity
+    std::vector<double> tolerance;  ///< tolerance of each capacity
     std::size_t jobs = 0;
-    // By group, and one more where a range begins.
-    std::vector<std::uint32_t> first;       ///< its first option
-    std::vector<std::uint32_t> end_hull;    ///< one past its last option that prices can make the best
+    // By group. Members that are beginnings of ranges have one more entry, the end of the last range.
+    std::vector<std::uint32_t> first;       ///< the group's first option
+    std::vector<std::uint32_t> end_hull;    ///< one past its last option that can be the best at some prices
     std::vector<std::uint32_t> first_copy;  ///< position of its first job in `job`
     std::vector<std::uint8_t> must;
-    std::vector<std::uint8_t> single;  ///< none of its options uses more than one resource
+    std::vector<std::uint8_t> single;  ///< 1 if each of its options uses at most one resource
     // By option.
     std::vector<double> value;
-    std::vector<ResourceUse> main_use;    ///< its first use; no units where it uses nothing
-    std::vector<std::uint32_t> original;  ///< index within its job, as given; none: getting nothing
+    std::vector<ResourceUse> main_use;  ///< first use of the option; 0 units if it uses nothing
+    /// Index of the option within its job in the problem as given; `none` for getting nothing.
+    std::vector<std::uint32_t> original;
     std::vector<std::uint32_t> first_use;
-    std::vector<ResourceUse> uses;   ///< each resource at most once an option, no zeros
-    std::vector<std::uint32_t> job;  ///< by copy, group after group: the job of the problem as given
-    double magnitude = 0;            ///< sum over jobs of the largest |value|: what rounding is relative to
-    double granularity = 0;          ///< all values are multiples of this; 0 where no such number is known
+    /// Uses of all options; an option has at most one use per resource, and no use of 0 units.
+    std::vector<ResourceUse> uses;
+    std::vector<std::uint32_t> job;  ///< job of each copy in the problem as given, group after group
+    double magnitude = 0;    ///< sum over all jobs of their largest |value|; rounding is relative to it
+    double granularity = 0;  ///< all values are multiples of this; 0 if no such number is known
 
-    std::uint32_t count = 0;  ///< of options; while they are added there is room for more
+    std::uint32_t count = 0;  ///< number of options; while options are added, the vectors have room for more
 
-    /// Forgets all options and makes room for so many.
+    /// Forgets all options and makes room for `options` of them with `all_uses` uses together.
     void reserve(std::size_t options, std::size_t all_uses) {
         count = 0;
         value.resize(options);
@@ -65,12 +69,12 @@ struct CompactProblem {
         first_use[0] = 0;
         uses.resize(all_uses);
     }
-    void append(double its_value, std::uint32_t its_original, std::span<const ResourceUse> its_uses) {
-        value[count] = its_value;
-        main_use[count] = its_uses.empty() ? ResourceUse{0, 0} : its_uses[0];
-        original[count] = its_original;
-        std::copy(its_uses.begin(), its_uses.end(), uses.begin() + first_use[count]);
-        first_use[count + 1] = first_use[count] + static_cast<std::uint32_t>(its_uses.size());
+    void append(double new_value, std::uint32_t new_original, std::span<const ResourceUse> new_uses) {
+        value[count] = new_value;
+        main_use[count] = new_uses.empty() ? ResourceUse{0, 0} : new_uses[0];
+        original[count] = new_original;
+        std::copy(new_uses.begin(), new_uses.end(), uses.begin() + first_use[count]);
+        first_use[count + 1] = first_use[count] + static_cast<std::uint32_t>(new_uses.size());
         ++count;
     }
     void close() {
@@ -94,9 +98,9 @@ struct CompactProblem {
         for (const ResourceUse& use : uses_of(option)) reduced -= prices[use.resource] * use.units;
         return reduced;
     }
-    /// Calls visit(resource, units) for what taking `option` instead of `now` (none: of nothing) takes more,
-    /// or below 0 less, of the resources that the two use, until a visit returns false, and then returns
-    /// that.
+    /// Calls visit(resource, units) for each resource that `now` or `option` uses. `units` is the change of
+    /// use when `option` replaces `now` (`none`: when it replaces nothing), negative if the use falls.
+    /// Stops when a visit returns false, and then returns false.
     template <class Visit>
     bool each_change(std::uint32_t now, std::uint32_t option, Visit visit) const {
         const std::span<const ResourceUse> back = now == none ? std::span<const ResourceUse>() : uses_of(now);
@@ -113,16 +117,16 @@ struct CompactProblem {
         return true;
     }
 
-    /// Differences of objectives below this are rounding.
+    /// Returns the size below which differences of objectives count as rounding.
     [[nodiscard]] double rounding() const { return 4e-16 * (static_cast<double>(jobs) + 16) * magnitude; }
 
-    /// The largest sum of values that a bound leaves possible.
+    /// Returns the largest sum of values that a bound leaves possible.
     [[nodiscard]] double round_down(double bound) const {
         if (granularity == 0) return bound;
         const double rounded = std::floor((bound + rounding()) / granularity + 1e-6) * granularity;
         return std::min(bound, rounded);
     }
-    /// A bound that round_down() brings down to `value_reached` or less; no much larger one is.
+    /// Returns about the largest bound that round_down() still rounds to `value_reached` or less.
     [[nodiscard]] double least_bound_above(double value_reached) const {
         if (granularity == 0) return value_reached;
         const double next = (std::floor(value_reached / granularity + 1e-6) + 1) * granularity;

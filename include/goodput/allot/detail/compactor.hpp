@@ -1,17 +1,17 @@
 #ifndef GOODPUT_ALLOT_DETAIL_COMPACTOR_HPP
 #define GOODPUT_ALLOT_DETAIL_COMPACTOR_HPP
 
-// Makes the compact problem from the one given.
+// Makes the compact problem from the problem as given.
 //
-//  - Equal jobs become one group: a hash of their numbers finds candidates, a comparison decides.
-//  - Options are left out that exceed a capacity alone, and those dominated by another option of the same job
-//    that is worth as much and uses no more of anything.
-//  - Of a group's options those on its upper concave hull (where its options use one resource each) come
-//    first: no prices make any other the best, so that looking for prices need only look at them.
+//  - Equal jobs become one group: a hash of their numbers finds candidates, and a comparison decides.
+//  - Two kinds of options are left out: those that alone exceed a capacity, and those dominated by another
+//    option of the same job, which is worth at least as much and uses no more of any resource.
+//  - If each option of a group uses one resource, the options on its upper concave hull come first. No prices
+//    make any other option the best, so the search for prices need only look at these.
 //
-// O(options) where options use one resource each and come in order of resource and units, as they nearly
-// always do; O(options log options) otherwise. Late, what only helps is left out: the comparison of options
-// that use several resources.
+// Takes O(options) time if options use one resource each and come in order of resource and units, as they
+// nearly always do, and O(options log options) otherwise. When time has run out, it skips the one step that
+// is not required: the comparison of options that use several resources.
 
 #include <algorithm>
 #include <bit>
@@ -28,12 +28,12 @@
 
 namespace goodput::detail {
 
-/// Turns problems into compact ones; keeps its memory.
+/// Makes compact problems. Keeps its memory.
 class Compactor {
 public:
-    /// Validates `problem` and takes it over into `compact`. Returns false if a job that must run has no
-    /// option left. `keep_too_large`: options that exceed a capacity alone stay up to most_exceeding() (a
-    /// linear relaxation may take a part of them).
+    /// Validates `problem` and fills `compact` from it. Returns false if a job that must run has no option
+    /// left. With `keep_too_large`, options that alone exceed a capacity stay, up to most_exceeding(): a
+    /// linear relaxation may take a part of them.
     bool assign(const AllotmentProblem& problem, CompactProblem& compact, bool keep_too_large, Clock& clock) {
         problem.validate_capacities();
         compact.capacity.assign(problem.capacity.begin(), problem.capacity.end());
@@ -76,21 +76,23 @@ public:
         return possible;
     }
 
-    /// By how many units an option may exceed a capacity alone and have a part in a relaxation. Of one that
-    /// takes more not even a billionth fits, and beside it the units of others would be lost in rounding.
+    /// Returns how many units of a resource an option may use in excess of the capacity and still have a
+    /// part in a relaxation. Not even a billionth of a larger option fits, and rounding would hide the
+    /// other options' units next to its own.
     static double most_exceeding(double capacity) { return 0x1p30 * capacity; }
 
 private:
     struct Candidate {
         double value;
         std::uint32_t original;
-        std::uint32_t resource;  // of a single use
+        std::uint32_t resource;  // resource of a single use
         double units;
         std::uint32_t first_use, uses;
         bool left_out;
     };
 
-    /// Finds the groups of equal jobs: representative_ (its first job), counts_, and group_of_ by job.
+    /// Finds the groups of equal jobs: representative_ and counts_ by group (its first job, its number of
+    /// jobs), and group_of_ by job.
     void group_jobs(const AllotmentProblem& problem) {
         representative_.clear();
         counts_.clear();
@@ -102,7 +104,7 @@ private:
             for (int look = 0; slots_[at] != none; ++look, at = (at + 1) & (size - 1)) {
                 if (equal(problem, job, representative_[slots_[at]])) break;
                 if (look < most_looks) continue;
-                slots_[at] = none;  // equal jobs need not be found; the one that stood here is a group
+                slots_[at] = none;  // missing a match is harmless; the group that had this slot stays a group
                 break;
             }
             if (slots_[at] == none) {
@@ -121,7 +123,7 @@ private:
             hash = (hash ^ std::bit_cast<std::uint64_t>(number + 0.0)) * 0x9E3779B97F4A7C15u;
             hash ^= hash >> 29;
         };
-        // Two sums are quicker than to mix every number: an addition is sooner done than a multiplication.
+        // Two sums, because mixing every number would cost a multiplication each, which takes longer.
         double units = 0, worth = 0, weight = 1.25;
         for (const ResourceUse& use : problem.uses(job)) units += use.units * (use.resource + 1.25);
         for (const double value : problem.values(job)) worth += value * (weight += 0.75);
@@ -157,10 +159,12 @@ private:
         return true;
     }
 
-    /// A job whose options use one resource each: along each resource only rising values count.
+    /// Adds a job whose options use one resource each. Along each resource, only options of rising value
+    /// stay.
     void add_single(const AllotmentProblem& problem, std::size_t job, CompactProblem& compact) {
         const bool required = problem.must(job);
-        // The best option without any use, the one of value 0 included where nothing is allowed.
+        // The best option without any use; getting nothing, of value 0, is one of them unless the job must
+        // run.
         double floor = required ? -std::numeric_limits<double>::infinity() : 0;
         std::uint32_t floor_option = none;
         const auto values = problem.values(job);
@@ -183,7 +187,7 @@ private:
             candidates_[count++] = {value, index, resource, units, 0, 1, false};
         }
         const auto end = candidates_.begin() + static_cast<std::ptrdiff_t>(count);
-        // Nearly always in this order already.
+        // They nearly always have this order already.
         if (!std::is_sorted(candidates_.begin(), end, before)) std::sort(candidates_.begin(), end, before);
         const bool has_floor = !required || floor_option != none;
         if (has_floor) compact.append(floor, floor_option, {});
@@ -211,7 +215,7 @@ private:
         return a.value != b.value ? a.value > b.value : a.original < b.original;
     }
 
-    /// Sets left_out for the candidates below the upper concave hull of their resource, which starts at
+    /// Sets left_out for each candidate below the upper concave hull of its resource. The hull starts at
     /// (0, floor).
     void mark_below_hull(double floor) {
         for (std::size_t begin = 0, end = 0; begin < candidates_.size(); begin = end) {
@@ -225,7 +229,8 @@ private:
                     if (second && std::isinf(floor)) break;
                     const double units = second ? 0 : candidates_[hull_[hull_.size() - 2]].units;
                     const double value = second ? floor : candidates_[hull_[hull_.size() - 2]].value;
-                    // Strictly below the line, and by more than rounding: what lies on it stays.
+                    // Leave out only what lies below the line by more than rounding: points on the line
+                    // stay.
                     const double rise = (candidates_[i].value - value) * (last.units - units);
                     const double here = (last.value - value) * (candidates_[i].units - units);
                     if (rise - here <= 1e-12 * std::abs(rise)) break;
@@ -237,8 +242,8 @@ private:
         }
     }
 
-    /// A job with options that use several resources: pairs of options are compared, up to a length where
-    /// pairs would cost more than they save.
+    /// Adds a job with options that use several resources. Compares each option with the last few before it
+    /// only, because comparing all pairs would cost more than it saves.
     void add_general(const AllotmentProblem& problem, std::size_t job, CompactProblem& compact,
                      Clock& clock) {
         const bool required = problem.must(job);
@@ -247,7 +252,8 @@ private:
         if (!required) candidates_.push_back({0, none, 0, 0, 0, 0, false});
         for (std::size_t k = 0; k < problem.options_of(job); ++k)
             if (required || problem.value(job, k) > 0) add_candidate(problem, job, k, compact);
-        // Best value first, so that one pass finds for each option a dominating one among those before it.
+        // The best value comes first, so one pass finds for each option a dominating one among those before
+        // it.
         std::sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
             return a.value != b.value ? a.value > b.value : a.original + 1 < b.original + 1;
         });
@@ -300,7 +306,7 @@ private:
         return {candidate_uses_.data() + candidate.first_use, candidate.uses};
     }
 
-    /// Whether a uses no more of any resource than b (both sorted by resource).
+    /// Returns whether `a` uses no more of any resource than `b`. Both are sorted by resource.
     static bool uses_no_more(std::span<const ResourceUse> a, std::span<const ResourceUse> b) {
         auto other = b.begin();
         for (const ResourceUse& use : a) {
@@ -310,12 +316,14 @@ private:
         return true;
     }
 
-    /// A number that every value is a multiple of: for whole numbers their greatest common divisor, else that
-    /// of the values as decimal fractions of up to four digits (published policies round to two); 0: unknown.
+    /// Returns a number that every value is a multiple of, or 0 if none is found. For whole numbers this is
+    /// their greatest common divisor. Otherwise it is that of the values as decimal fractions of up to four
+    /// digits (published policies round to two).
     static double common_granularity(const CompactProblem& compact, Clock& clock) {
         constexpr double most_steps = 1e4;
-        constexpr double to_integer = 0x1.8p52;  // added and taken away: rounds to the nearest integer
-        // All jobs together may be off by half of what round_down() forgives, and by what bounds may.
+        constexpr double to_integer = 0x1.8p52;  // adding and subtracting this rounds to the nearest integer
+        // The errors of all jobs together must stay below half of what round_down() forgives, and below
+        // rounding.
         const double share = 1 / (static_cast<double>(compact.jobs) + 1);
         for (double steps = 1; steps <= most_steps; steps *= 10) {
             if (clock.late(4 * compact.value.size())) return 0;

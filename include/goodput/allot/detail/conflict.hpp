@@ -1,7 +1,7 @@
 #ifndef GOODPUT_ALLOT_DETAIL_CONFLICT_HPP
 #define GOODPUT_ALLOT_DETAIL_CONFLICT_HPP
 
-// The bodies behind conflict.hpp.
+// The bodies of conflict.hpp.
 
 #include <algorithm>
 #include <cstddef>
@@ -69,7 +69,8 @@ private:
         return false;
     }
 
-    /// Two jobs, each of which fits alone. `done`: all pairs have been tried.
+    /// Returns two conflicting jobs, each of which fits alone. `done`: whether all pairs before the answer
+    /// were tried.
     std::optional<std::vector<std::size_t>> conflicting_pair(const std::vector<std::size_t>& jobs,
                                                              bool& done) {
         std::size_t tries = 0;
@@ -84,7 +85,8 @@ private:
         return std::nullopt;
     }
 
-    /// Whether one option of each fit together; after too many tries anything.
+    /// Returns whether an option of one job fits together with an option of the other. After too many tries
+    /// the answer has no meaning.
     [[nodiscard]] bool pair_fits(std::size_t a, std::size_t b, std::vector<double>& taken,
                                  std::size_t& tries) {
         for (std::size_t k = 0; k < problem_.options_of(a); ++k) {
@@ -99,14 +101,14 @@ private:
         return false;
     }
 
-    /// Whether the jobs can all be served, looking only at the resources that are kept.
+    /// Decides whether all the jobs can be served, counting only the resources that are kept.
     Fit fit_of(std::span<const std::size_t> jobs) {
         if (jobs.empty()) return Fit::yes;
         if (work_ > most_work || clock_.late()) return Fit::unknown;
         AllotOptions options = options_;
         options.deadline = clock_.left();
         options.most_states = states_left_;
-        options.warm_start = true;  // from what this search itself asked before
+        options.warm_start = true;  // start from the prices of this search's last problem
         const auto wanted = static_cast<double>(jobs.size());
         options.gap = 0.5 / wanted;
         pose(jobs);
@@ -116,7 +118,7 @@ private:
         return result.bound < wanted - 1e-6 ? Fit::no : Fit::unknown;
     }
 
-    /// served_: each option of the jobs is worth 1, looking only at the resources that are kept.
+    /// Fills served_: each option of the jobs is worth 1 and uses only the resources that are kept.
     void pose(std::span<const std::size_t> jobs) {
         served_.clear();
         served_.capacity = problem_.capacity;
@@ -132,7 +134,8 @@ private:
         }
     }
 
-    /// The largest share of a capacity, or the sum of all shares, at the option where that is least.
+    /// Returns the least share over all options of a job that fit. An option's share is its largest share
+    /// of a capacity or, with `sum`, the sum of its shares.
     [[nodiscard]] double least_share(std::size_t job, bool sum) const {
         double least = std::numeric_limits<double>::infinity();
         for (std::size_t k = 0; k < problem_.options_of(job); ++k) {
@@ -148,8 +151,9 @@ private:
         return least;
     }
 
-    /// A conflict among the jobs: the first in order of their shares, as few as do not fit (bisection), and
-    /// of these, from the last on, those without which the rest still does not (deletion filter).
+    /// Returns a conflict among the jobs. Sorts them by share and takes the fewest first ones that do not
+    /// fit (bisection). Then, from the last to the first, drops each job without which the others still do
+    /// not fit (deletion filter).
     std::vector<std::size_t> reduced(std::vector<std::size_t> jobs, bool by_sum) {
         std::vector<double> share(problem_.jobs(), 0);
         for (const std::size_t job : jobs) share[job] = least_share(job, by_sum);
@@ -172,7 +176,7 @@ private:
         return jobs;
     }
 
-    /// Leaves out the resources that the conflict does not need.
+    /// Makes the answer: keeps only the resources that the conflict needs.
     Conflict finish(std::vector<std::size_t> jobs, bool pairs_done) {
         Conflict conflict;
         std::sort(jobs.begin(), jobs.end());
@@ -201,7 +205,7 @@ private:
     AllotmentProblem served_;
     Allotter<> solver_;
     bool minimal_ = true;
-    static constexpr std::size_t most_work = 100'000'000;  // uses of the sets tried
+    static constexpr std::size_t most_work = 100'000'000;  // limit of the number of uses in all sets tried
     static constexpr std::size_t most_pair_tries = 4'000'000;
 };
 

@@ -1,14 +1,15 @@
 #ifndef GOODPUT_ALLOT_DETAIL_CORE_HPP
 #define GOODPUT_ALLOT_DETAIL_CORE_HPP
 
-// The core: what regret leaves undecided. It begins at the relaxation rounded to whole options, which no job
-// regrets, and lists what could be done otherwise: moves. Copies of a group that have the same option there
-// are a bunch, and the moves of a bunch are the levels of the search, in the order of the branching rule:
+// The core: the choices that regret leaves undecided. It starts from the rounded relaxation, in which no
+// choice has regret, and lists the moves away from it. Copies of a group that have the same option there
+// form a bunch. The moves of a bunch are the levels of the search, in the order of the branching rule:
 //
-//  - a bunch of one copy is one level: its move to each other option, of which at most one is made;
-//  - a bunch of several copies is a chain of levels, one for each other option: so many copies move to it.
+//  - A bunch of one copy is one level with a move to each other option. At most one of them is made.
+//  - A bunch of several copies is a chain of levels, one for each other option. The moves of such a level
+//    differ in the number of copies that take the option.
 //
-// Every level knows how far the levels from there on can still raise the Lagrangian bounds, and how many
+// Every level knows how far it and the later levels can still raise the Lagrangian bounds, and how many
 // units of each resource they can still give back.
 
 #include <algorithm>
@@ -28,27 +29,27 @@
 
 namespace goodput::detail {
 
-/// So many copies of a bunch take another option.
+/// A number of copies of a bunch takes another option.
 struct Move {
     double value;   ///< change of the allotment's value
-    double regret;  ///< change of the sum of regrets; below 0 at most by base_regret()
+    double regret;  ///< change of the sum of regrets; negative by at most base_regret()
     std::uint32_t option;
     std::uint32_t copies;
 };
 
 struct Level {
     std::uint32_t bunch;
-    std::uint32_t first_move, end_move;  ///< by regret
-    bool begins, ends;                   ///< the bunch's first, last level
+    std::uint32_t first_move, end_move;  ///< moves of the level, in order of regret
+    bool begins, ends;                   ///< whether this is the bunch's first level, and its last
 };
 
-/// An option that copies of a bunch may take instead of theirs.
+/// An option that copies of a bunch may take instead of their present one.
 struct Candidate {
     double regret;
     std::uint32_t option;
 };
 
-/// Copies of a group, first_copy and those after it, with the same option in the rounded relaxation.
+/// Copies of a group with the same option in the rounded relaxation: first_copy and those after it.
 struct Bunch {
     std::uint32_t group, first_copy, copies, option;
     std::uint32_t first_candidate, end_candidate;
@@ -57,10 +58,10 @@ struct Bunch {
 
 class Core {
 public:
-    /// Collects what may be part of an allotment whose bound is above `threshold`; `set_aside_bound` is
-    /// raised to the largest bound of what may not. `left_out`: by option, whether it is known from elsewhere
-    /// to be of no interest; empty if nothing is known. `backwards`: the levels come in the opposite order of
-    /// the branching rule's. False: out of time.
+    /// Collects the moves that may be part of an allotment with a bound above `threshold`, and raises
+    /// `set_aside_bound` to the largest bound of all other moves. `left_out`: by option, 1 if the caller
+    /// knows that it need not be considered; empty if the caller knows nothing. With `backwards` the levels
+    /// come in the opposite of the branching rule's order. Returns false if time has run out.
     bool build(const CompactProblem& problem, const Relaxation& relaxation, double threshold,
                std::span<const std::uint8_t> left_out, bool backwards, double& set_aside_bound,
                const AnyBranching& branching, Clock& clock) {
@@ -103,26 +104,29 @@ public:
     [[nodiscard]] std::size_t levels() const { return levels_.size(); }
     [[nodiscard]] const Level& level(std::size_t level) const { return levels_[level]; }
     [[nodiscard]] const std::vector<Bunch>& bunches() const { return bunches_; }
-    /// What copies of a bunch may take instead.
+    /// Returns the options that copies of a bunch may take instead of their present one.
     [[nodiscard]] std::span<const Candidate> candidates(const Bunch& bunch) const {
         return {candidates_.data() + bunch.first_candidate, candidates_.data() + bunch.end_candidate};
     }
     [[nodiscard]] const Move& move(std::size_t move) const { return moves_[move]; }
-    /// Units that a move takes of each resource; negative where it gives back.
+    /// Returns the units that a move takes of each resource, negative if the move gives units back.
     [[nodiscard]] const double* taken(std::size_t move) const { return taken_.data() + move * width(); }
-    /// Least that has to be left of each resource after `level`'s move for the rest to make it whole again.
+    /// Returns how many units of each resource must be left after `level`'s move, so that later moves can
+    /// still give back what is missing. The numbers may be negative.
     [[nodiscard]] const double* least_left(std::size_t level) const {
         return least_left_.data() + level * width();
     }
 
-    /// Regret of the rounded relaxation itself: rounding, but for prices cut short by a deadline.
+    /// Returns the regret of the rounded relaxation itself, which is rounding unless a deadline cut off the
+    /// search for prices.
     [[nodiscard]] double base_regret() const { return base_regret_; }
 
-    /// Numbers that bound() and what comes with it read.
+    /// Returns how many numbers bound() and its callers read.
     [[nodiscard]] std::size_t work_of_bound() const { return width() * (stride_ + 4); }
 
-    /// The largest sum that a state can still reach after `level`: the least of the bounds at all price
-    /// vectors, or the first few of them that are not above `threshold`. It is that of usable().
+    /// Returns the largest sum of values that a state can still reach after `level`: the least of the
+    /// bounds at all price vectors. Stops at the first vectors whose bound does not exceed `threshold`.
+    /// Also sets usable().
     [[nodiscard]] double bound(double value, const double* left, std::uint32_t copies_left, std::size_t level,
                                double threshold) {
         const double* still = still_.data() + level * stride_;
@@ -141,8 +145,9 @@ public:
         }
         return value + least;
     }
-    /// What of the units last asked about is of use: of each resource a multiple of the granule of all later
-    /// moves, and no more than all of them together take. States that differ beyond it come to the same.
+    /// Returns which of the units last passed to bound() can still be used: of each resource at most as
+    /// much as all later moves together take, rounded down to a multiple of their granule. States with
+    /// equal usable units lead to the same results.
     [[nodiscard]] const double* usable() const { return usable_.data(); }
 
 private:
@@ -224,8 +229,9 @@ private:
         });
     }
 
-    /// vectors_: the prices, and every price alone somewhat lower and higher, because a state that has used
-    /// much of one resource is bounded best at a higher price of it. Of many resources all prices together.
+    /// Fills vectors_ with the prices, and with copies in which one price is somewhat lower or higher. A
+    /// state that has used much of one resource has its best bound at a higher price of that resource. If
+    /// there are many resources, all prices are varied together instead.
     void lay_out_nearby_prices(std::span<const double> prices) {
         constexpr std::size_t most_separate_resources = 8;
         const bool separate = prices.size() <= most_separate_resources;
@@ -236,7 +242,7 @@ private:
                     vectors_.push_back(prices[r] * (!separate || r == varied ? factor : 1));
     }
 
-    /// columns_: the price vectors transposed, padded with copies of the first.
+    /// Fills columns_ with the price vectors, transposed, and padded with copies of the first.
     void lay_out_vectors(const CompactProblem& problem, std::span<const double> prices) {
         const std::size_t resources = problem.resources();
         const std::size_t count = resources == 0 ? 1 : vectors_.size() / resources;
@@ -247,9 +253,9 @@ private:
                 columns_[r * stride_ + q] = q < count ? vectors_[q * resources + r] : prices[r];
     }
 
-    /// By level, of what comes after it: still_ is what later bunches can raise the bounds by, chain_ the
-    /// same of a copy that is left to this bunch's chain, least_left_ what both cannot give back, most_taken_
-    /// what both can take.
+    /// Fills, by level, what the search can still do after it: still_ (by how much later bunches can raise
+    /// the bounds), chain_ (the same per copy that is left to this bunch's chain), least_left_ (what must
+    /// be left, because both cannot give it back) and most_taken_ (what both can take).
     bool lay_out_what_remains(const CompactProblem& problem, Clock& clock) {
         still_.resize(levels_.size() * stride_);
         chain_.resize(levels_.size() * stride_);
@@ -296,8 +302,8 @@ private:
         return std::min(left, (whole > quotient ? whole - 1 : whole) * granule);
     }
 
-    /// By level and resource, the greatest common divisor of what later moves take; 0 where that is no whole
-    /// number, infinite where no later move takes any.
+    /// Fills, by level and resource, the greatest common divisor of the units that later moves take: 0 if
+    /// that is not a whole number, infinity if no later move takes any.
     bool lay_out_granules(Clock& clock) {
         granules_.resize(levels_.size() * width());
         granule_.assign(width(), std::numeric_limits<double>::infinity());
@@ -334,7 +340,8 @@ private:
     std::vector<Move> moves_;
     std::vector<double> taken_, vectors_, columns_;
     std::vector<double> still_, chain_, least_left_, most_taken_;
-    std::vector<double> later_, later_least_, later_most_, gain_, back_, forth_;  // of the levels laid out
+    // Totals while levels are laid out.
+    std::vector<double> later_, later_least_, later_most_, gain_, back_, forth_;
     std::vector<double> granules_, granule_, tolerance_, usable_;
 };
 

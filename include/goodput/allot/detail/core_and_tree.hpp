@@ -1,11 +1,12 @@
 #ifndef GOODPUT_ALLOT_DETAIL_CORE_AND_TREE_HPP
 #define GOODPUT_ALLOT_DETAIL_CORE_AND_TREE_HPP
 
-// From an allotment and a bound to a proof by two searches: that of the core (search.hpp), which bounds by
-// the prices of the relaxation and looks at millions of states, and the tree (price_tree.hpp), which prices
-// again at every node. They take turns that grow, because one of them often does in milliseconds what takes
-// the other hours: the core is quick where few rows bind, the tree where many do. The core changes between
-// the branching rule's order and the opposite one and begins anew each time; the tree goes on where it ended.
+// Turns a first allotment and a bound into a proof, with two searches. The search of the core (search.hpp)
+// takes its bounds from the prices of the relaxation and looks at millions of states. The tree
+// (price_tree.hpp) computes new prices at every node. They take turns of growing length, because one of
+// them often needs milliseconds for what takes the other hours: the core is quick if few rows bind, the
+// tree if many do. The core alternates between the branching rule's order and the opposite one, and starts
+// over in each turn. The tree continues where it ended.
 
 #include <algorithm>
 #include <cstddef>
@@ -23,20 +24,21 @@
 
 namespace goodput::detail {
 
-/// The search with its memory, and the states that it has looked at since begin().
+/// Both searches with their memory, and the number of states looked at since begin().
 class CoreAndTree {
 public:
-    /// Nothing is known of the problem that comes. The rule has to live as long as the search goes on.
+    /// Starts on a new problem. The rule must live as long as the search is used.
     void begin(const AnyBranching& branching) {
         nodes_ = 0;
         branching_ = &branching;
     }
-    /// States looked at since begin().
+    /// Returns the number of states looked at since begin().
     [[nodiscard]] std::size_t nodes() const { return nodes_; }
 
-    /// Nothing else makes an allotment of choices that exceed capacities.
+    /// Never succeeds: this search has no other way to make an allotment of choices that exceed capacities.
     static bool repair(const CompactProblem&, const Relaxation&, Incumbent&, Clock&) { return false; }
-    /// Looks for any allotment that serves all jobs that must run. Whether there is one now in `incumbent`.
+    /// Looks for any allotment that serves all jobs that must run. Returns whether `incumbent` now holds
+    /// one.
     bool find(const CompactProblem& problem, const Relaxation& relaxation, Incumbent& incumbent,
               const AllotOptions& options, Clock& clock) {
         return find_near_relaxation(problem, relaxation, incumbent, options.most_states, options,
@@ -45,12 +47,12 @@ public:
                                     });
     }
 
-    /// Improves `incumbent` by one search, which looks at the jobs in the branching rule's order.
+    /// Improves `incumbent` by one search of the core, in the branching rule's order.
     SearchOutcome search_core(const CompactProblem& problem, const Relaxation& relaxation,
                               Incumbent& incumbent, const AllotOptions& options, Clock& clock) {
         return search(problem, relaxation, {}, incumbent, options, clock);
     }
-    /// Improves `incumbent` until it is proven within the gap, or time, states or memory end.
+    /// Improves `incumbent` until it is proven within the gap, or until time, states or memory run out.
     SearchOutcome run(const CompactProblem& problem, const Relaxation& relaxation, Incumbent& incumbent,
                       const AllotOptions& options, Clock& clock) {
         AllotOptions part = options;
@@ -64,19 +66,20 @@ public:
             options.most_states - std::min(options.most_states, used_up ? part.most_states : first.nodes);
         return go_on(problem, relaxation, first, incumbent, part, clock);
     }
-    /// The turns after the core's first one, which came to `best`.
+    /// Runs the turns after the core's first one, whose outcome was `best`.
     SearchOutcome go_on(const CompactProblem& problem, const Relaxation& relaxation, SearchOutcome best,
                         Incumbent& incumbent, const AllotOptions& options, Clock& clock) {
         std::size_t left = options.most_states;
-        int core_full = best.stopped == StopReason::memory ? 1 : 0;  // turns in succession that memory ended
+        // Number of successive turns that ended for lack of memory.
+        int core_full = best.stopped == StopReason::memory ? 1 : 0;
         bool tree_full = false;
         tight_ = problem;
         const bool tightened = whole_units_(tight_);
         if (tightened) tight_relaxation_.solve(tight_, false, clock);
         const CompactProblem& tight = tightened ? tight_ : problem;
-        const Relaxation& its = tightened ? tight_relaxation_ : relaxation;
+        const Relaxation& tight_relaxed = tightened ? tight_relaxation_ : relaxation;
         tree_.reset();
-        // Runs a search for so many states at most. Whether that is the end.
+        // Runs a search for at most `states` states. Returns whether that ends everything.
         const auto turn = [&](std::size_t states, auto&& run) {
             AllotOptions part = options;
             part.most_states = std::min(states, left);
@@ -92,7 +95,7 @@ public:
             if (core_full == 2) return false;
             start.backwards = !start.backwards;
             const bool end = turn(states, [&](const AllotOptions& part) {
-                return search(tight, its, start, incumbent, part, clock);
+                return search(tight, tight_relaxed, start, incumbent, part, clock);
             });
             core_full = best.stopped == StopReason::memory ? core_full + 1 : 0;
             return end;
@@ -101,33 +104,33 @@ public:
         const auto by_tree = [&](std::size_t states) {
             if (tree_full || (left < least && core_full < 2)) return false;
             const bool end = turn(states, [&](const AllotOptions& part) {
-                const SearchOutcome outcome = tree_.run(tight, its, incumbent, part, clock);
+                const SearchOutcome outcome = tree_.run(tight, tight_relaxed, incumbent, part, clock);
                 nodes_ += outcome.nodes;
                 return outcome;
             });
             tree_full = best.stopped == StopReason::memory;
             return end;
         };
-        const bool many = binds_many(its);
+        const bool many = binds_many(tight_relaxed);
         if (by_tree(least)) return best;
         for (std::size_t states = growth * least; left > 0 && (core_full < 2 || !tree_full); states *= growth)
             if (many ? by_tree(states) || by_core(states) : by_core(states) || by_tree(states)) break;
         return best;
     }
 
-    /// Whether so many rows have a price that the tree is usually the quicker search.
+    /// Returns whether enough rows have a price that the tree is usually the faster search.
     [[nodiscard]] static bool binds_many(const Relaxation& relaxation) {
         return std::ranges::count_if(relaxation.prices(), [](double price) { return price > 0; }) >= 5;
     }
 
-    /// Whether nothing better than the incumbent, by more than the gap, is possible below this bound.
+    /// Returns whether the incumbent is within the gap of this bound.
     [[nodiscard]] static bool is_enough(const CompactProblem& problem, const Incumbent& incumbent,
                                         double bound, const AllotOptions& options) {
         return bound - incumbent.value <=
                std::max(problem.rounding(), options.enough(bound)) + problem.rounding();
     }
 
-    static constexpr std::size_t growth = 8;  ///< by which a turn grows
+    static constexpr std::size_t growth = 8;  ///< factor by which each turn is longer than the last
 
 private:
     SearchOutcome search(const CompactProblem& problem, const Relaxation& relaxation,
@@ -139,8 +142,8 @@ private:
         return outcome;
     }
 
-    /// States of a first turn. The root of the tree looks at every option some times, so the core may look at
-    /// as many states before it.
+    /// Returns the number of states of a first turn. It grows with the number of options: the root of the
+    /// tree looks at each option a few times, so the core may do so before it.
     static std::size_t first_turn(const CompactProblem& problem) {
         constexpr std::size_t by_option = 8, least = std::size_t{1} << 11, most = std::size_t{1} << 15;
         return std::clamp(by_option * problem.count, least, most);

@@ -1,16 +1,16 @@
 #ifndef GOODPUT_ALLOT_DETAIL_COVER_ROWS_HPP
 #define GOODPUT_ALLOT_DETAIL_COVER_ROWS_HPP
 
-// Covers of a resource: jobs that cannot all have a large option. Let t_g be a threshold for each of some
-// jobs. If any most + 1 of the thresholds exceed the capacity together, then
+// Finds covers of a resource: jobs that cannot all have a large option. Let t_g be a threshold for each of
+// some jobs. If any most + 1 of the thresholds together exceed the capacity, then
 //
-//     the number of copies that take an option of at least t_g units  <=  most,
+//     the number of copies that take an option of at least t_g units  <=  most.
 //
-// which cuts off mixtures that the capacity alone allows. Found from such a mixture: thresholds whose jobs
-// lack little of a whole copy, for their size, come first, until they exceed the capacity (a greedy
-// separation); then thresholds are lowered as far as they still exceed it, and every other job joins at the
-// largest of them (an extended cover). Letchford and Souli, Operations Research Letters 47(2), 2019, choose
-// thresholds by job likewise.
+// This row cuts off mixtures that the capacity alone allows. It is found from such a mixture by greedy
+// separation: thresholds whose jobs lack little of a whole copy, relative to their size, come first, until
+// they exceed the capacity. Then thresholds are lowered as long as they still exceed it, and every other
+// job joins at the largest of them (an extended cover). Letchford and Souli, Operations Research Letters
+// 47(2), 2019, choose thresholds by job in the same way.
 
 #include <algorithm>
 #include <cmath>
@@ -27,14 +27,14 @@ namespace goodput::detail {
 
 struct Cover {
     std::size_t resource = 0;
-    std::vector<double> threshold;  ///< by group; infinite where it is no part of it
-    std::size_t most = 0;           ///< copies that may take an option of at least their threshold
+    std::vector<double> threshold;  ///< by group; infinite if the group is not part of the cover
+    std::size_t most = 0;           ///< number of copies that may take an option of at least their threshold
 };
 
-/// Keeps its memory.
+/// Finds covers. Keeps its memory.
 class CoverSearch {
 public:
-    /// Looks for a cover of a resource that these amounts break. Whether there is one now in cover().
+    /// Looks for a cover of a resource that these amounts violate. Returns whether cover() now holds one.
     bool find(const CompactProblem& problem, std::size_t resource, std::span<const double> amounts) {
         const double capacity = problem.capacity[resource] + problem.tolerance[resource];
         list_steps(problem, resource, amounts);
@@ -46,10 +46,10 @@ public:
         double sum = 0;
         std::size_t count = 0;
         while (count < members_.size() && sum <= capacity) {
-            Member& it = members_[count++];
-            const double lacking = (capacity - sum) / it.units;
-            it.taken = std::min(it.copies, std::floor(lacking) + 1);
-            sum += it.taken * it.units;
+            Member& member = members_[count++];
+            const double lacking = (capacity - sum) / member.units;
+            member.taken = std::min(member.copies, std::floor(lacking) + 1);
+            sum += member.taken * member.units;
         }
         if (sum <= capacity) return false;
         members_.resize(count);
@@ -59,7 +59,7 @@ public:
     }
     [[nodiscard]] const Cover& cover() const { return cover_; }
 
-    /// Adds the row of a cover: one for every option of at least its threshold.
+    /// Adds the row of a cover: a coefficient of 1 for every option of at least its threshold.
     static void add_row(const CompactProblem& problem, const Cover& cover, FurtherRows& rows) {
         for (std::size_t group = 0; group < problem.groups(); ++group)
             for (std::uint32_t k = problem.first[group]; k < problem.first[group + 1]; ++k)
@@ -68,14 +68,14 @@ public:
     }
 
 private:
-    /// Copies of a group that take at least so many units, as the amounts have it.
+    /// Number of a group's copies that take at least `units` units in the amounts.
     struct Step {
         double units, copies;
     };
     struct Member {
         std::uint32_t group;
         double units, copies, lacking, rate;
-        double taken = 0;  // copies of it that the cover counts
+        double taken = 0;  // number of its copies that the cover counts
     };
 
     static double units_of(const CompactProblem& problem, std::uint32_t option, std::size_t resource) {
@@ -84,7 +84,7 @@ private:
         return 0;
     }
 
-    /// steps_ by group, largest units first.
+    /// Fills steps_ by group, largest units first.
     void list_steps(const CompactProblem& problem, std::size_t resource, std::span<const double> amounts) {
         steps_.clear();
         first_step_.assign(1, 0);
@@ -109,7 +109,7 @@ private:
         }
     }
 
-    /// The threshold at which a group's copies lack least of being whole, for their size.
+    /// Chooses the threshold at which a group's copies lack least of being whole, relative to its size.
     void choose_step(const CompactProblem& problem, std::uint32_t group) {
         const double copies = problem.copies(group);
         Member best{group, 0, copies, 0, std::numeric_limits<double>::infinity()};
@@ -122,33 +122,34 @@ private:
         if (best.units > 0) members_.push_back(best);
     }
 
-    /// Leaves out what the others exceed the capacity without, what lacks most first.
+    /// Leaves out copies without which the others still exceed the capacity, those that lack most first.
     void drop_needless(double capacity, double& sum) {
         for (std::size_t i = members_.size(); i-- > 0;) {
-            Member& it = members_[i];
-            while (it.taken > 0 && sum - it.units > capacity) {
-                sum -= it.units;
-                --it.taken;
+            Member& member = members_[i];
+            while (member.taken > 0 && sum - member.units > capacity) {
+                sum -= member.units;
+                --member.taken;
             }
         }
-        std::erase_if(members_, [](const Member& it) { return it.taken == 0; });
+        std::erase_if(members_, [](const Member& member) { return member.taken == 0; });
     }
 
-    /// Lowers thresholds as far as they exceed the capacity, those that gain most first.
+    /// Lowers thresholds as long as they exceed the capacity, those that gain most first.
     void lower_thresholds(double capacity, double sum) {
         for (;;) {
             Member* chosen = nullptr;
             Step to{};
             double most = -1;
-            for (Member& it : members_)
-                for (std::size_t i = first_step_[it.group]; i < first_step_[it.group + 1]; ++i) {
+            for (Member& member : members_)
+                for (std::size_t i = first_step_[member.group]; i < first_step_[member.group + 1]; ++i) {
                     const Step& step = steps_[i];
-                    if (step.units >= it.units || sum - it.taken * (it.units - step.units) <= capacity)
+                    if (step.units >= member.units ||
+                        sum - member.taken * (member.units - step.units) <= capacity)
                         continue;
-                    const double gain = step.copies - (it.copies - it.lacking * it.copies);
+                    const double gain = step.copies - (member.copies - member.lacking * member.copies);
                     if (gain <= most) continue;
                     most = gain;
-                    chosen = &it;
+                    chosen = &member;
                     to = step;
                 }
             if (chosen == nullptr) return;
@@ -158,30 +159,30 @@ private:
         }
     }
 
-    /// Lets all others join at the largest threshold. Whether the amounts break the cover.
+    /// Lets all other jobs join at the largest threshold. Returns whether the amounts violate the cover.
     bool extend(const CompactProblem& problem, std::size_t resource, std::span<const double> amounts) {
         cover_.resource = resource;
         double largest = 0, count = 0;
-        for (const Member& it : members_) {
-            largest = std::max(largest, it.units);
-            count += it.taken;
+        for (const Member& member : members_) {
+            largest = std::max(largest, member.units);
+            count += member.taken;
         }
         cover_.most = static_cast<std::size_t>(count) - 1;
         cover_.threshold.assign(problem.groups(), std::numeric_limits<double>::infinity());
         for (std::size_t group = 0; group < problem.groups(); ++group)
             for (std::size_t i = first_step_[group]; i < first_step_[group + 1]; ++i)
                 if (steps_[i].units >= largest) cover_.threshold[group] = steps_[i].units;
-        // Where the cover counts only some copies of a group, its threshold would let the others in: it is
-        // left at the largest.
-        for (const Member& it : members_)
-            if (it.taken == it.copies) cover_.threshold[it.group] = it.units;
+        // If the cover counts only some copies of a group, the group's own threshold would let the others
+        // in, so it keeps the largest threshold.
+        for (const Member& member : members_)
+            if (member.taken == member.copies) cover_.threshold[member.group] = member.units;
         double taken = 0;
         for (std::size_t group = 0; group < problem.groups(); ++group)
             for (std::uint32_t k = problem.first[group]; k < problem.first[group + 1]; ++k)
                 if (units_of(problem, k, resource) >= cover_.threshold[group]) taken += amounts[k];
         return holds(problem) && taken > static_cast<double>(cover_.most) + least_broken;
     }
-    /// Whether any most + 1 copies at their thresholds exceed the capacity.
+    /// Returns whether any most + 1 copies at their thresholds exceed the capacity.
     [[nodiscard]] bool holds(const CompactProblem& problem) {
         members_.clear();
         for (std::uint32_t group = 0; group < problem.groups(); ++group)
@@ -191,9 +192,9 @@ private:
         std::sort(members_.begin(), members_.end(),
                   [](const Member& a, const Member& b) { return a.units < b.units; });
         double left = static_cast<double>(cover_.most) + 1, sum = 0;
-        for (const Member& it : members_) {
-            const double taken = std::min(left, it.copies);
-            sum += taken * it.units;
+        for (const Member& member : members_) {
+            const double taken = std::min(left, member.copies);
+            sum += taken * member.units;
             left -= taken;
         }
         return left == 0 &&

@@ -1,21 +1,22 @@
 #ifndef GOODPUT_ALLOT_DETAIL_DUAL_SIMPLEX_HPP
 #define GOODPUT_ALLOT_DETAIL_DUAL_SIMPLEX_HPP
 
-// The linear relaxation of an allotment problem in which options are forbidden or wanted, solved again and
-// again as that changes:
+// Solves the linear relaxation of an allotment problem in which options are forbidden or required, again
+// and again as these limits change:
 //
 //     max  sum_k v_k x_k   s.t.  sum_k a_rk x_k + s_r = C_r,   sum of x over a group's options = its copies,
 //          least_k <= x_k <= most_k,   0 <= s_r <= C_r
 //
-// The dual simplex method with generalized upper bounds (Dantzig and Van Slyke 1967): every group has a key
-// option, which is in the basis, and what else is in it is one option or slack a resource. So the inverse has
-// a row a resource, whatever the number of jobs. A change of limits leaves the last basis dual feasible, so
-// that few pivots follow it. Since everything has both limits, any basis becomes dual feasible once what is
-// on the wrong side of its price is set to its other limit: one may begin anywhere.
+// The method is the dual simplex method with generalized upper bounds (Dantzig and Van Slyke 1967). Every
+// group has a key option, which is in the basis. The rest of the basis is one option or slack per resource,
+// so the inverse has one row per resource, whatever the number of jobs. A change of limits leaves the last
+// basis dual feasible, so few pivots follow it. All variables have both limits, so any basis becomes dual
+// feasible once each variable on the wrong side of its price is set to its other limit. The method can
+// therefore begin anywhere.
 //
-// Every pivot reads all options once and yields prices, and these yield a bound by weak duality, whatever
-// rounding has made of the inverse. The solution is recomputed at every pivot, so that nothing drifts but the
-// inverse, which is made anew from time to time.
+// Every pivot reads all options once and yields prices. These yield a bound by weak duality, whatever
+// rounding has made of the inverse. The solution is recomputed at every pivot, so only the inverse drifts,
+// and it is renewed from time to time.
 
 #include <algorithm>
 #include <cmath>
@@ -34,17 +35,16 @@ namespace goodput::detail {
 class DualSimplex {
 public:
     enum class End {
-        optimal,     ///< amounts() are an optimum
-        closed,      ///< the bound is not above the threshold
-        infeasible,  ///< no amounts keep the limits; the prices say so
-        unfinished   ///< out of time, or rounding stopped it; the bound holds all the same
+        optimal,     ///< amounts are an optimum
+        closed,      ///< the bound does not exceed the threshold
+        infeasible,  ///< no amounts keep the limits, and the prices prove it
+        unfinished   ///< stopped by time or by rounding; the bound holds all the same
     };
 
-    /// Where a variable is: at a limit, in a row of the basis, or its group's key.
+    /// Place of a variable: at one of its limits, in a row of the basis, or the key of its group.
     enum class Place : std::uint8_t { least, most, basic, key };
 
-    /// Takes over a problem and further rows. The basis begins with what the amounts split, among the rows
-    /// that have a price.
+    /// Takes a problem and further rows. Call begin() or begin_like() next.
     void assign(const CompactProblem& problem, const FurtherRows& further) {
         problem_ = &problem;
         rows_ = problem.resources() + further.size();
@@ -67,7 +67,8 @@ public:
         inverse_.resize(rows_ * rows_);
         pivots_ = work_ = 0;
     }
-    /// Begins at the basis of these amounts and prices.
+    /// Begins with a basis for these amounts and prices: the options that share a group's amounts, in rows
+    /// that have a price.
     void begin(std::span<const double> amounts, std::span<const double> prices) {
         wanted_.clear();
         std::fill(place_.begin(), place_.end(), Place::least);
@@ -84,8 +85,8 @@ public:
         for (std::size_t r = 0; r < prices.size(); ++r) free_[r] = prices[r] > 0 ? 1 : 0;
         make_basis();
     }
-    /// Begins at the basis of another one over the same problem, which had some of the rows: those that
-    /// `row_before` names (rows_ or more: none).
+    /// Begins with the basis of another simplex method over the same problem, which had some of the rows.
+    /// `row_before`: index of each row there, or other.rows() or more if it is new.
     void begin_like(const DualSimplex& other, std::span<const std::size_t> row_before) {
         wanted_.clear();
         free_.assign(rows_, 0);
@@ -102,19 +103,19 @@ public:
         make_basis();
     }
 
-    /// So many copies at least, and at most, take an option.
+    /// Requires that at least `least` and at most `most` copies take an option.
     void limit(std::uint32_t option, double least, double most) {
         least_[option] = least;
         most_[option] = most;
     }
-    /// So many units of a row's capacity at least, and at most, are left.
+    /// Requires that at least `least` and at most `most` units of a row's capacity are left.
     void limit_left(std::size_t row, double least, double most) {
         least_[options_ + row] = least / unit_[row];
         most_[options_ + row] = most / unit_[row];
     }
     [[nodiscard]] double least_left(std::size_t row) const { return least_[options_ + row] * unit_[row]; }
     [[nodiscard]] double most_left(std::size_t row) const { return most_[options_ + row] * unit_[row]; }
-    /// Units of a row's capacity that are left, after an optimum.
+    /// Returns the units of a row's capacity that an optimum leaves.
     [[nodiscard]] double left(std::size_t row) const {
         const std::size_t slack = options_ + row;
         return (place_[slack] == Place::basic ? amount_of_basic_[slack] : at_limit(slack)) * unit_[row];
@@ -122,7 +123,7 @@ public:
     [[nodiscard]] double least(std::uint32_t option) const { return least_[option]; }
     [[nodiscard]] double most(std::uint32_t option) const { return most_[option]; }
 
-    /// A basis to come back to.
+    /// A basis to return to later.
     struct Basis {
         std::vector<std::uint32_t> key;
         std::vector<std::size_t> rows;
@@ -142,7 +143,8 @@ public:
         inverse_ = basis.inverse;
     }
 
-    /// Solves within the limits, or until the bound is not above `threshold`, or after so many pivots.
+    /// Solves within the limits. Stops early once the bound does not exceed `threshold`, or after
+    /// `most_pivots_asked` pivots.
     End solve(double threshold, Clock& clock, std::size_t most_pivots_asked = 1 << 20) {
         constexpr std::size_t pivots_between_inverses = 64;
         best_bound_ = std::numeric_limits<double>::infinity();
@@ -163,7 +165,7 @@ public:
             if (leaving.kind == Leaving::nothing) return End::optimal;
             if (pivot == most_pivots) return End::unfinished;
             const std::size_t entering = choose_entering();
-            if (entering == nobody) {
+            if (entering == no_variable) {
                 if (proves_infeasible(leaving, threshold)) return End::infeasible;
                 return leaving.by < 1e-6 ? End::optimal : End::unfinished;
             }
@@ -178,17 +180,18 @@ public:
         }
     }
 
-    /// No allotment within the limits is worth more, by prices().
+    /// Returns a bound: by prices(), no allotment within the limits is worth more.
     [[nodiscard]] double bound() const { return best_bound_; }
     [[nodiscard]] std::span<const double> prices() const { return best_prices_; }
-    /// After an optimum: a bound that falls by regret() where a copy takes an option, of groups of one copy.
+    /// Returns, after an optimum, a bound from which regret() can be subtracted: the difference bounds the
+    /// allotments in which a copy takes that option. Holds for groups of one copy.
     [[nodiscard]] double bound_of_regrets() const { return last_bound_; }
-    /// The prices of this bound and of the regrets.
+    /// Gets the prices that belong to bound_of_regrets() and the regrets.
     void prices_of_regrets(std::vector<double>& prices) const { write_prices(prices); }
     [[nodiscard]] double regret(std::uint32_t option) const {
         return best_reduced_[group_of_[option]] - reduced_[option];
     }
-    /// How many copies take an option, after an optimum.
+    /// Returns how many copies take an option in the optimum.
     [[nodiscard]] double amount(std::uint32_t option) const {
         switch (place_[option]) {
             case Place::key:
@@ -199,10 +202,11 @@ public:
                 return at_limit(option);
         }
     }
-    /// The options that are keys, by group.
+    /// Returns each group's key option.
     [[nodiscard]] std::span<const std::uint32_t> keys() const { return key_; }
-    /// By row, the multipliers that give a row of the inverse in which an amount is not whole: of an option,
-    /// or what is left of a row that is `whole`. False where it is. After an optimum.
+    /// Gets, by row, the multipliers that produce row `row` of the inverse, if its amount is not whole in
+    /// the optimum. The amount is that of an option, or what is left of a row that is `whole`. Returns
+    /// false if the amount is whole.
     bool row_of_split(std::size_t row, std::span<const std::uint8_t> whole,
                       std::vector<double>& multipliers) const {
         double amount = amounts_[row];
@@ -217,20 +221,21 @@ public:
         for (std::size_t r = 0; r < rows_; ++r) multipliers[r] = inverse_[row * rows_ + r] / unit_[r] * unit;
         return true;
     }
-    /// Whether a row is full, after an optimum.
+    /// Returns whether the optimum uses a row up.
     [[nodiscard]] bool binds(std::size_t row) const { return place_[options_ + row] != Place::basic; }
     [[nodiscard]] std::size_t rows() const { return rows_; }
-    /// Numbers read and written since assign().
+    /// Returns how many numbers were read and written since assign().
     [[nodiscard]] std::size_t work() const { return work_; }
 
 private:
-    static constexpr std::size_t nobody = std::numeric_limits<std::size_t>::max();
+    static constexpr std::size_t no_variable = std::numeric_limits<std::size_t>::max();
 
-    /// What leaves the basis: what is in a row of it, or the key of a group without any other option in it.
+    /// The variable that leaves the basis: the one in a row of the inverse, or the key of a group that has
+    /// no other option in the basis.
     struct Leaving {
         enum Kind { nothing, basic, lonely_key } kind = nothing;
-        std::size_t at = 0;  // row or group
-        bool above = false;  // its most, otherwise it is below its least
+        std::size_t at = 0;  // index of the row, or of the group
+        bool above = false;  // whether it is above its most; otherwise it is below its least
         double by = 0;
     };
 
@@ -273,14 +278,15 @@ private:
         return {inverse_.data() + row * rows_, rows_};
     }
 
-    /// Calls visit(row, units) for the column of a variable: of an option, what it takes instead of its key.
+    /// Calls visit(row, units) for the column of a variable. The column of an option is what it takes more
+    /// than its group's key.
     template <class Visit>
     void for_each_unit(std::size_t variable, Visit visit) const {
         if (variable >= options_) return visit(variable - options_, 1.0);
         for (const ResourceUse& use : uses_of(variable)) visit(use.resource, use.units);
         for (const ResourceUse& use : uses_of(key_[group_of_[variable]])) visit(use.resource, -use.units);
     }
-    /// direction_: the column in terms of the basis.
+    /// Fills direction_, the variable's column in terms of the basis.
     void find_direction(std::size_t variable) {
         column_.assign(rows_, 0);
         for_each_unit(variable, [&](std::size_t r, double units) { column_[r] += units; });
@@ -293,18 +299,19 @@ private:
     }
     void change_inverse(std::size_t leaving) {
         const double pivot = direction_[leaving];
-        double* const its = inverse_.data() + leaving * rows_;
-        for (std::size_t column = 0; column < rows_; ++column) its[column] /= pivot;
+        double* const leaving_row = inverse_.data() + leaving * rows_;
+        for (std::size_t column = 0; column < rows_; ++column) leaving_row[column] /= pivot;
         for (std::size_t row = 0; row < rows_; ++row) {
             const double factor = direction_[row];
             if (row == leaving || factor == 0) continue;
             double* const here = inverse_.data() + row * rows_;
-            for (std::size_t column = 0; column < rows_; ++column) here[column] -= factor * its[column];
+            for (std::size_t column = 0; column < rows_; ++column)
+                here[column] -= factor * leaving_row[column];
         }
     }
 
-    /// The basis of the keys, the options wanted_ and slacks of the other rows; an option takes the place of
-    /// a slack in a row that is free_, or is left out where none would do.
+    /// Makes the basis of the keys, the options in wanted_, and the slacks of the other rows. A wanted
+    /// option replaces the slack of a row that is free_. It is left out if no such row suits it.
     void make_basis() {
         std::fill(inverse_.begin(), inverse_.end(), 0.0);
         for (std::size_t row = 0; row < rows_; ++row) {
@@ -344,7 +351,7 @@ private:
         make_basis();
     }
 
-    /// multipliers_ by row, key_value_ by group: what is left of its key's value.
+    /// Updates multipliers_ by row, and key_value_ by group, which is the reduced value of the key.
     void update_prices() {
         multipliers_.assign(rows_, 0);
         for (std::size_t row = 0; row < rows_; ++row) {
@@ -352,8 +359,8 @@ private:
             const auto option = static_cast<std::uint32_t>(basis_[row]);
             const double gain = problem_->value[option] - problem_->value[key_[group_of_[option]]];
             if (gain == 0) continue;
-            const double* const its = inverse_.data() + row * rows_;
-            for (std::size_t r = 0; r < rows_; ++r) multipliers_[r] += gain * its[r];
+            const double* const row_of_inverse = inverse_.data() + row * rows_;
+            for (std::size_t r = 0; r < rows_; ++r) multipliers_[r] += gain * row_of_inverse[r];
         }
         key_value_.resize(key_.size());
         for (std::size_t g = 0; g < key_.size(); ++g) key_value_[g] = left_of_value(key_[g]);
@@ -365,8 +372,8 @@ private:
     }
     [[nodiscard]] double tolerance() const { return 1e-9 * largest_value_; }
 
-    /// Groups without another option in the basis get the best one as key; what is better than the key is set
-    /// to its most, what is worse to its least.
+    /// Makes the basis dual feasible. A group without another option in the basis gets its best option as
+    /// key. In other groups, options better than the key are set to their most, worse ones to their least.
     void make_dual_feasible() {
         in_basis_.assign(key_.size(), 0);
         for (const std::size_t variable : basis_)
@@ -407,7 +414,7 @@ private:
             place_[variable] = Place::least;
     }
 
-    /// amounts_ by row of the basis, key_amount_ by group.
+    /// Updates amounts_ by row of the basis, and key_amount_ by group.
     void update_amounts() {
         column_.assign(capacity_.begin(), capacity_.end());
         key_amount_.resize(key_.size());
@@ -436,12 +443,12 @@ private:
         }
     }
 
-    /// By how much an amount misses its limits.
+    /// Returns by how much an amount misses its limits.
     [[nodiscard]] double missed(std::size_t variable, double amount) const {
         return std::max(least_[variable] - amount, amount - most_[variable]);
     }
-    /// What misses its limits most, in units of its row of the inverse. A key that does so changes places
-    /// with another option of its group.
+    /// Returns the variable that misses its limits most, relative to the length of its row of the inverse.
+    /// If that is a key, it first changes places with another option of its group, if there is one.
     Leaving choose_leaving() {
         constexpr double feasible = 1e-9;
         Leaving leaving;
@@ -477,7 +484,7 @@ private:
         double norm = 0;
         for (const double number : row_) norm += number * number;
         if (most * most <= largest * norm) return leaving;
-        // The key's row of the inverse takes the place of the other option's.
+        // The key's row of the inverse takes the place of the other option's row.
         const auto other = static_cast<std::uint32_t>(basis_[first]);
         std::copy(row_.begin(), row_.end(), inverse_.begin() + static_cast<std::ptrdiff_t>(first * rows_));
         basis_[first] = key_[worst];
@@ -490,7 +497,8 @@ private:
         return {Leaving::basic, first, above, most};
     }
 
-    /// reduced_ by option; the bound at these prices; and who may enter for what leaves.
+    /// Reads all options: fills reduced_ by option, computes the bound at these prices, and collects the
+    /// variables that may enter when `leaving` leaves.
     void look(const Leaving& leaving) {
         candidates_.clear();
         reduced_.resize(options_);
@@ -500,7 +508,7 @@ private:
         const double* const row = basic ? inverse_.data() + leaving.at * rows_ : nullptr;
         double bound = 0, size = 0;
         for (std::size_t r = 0; r < rows_; ++r) {
-            // A price below 0 is one on what is left, of which there is only so much.
+            // A negative price is a price on the units left, which are limited as well.
             const std::size_t slack = options_ + r;
             const double paid =
                 multipliers_[r] * (capacity_[r] - (multipliers_[r] > 0 ? least_[slack] : most_[slack]));
@@ -541,16 +549,16 @@ private:
             const double worth = one ? key_value_[g] + best : problem_->copies(g) * key_value_[g] + above;
             best_reduced_[g] = best;
             bound += worth;
-            if (!std::isinf(worth)) size += std::abs(worth);  // else the group lacks options
+            if (!std::isinf(worth)) size += std::abs(worth);  // otherwise the group has no option left
         }
-        // Where prices are so high that values are lost beside what is paid, rounding counts.
+        // If prices are so high that values are lost next to what is paid, allow for rounding.
         if (size > 4 * problem_->magnitude) bound += 1e-15 * (static_cast<double>(options_) + 16) * size;
         last_bound_ = bound;
         if (!(bound < best_bound_)) return;
         best_bound_ = bound;
         write_prices(best_prices_);
     }
-    /// The multipliers in the caller's units.
+    /// Writes the multipliers in the caller's units.
     void write_prices(std::vector<double>& prices) const {
         prices.resize(rows_);
         for (std::size_t r = 0; r < rows_; ++r) prices[r] = std::max(multipliers_[r], 0.0) / unit_[r];
@@ -560,7 +568,8 @@ private:
         std::size_t variable;
         double reduced, units;
     };
-    /// A variable off the basis that moves what leaves towards its limit when it moves off its own.
+    /// Adds a variable to the candidates if, moving off its limit, it moves the leaving variable towards
+    /// its own limit.
     void offer(std::size_t variable, double reduced, double units) {
         if (least_[variable] == most_[variable]) return;
         const bool up = place_[variable] == Place::least;
@@ -568,18 +577,21 @@ private:
             candidates_.push_back(
                 {variable, up ? std::max(-reduced, 0.0) : std::max(reduced, 0.0), std::abs(units)});
     }
-    /// Of those whose prices are reached first, but for rounding, the one of the largest pivot (Harris 1973).
+    /// Among the variables whose prices are reached first, up to rounding, chooses the one with the largest
+    /// pivot (Harris 1973).
     [[nodiscard]] std::size_t choose_entering() const {
         double least = std::numeric_limits<double>::infinity();
-        for (const Entering& it : candidates_)
-            least = std::min(least, (it.reduced + 0.1 * tolerance()) / it.units);
+        for (const Entering& candidate : candidates_)
+            least = std::min(least, (candidate.reduced + 0.1 * tolerance()) / candidate.units);
         const Entering* best = nullptr;
-        for (const Entering& it : candidates_)
-            if (it.reduced <= least * it.units && (best == nullptr || it.units > best->units)) best = &it;
-        return best == nullptr ? nobody : best->variable;
+        for (const Entering& candidate : candidates_)
+            if (candidate.reduced <= least * candidate.units &&
+                (best == nullptr || candidate.units > best->units))
+                best = &candidate;
+        return best == nullptr ? no_variable : best->variable;
     }
 
-    /// False if the inverse has become too inexact.
+    /// Exchanges the two variables. Returns false if the inverse has become too inexact.
     bool pivot_on(const Leaving& leaving, std::size_t entering) {
         const Place side = leaving.above ? Place::most : Place::least;
         if (leaving.kind == Leaving::lonely_key) {
@@ -602,11 +614,11 @@ private:
         return true;
     }
 
-    /// Whether prices far along the row that leaves prove a bound below the threshold: nobody can take the
-    /// place of what leaves, so that the bound falls without end.
+    /// Returns whether prices far along the row of the leaving variable prove a bound below the threshold.
+    /// No variable can take its place, so the bound falls without end in that direction.
     bool proves_infeasible(const Leaving& leaving, double threshold) {
         if (leaving.kind != Leaving::basic) {
-            best_bound_ = -std::numeric_limits<double>::infinity();  // a group lacks options
+            best_bound_ = -std::numeric_limits<double>::infinity();  // the group has no option left
             return true;
         }
         row_.assign(inverse_row(leaving.at).begin(), inverse_row(leaving.at).end());
@@ -626,14 +638,15 @@ private:
     const CompactProblem* problem_ = nullptr;
     std::size_t rows_ = 0, options_ = 0, pivots_ = 0, work_ = 0;
     double largest_value_ = 0, last_bound_ = 0, best_bound_ = 0;
-    std::vector<double> unit_, capacity_;  // by row: a power of two near its capacity, in which it is counted
+    // By row: a power of two near its capacity, the unit in which it is counted.
+    std::vector<double> unit_, capacity_;
     std::vector<std::uint32_t> first_use_;
     std::vector<ResourceUse> uses_;
     std::vector<std::uint32_t> group_of_;
-    std::vector<double> least_, most_;  // by variable: the options, then the slacks of the rows
+    std::vector<double> least_, most_;  // by variable: all options, then the slacks of all rows
     std::vector<Place> place_;
-    std::vector<std::uint32_t> key_;  // by group
-    std::vector<std::size_t> basis_;  // by row: a variable
+    std::vector<std::uint32_t> key_;  // key option of each group
+    std::vector<std::size_t> basis_;  // variable of each row
     std::vector<double> inverse_, multipliers_, key_value_, amounts_, key_amount_, amount_of_basic_;
     std::vector<double> reduced_, best_reduced_, column_, direction_, row_, from_, best_prices_;
     std::vector<Entering> candidates_;

@@ -1,9 +1,9 @@
 #ifndef GOODPUT_ALLOT_DETAIL_EXCHANGE_HPP
 #define GOODPUT_ALLOT_DETAIL_EXCHANGE_HPP
 
-// Local search on an allotment: a job takes another option, and where that does not fit, another job makes
-// room for it by taking another option itself, which may be what the first one gave up (a swap) or anything
-// else (an ejection).
+// Local search on an allotment. A job takes another option. If that does not fit, another job makes room
+// for it by changing its own option: either to what the first job gave up (a swap), or to anything else (an
+// ejection).
 
 #include <algorithm>
 #include <cstddef>
@@ -21,10 +21,11 @@ namespace goodput::detail {
 
 class Exchange {
 public:
-    /// Makes an allotment of choices that exceed capacities: those that lose least at these prices by taking
-    /// something else are left without an option until all fits. Copies without an option (none) then get
-    /// the one for which the allotment is worth most; false if there is none for one of them. Once
-    /// `most_work` options have been looked at, or it is late, nobody makes room for another any more.
+    /// Makes an allotment of choices that exceed capacities. First it takes options away until everything
+    /// fits, beginning with the copies that would lose least at these prices with another option. Then each
+    /// copy without an option (`none`) gets the option with which the allotment is worth most. Returns
+    /// false if one of them finds no option. Once `most_work` options have been looked at, or time has run
+    /// out, jobs no longer make room for others.
     bool repair(const CompactProblem& problem, std::span<const double> prices, Incumbent& incumbent,
                 std::size_t most_work, Clock& clock) {
         work_ = 0;
@@ -37,8 +38,8 @@ public:
             for (const std::uint32_t copy : users_[r])
                 cheapest_.push_back({loss_of(problem, prices, incumbent, copy, r), copy});
             std::sort(cheapest_.begin(), cheapest_.end());
-            for (auto it = cheapest_.begin(); it != cheapest_.end() && !holds(); ++it)
-                set(problem, incumbent, it->second, none);
+            for (auto cheapest = cheapest_.begin(); cheapest != cheapest_.end() && !holds(); ++cheapest)
+                set(problem, incumbent, cheapest->second, none);
         }
         for (std::uint32_t copy = 0; copy < incumbent.choice.size(); ++copy)
             if (incumbent.choice[copy] == none &&
@@ -46,8 +47,8 @@ public:
                 return false;
         return true;
     }
-    /// Improves what the last repair() made until no exchange does, or its work or the time is used up.
-    /// Begins with the copy at which the last call ended.
+    /// Improves the result of the last repair() until no exchange improves it, or until the work limit or
+    /// the time is used up. Begins with the copy at which the last call ended.
     void improve(const CompactProblem& problem, Incumbent& incumbent, Clock& clock) {
         for (std::size_t in_vain = 0; in_vain < incumbent.choice.size() && !over(clock); ++in_vain, ++next_) {
             if (next_ >= incumbent.choice.size()) next_ = 0;
@@ -55,9 +56,9 @@ public:
         }
         incumbent.recount(problem);
     }
-    /// Begins with the first copy next time, whatever came before.
+    /// Makes the next improve() begin with the first copy, so that it does not depend on earlier calls.
     void reset() { next_ = 0; }
-    /// Options that were looked at since repair() began.
+    /// Returns the number of options looked at since repair() began.
     [[nodiscard]] std::size_t work() const { return work_; }
 
 private:
@@ -67,7 +68,8 @@ private:
 
     void index(const CompactProblem& problem, const Incumbent& incumbent) {
         group_.resize(incumbent.choice.size());
-        users_.resize(std::max(users_.size(), problem.resources()));  // what is there keeps its memory
+        // users_ never shrinks, so that the inner vectors keep their memory.
+        users_.resize(std::max(users_.size(), problem.resources()));
         for (auto& users : users_) users.clear();
         best_.assign(problem.groups(), -std::numeric_limits<double>::infinity());
         for (std::uint32_t group = 0; group < problem.groups(); ++group) {
@@ -85,8 +87,8 @@ private:
         std::uint32_t option, other, others_option;
     };
 
-    /// What a copy loses, at these prices, for each unit of a resource that it gives back by taking an option
-    /// without it.
+    /// Returns the loss at these prices, per unit of `resource` released, if a copy takes an option that
+    /// does not use the resource.
     double loss_of(const CompactProblem& problem, std::span<const double> prices, const Incumbent& incumbent,
                    std::uint32_t copy, std::size_t resource) const {
         const std::uint32_t now = incumbent.choice[copy];
@@ -111,8 +113,8 @@ private:
         if (option != none) enlist(problem, copy, option);
     }
 
-    /// Lets a copy, which may have no option yet, make the change for which the allotment is worth most.
-    /// False if none is worth more than `least`.
+    /// Makes the change of a copy's option after which the allotment is worth most. The copy may have no
+    /// option yet. Returns false if no change gains more than `least`.
     bool step(const CompactProblem& problem, Incumbent& incumbent, std::uint32_t copy, double least,
               Clock& clock) {
         const std::uint32_t group = group_[copy], now = incumbent.choice[copy];
@@ -127,7 +129,8 @@ private:
         return true;
     }
 
-    /// The best change in which the copy takes `option`, which is worth `gain` more than what it has.
+    /// Updates `best` with the best change in which the copy takes `option`, which is worth `gain` more
+    /// than its present one.
     void look(const CompactProblem& problem, Incumbent& incumbent, std::uint32_t copy, std::uint32_t option,
               double gain, Change& best, Clock& clock) {
         ++work_;
@@ -144,24 +147,25 @@ private:
             if (gain > best.gain) best = {gain, option, none, none};
             return;
         }
-        if (!fits) return;  // two resources are short: one job is unlikely to make room in both
+        if (!fits) return;  // one job is unlikely to make room in two resources
         if (over(clock)) return;
-        // The resource's users are looked at one after the other; what the copy gives back may serve them.
+        // Set the option first, so that the other users of the resource may take what this copy releases.
         incumbent.set(problem, copy, option);
         for (const std::uint32_t other : users_[short_of]) {
             if (other == copy) continue;
-            const std::uint32_t group = group_[other], its = incumbent.choice[other];
+            const std::uint32_t group = group_[other], current = incumbent.choice[other];
             ++work_;
-            if (gain + best_[group] - problem.value[its] <= best.gain) continue;
+            if (gain + best_[group] - problem.value[current] <= best.gain) continue;
             for (std::uint32_t k = problem.first[group]; k < problem.first[group + 1]; ++k) {
                 ++work_;
-                const double sum = gain + problem.value[k] - problem.value[its];
-                if (sum > best.gain && makes_room(problem, incumbent, its, k)) best = {sum, option, other, k};
+                const double sum = gain + problem.value[k] - problem.value[current];
+                if (sum > best.gain && makes_room(problem, incumbent, current, k))
+                    best = {sum, option, other, k};
             }
         }
         incumbent.set(problem, copy, now);
     }
-    /// Whether every capacity holds once `now` is replaced by `option`.
+    /// Returns whether every capacity holds once `option` replaces `now`.
     static bool makes_room(const CompactProblem& problem, const Incumbent& incumbent, std::uint32_t now,
                            std::uint32_t option) {
         return problem.each_change(now, option, [&](std::size_t r, double units) {
@@ -169,11 +173,11 @@ private:
         });
     }
 
-    std::vector<std::uint32_t> group_;                        // by copy
-    std::vector<double> best_;                                // by group: its largest value
-    std::vector<std::vector<std::uint32_t>> users_;           // by resource: copies that have some of it
-    std::vector<std::pair<double, std::uint32_t>> cheapest_;  // by loss: copies
-    std::uint32_t next_ = 0;                                  ///< copy
+    std::vector<std::uint32_t> group_;                        // group of each copy
+    std::vector<double> best_;                                // largest value of each group
+    std::vector<std::vector<std::uint32_t>> users_;           // copies that use each resource
+    std::vector<std::pair<double, std::uint32_t>> cheapest_;  // loss and copy, in order of loss
+    std::uint32_t next_ = 0;                                  ///< copy with which improve() begins
     std::size_t work_ = 0, most_work_ = 0;
 };
 

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_ALLOT_DETAIL_EXPLAIN_HPP
 #define GOODPUT_ALLOT_DETAIL_EXPLAIN_HPP
 
-// The bodies behind explain.hpp.
+// The bodies of explain.hpp.
 
 #include <algorithm>
 #include <chrono>
@@ -59,10 +59,11 @@ GOODPUT_BODY JobExplanation explain(const AllotmentProblem& problem, std::span<c
     answer.wanted_price = price_of(uses(answer.wanted), prices);
     const double other = best_reduced_value(problem, job, prices,
                                             [&](std::size_t k) { return k != answer.wanted && fits(k); });
-    // Without an alternative any worth will do, this one too.
+    // If there is no alternative, every value is enough, and so is the present one.
     answer.worth_needed = std::isfinite(other) ? answer.wanted_price + other : answer.wanted_value;
 
-    // What is wanted takes more of a resource than what was got, and more than is there.
+    // beyond: units of a resource that the wanted option takes in excess of what the job got. lacks: how
+    // many of these units are missing.
     const auto beyond = [&](std::size_t r) {
         return units_of(uses(answer.wanted), r) - units_of(uses(answer.got), r);
     };
@@ -123,7 +124,7 @@ inline std::string option_text(std::size_t option) {
     return option == no_option ? "nothing" : "option " + text_of(option);
 }
 
-/// The relaxation of the options that fit now, with other capacities.
+/// Solves the relaxation of the options that fit now, at various capacities.
 class Relaxations {
 public:
     Relaxations(const AllotmentProblem& problem, std::optional<std::chrono::nanoseconds> deadline)
@@ -138,7 +139,7 @@ public:
         now_ = value();
     }
 
-    /// What is said of a resource beside its price.
+    /// Fills in what one unit more or fewer of a resource changes.
     void explain(ResourceExplanation& answer) {
         const double step = std::min(1.0, answer.capacity);
         double& capacity = fitting_.capacity[answer.resource];
@@ -155,7 +156,7 @@ public:
     }
 
 private:
-    /// -infinity where the jobs that must run do not fit, or it is late.
+    /// Returns the optimum, or -infinity if the jobs that must run do not fit or if time has run out.
     double value() {
         if (!clock_.late()) {
             const RelaxedAllotment relaxed = solver_.relax(fitting_, {.deadline = clock_.left()});

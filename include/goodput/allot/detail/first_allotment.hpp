@@ -1,11 +1,12 @@
 #ifndef GOODPUT_ALLOT_DETAIL_FIRST_ALLOTMENT_HPP
 #define GOODPUT_ALLOT_DETAIL_FIRST_ALLOTMENT_HPP
 
-// A first allotment from the prices and the linear relaxation: the rounded relaxation, repaired. While a
-// capacity is exceeded, the step that loses least for what it gives back of the overload, at the prices, is
-// taken: of the options of small regret, some for each job on average, because hardly any other is ever one.
-// Where that fails, the jobs that are surest of their best option (largest distance to the second best) get
-// theirs first, and the others the best that still fits. Then jobs rise where room is left.
+// Makes a first allotment from the prices and the linear relaxation: it repairs the rounded relaxation.
+// While a capacity is exceeded, it takes the step that loses the least value per unit of relieved overload,
+// weighted by prices. It considers only the options of small regret, a few per job on average, because
+// hardly any other option is ever chosen. If that fails, the jobs with the clearest preference (the largest
+// distance between their best and second-best options) get their best option first, and the others get the
+// best that still fits. At the end, jobs rise to better options where room is left.
 
 #include <algorithm>
 #include <cmath>
@@ -25,9 +26,10 @@ namespace goodput::detail {
 
 class FirstAllotment {
 public:
-    /// Fills `incumbent`; false if a job that must run got nothing. Late, jobs come in the order given, those
-    /// that must run first. `repair_otherwise(incumbent)`, which is asked where our own repair fails and it
-    /// is not late: whether it could make an allotment of the rounded relaxation.
+    /// Fills `incumbent`. Returns false if a job that must run got nothing. If time has run out, jobs come
+    /// in the order given, those that must run first. If our own repair fails and there is time,
+    /// repair_otherwise(incumbent) is called: it returns whether it could make an allotment of the rounded
+    /// relaxation.
     template <class Repair>
     bool operator()(const CompactProblem& problem, const Relaxation& relaxation, Incumbent& incumbent,
                     Clock& clock, Repair repair_otherwise) {
@@ -44,7 +46,7 @@ public:
     }
 
 private:
-    /// So that a later problem of this size needs no more.
+    /// Reserves memory, so that a later problem of this size needs no more.
     void reserve(const CompactProblem& problem) {
         regret_.reserve(problem.count);
         sorted_.reserve(problem.count);
@@ -52,13 +54,13 @@ private:
         first_candidate_.reserve(problem.groups() + 1);
     }
 
-    /// Numbers to be read in a look at all options of a group.
+    /// Returns how many numbers a look at all options of a group reads.
     static std::size_t work_of_group(const CompactProblem& problem, std::size_t group) {
         const std::uint32_t first = problem.first[group], end = problem.first[group + 1];
         return std::size_t{2} * (end - first + problem.first_use[end] - problem.first_use[first]);
     }
 
-    /// What a unit of overload counts: its price, and something where that is 0.
+    /// Sets the weight of a unit of overload: its price, plus a little so that it is never 0.
     void weigh(const CompactProblem& problem, std::span<const double> prices) {
         weight_.assign(prices.begin(), prices.end());
         const double everything = problem.magnitude > 0 ? problem.magnitude : 1;
@@ -69,7 +71,7 @@ private:
         return left < -problem.tolerance[r] ? -left * weight_[r] : 0;
     }
 
-    /// Fills regret_, and candidates_ with the options of least regret. False: out of time.
+    /// Fills regret_, and candidates_ with the options of least regret. Returns false if time has run out.
     bool rate(const CompactProblem& problem, std::span<const double> prices, Clock& clock) {
         const std::size_t wanted = 4 * problem.groups() + 2048;
         regret_.resize(problem.count);
@@ -98,12 +100,13 @@ private:
         return !clock.late(16 * regret_.size());
     }
 
-    /// Lets copies step down until every capacity holds; false if none can, or it takes too long.
+    /// Moves copies to smaller options until every capacity holds. Returns false if no move helps, or if it
+    /// takes too long.
     bool repair(const CompactProblem& problem, std::span<const double> prices, Incumbent& incumbent,
                 Clock& clock) {
         weigh(problem, prices);
         if (!rate(problem, prices, clock)) return false;
-        // Every step looks at all candidates.
+        // Every step looks at all candidates, so their number limits the number of steps.
         const std::size_t most_steps =
             std::min(64 + problem.jobs / 16, most_repair_work / (1 + 4 * candidates_.size()));
         for (std::size_t step = 0; !incumbent.feasible(problem); ++step) {
@@ -111,7 +114,7 @@ private:
             std::uint32_t best_copy = none, best_option = none;
             double best_rate = std::numeric_limits<double>::infinity();
             for (std::size_t group = 0; group < problem.groups(); ++group) {
-                std::uint32_t tried = none;  // equal copies are worth one look
+                std::uint32_t tried = none;  // equal copies need only one look
                 for (std::uint32_t copy = problem.first_copy[group]; copy < problem.first_copy[group + 1];
                      ++copy) {
                     const std::uint32_t now = incumbent.choice[copy];
@@ -142,7 +145,7 @@ private:
             if (incumbent.left[use.resource] < -problem.tolerance[use.resource]) return true;
         return false;
     }
-    /// By how much the overloads shrink when `now` is replaced by `option`.
+    /// Returns by how much the weighted overload shrinks when `option` replaces `now`.
     [[nodiscard]] double relief_of(const CompactProblem& problem, const Incumbent& incumbent,
                                    std::uint32_t now, std::uint32_t option) const {
         double relief = 0;
@@ -154,7 +157,8 @@ private:
         return relief;
     }
 
-    /// False if a job that must run got nothing.
+    /// Gives the jobs with the clearest preference their best option first. Returns false if a job that
+    /// must run got nothing.
     bool surest_first(const CompactProblem& problem, std::span<const double> prices, Incumbent& incumbent,
                       Clock& clock) {
         sureness_.assign(problem.groups(), 0);
@@ -166,7 +170,7 @@ private:
                 second = std::max(second, std::min(best, reduced));
                 best = std::max(best, reduced);
             }
-            sureness_[group] = best - second;  // infinite where there is no choice
+            sureness_[group] = best - second;  // infinite if there is only one option
         }
         order_.resize(problem.groups());
         std::iota(order_.begin(), order_.end(), std::uint32_t{0});
@@ -183,7 +187,8 @@ private:
             std::uint32_t option = none;
             for (std::uint32_t copy = problem.first_copy[group]; copy < problem.first_copy[group + 1];
                  ++copy) {
-                // Capacity only shrinks, so what was best for one copy is best for the next if it still fits.
+                // Room only shrinks, so the best option of one copy is the best of the next one if it still
+                // fits.
                 if (option == none || !incumbent.fits(problem, option))
                     option = best_fitting(problem, prices, incumbent, group);
                 if (option == none) return false;
@@ -205,13 +210,14 @@ private:
         return chosen;
     }
 
-    /// Lets copies rise to options of larger value that fit, until none can or a pass limit, or it is late.
+    /// Moves copies to fitting options of larger value until there are none, the pass limit is reached, or
+    /// time has run out.
     static void improve(const CompactProblem& problem, Incumbent& incumbent, Clock& clock) {
         constexpr int most_passes = 16;
         for (int pass = 0; pass < most_passes; ++pass) {
             bool better = false;
             for (std::size_t group = 0; group < problem.groups(); ++group) {
-                std::uint32_t in_vain = none;  // equal copies need not be tried in vain again
+                std::uint32_t in_vain = none;  // option for which an equal copy found no better one
                 for (std::uint32_t copy = problem.first_copy[group]; copy < problem.first_copy[group + 1];
                      ++copy) {
                     const std::uint32_t now = incumbent.choice[copy];
@@ -235,7 +241,7 @@ private:
     }
 
     static constexpr std::size_t most_repair_work = std::size_t{1} << 28;
-    std::vector<double> weight_, regret_, sorted_, sureness_;  // by resource; by option, twice; by group
+    std::vector<double> weight_, regret_, sorted_, sureness_;  // by resource; by option; by option; by group
     std::vector<std::uint32_t> candidates_, first_candidate_, order_;
 };
 

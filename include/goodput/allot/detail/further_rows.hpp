@@ -1,7 +1,8 @@
 #ifndef GOODPUT_ALLOT_DETAIL_FURTHER_ROWS_HPP
 #define GOODPUT_ALLOT_DETAIL_FURTHER_ROWS_HPP
 
-// Rows of a problem in addition to those of its resources: what some options take of a capacity.
+// Rows of a problem in addition to those of its resources. A row says which options take how much of a
+// capacity.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,18 +11,18 @@
 
 namespace goodput::detail {
 
-/// One row. It lives as long as the rows that it comes from stay as they are.
+/// One row. Its terms are valid as long as the container that they come from does not change.
 struct FurtherRow {
     struct Term {
         std::uint32_t option;
         double units;
     };
-    std::span<const Term> terms{};  ///< in order of option
+    std::span<const Term> terms{};  ///< in order of their options
     double capacity = 0;
-    bool whole = false;  ///< all its numbers are whole
+    bool whole = false;  ///< whether all numbers of the row are whole
 };
 
-/// Rows one after the other. They keep their memory, so that later rows need no more.
+/// A list of rows. Keeps its memory, so that later rows need no more.
 class FurtherRows {
 public:
     [[nodiscard]] std::size_t size() const { return capacity_.size(); }
@@ -41,7 +42,7 @@ public:
         terms_.insert(terms_.end(), row.terms.begin(), row.terms.end());
         close(row.capacity, row.whole);
     }
-    /// Adds a term to the row that the next close() ends.
+    /// Adds a term to the row that the next close() completes.
     void add_term(std::uint32_t option, double units) { terms_.push_back({option, units}); }
     void close(double capacity, bool whole) {
         end_.push_back(terms_.size());
@@ -51,7 +52,7 @@ public:
 
 private:
     std::vector<FurtherRow::Term> terms_;
-    std::vector<std::size_t> end_;  // by row, in terms_
+    std::vector<std::size_t> end_;  // end of each row in terms_
     std::vector<double> capacity_;
     std::vector<std::uint8_t> whole_;
 };

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_ALLOT_DETAIL_INCUMBENT_HPP
 #define GOODPUT_ALLOT_DETAIL_INCUMBENT_HPP
 
-// The best allotment so far: an option for every copy of every group, its value and what it leaves of each
+// The best allotment so far: an option for every copy of every group, its value, and what it leaves of each
 // capacity.
 
 #include <limits>
@@ -13,7 +13,8 @@
 namespace goodput::detail {
 
 struct Incumbent {
-    std::vector<std::uint32_t> choice;  ///< by copy: option of the compact problem; none: not settled
+    /// Option of each copy in the compact problem; `none` if not decided yet.
+    std::vector<std::uint32_t> choice;
     std::vector<double> left;
     double value = -std::numeric_limits<double>::infinity();
 
@@ -22,7 +23,7 @@ struct Incumbent {
         left.assign(problem.capacity.begin(), problem.capacity.end());
         value = 0;
     }
-    /// Whether `option` fits when `instead` (or nothing) is given back.
+    /// Returns whether `option` fits once `instead` (`none`: nothing) is given back.
     [[nodiscard]] bool fits(const CompactProblem& problem, std::uint32_t option,
                             std::uint32_t instead = none) const {
         return problem.each_change(instead, option, [&](std::size_t r, double units) {
@@ -44,7 +45,8 @@ struct Incumbent {
         value += problem.value[option];
         for (const ResourceUse& use : problem.uses_of(option)) left[use.resource] -= use.units;
     }
-    /// Adds the values up anew, in order: the sum must not depend on the way that led here.
+    /// Adds the values up again in order, because the sum must not depend on the way the allotment was
+    /// found.
     void recount(const CompactProblem& problem) {
         value = 0;
         for (const std::uint32_t option : choice)

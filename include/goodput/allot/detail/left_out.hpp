@@ -1,8 +1,9 @@
 #ifndef GOODPUT_ALLOT_DETAIL_LEFT_OUT_HPP
 #define GOODPUT_ALLOT_DETAIL_LEFT_OUT_HPP
 
-// Options that the compactor leaves out of a relaxation, because they exceed a capacity far too much. The
-// prices are to hold for them too: at those that the other options alone lead to, somebody might want one.
+// Options that the compactor leaves out of a relaxation because they exceed a capacity far too much. The
+// prices must hold for them as well: at the prices of the other options alone, a job might want such an
+// option.
 
 #include <algorithm>
 #include <cstddef>
@@ -17,8 +18,8 @@
 
 namespace goodput::detail {
 
-/// A resource of which the uses take far too much, with all that they take of it; 0 units if there is none.
-/// `sums`: zeros, by resource, and left as such.
+/// Returns a resource of which the uses take far too much, and how much they take of it; 0 units if there
+/// is none. `sums`: zeros by resource, which are zeros again on return.
 inline ResourceUse far_too_much(std::span<const ResourceUse> uses, std::span<const double> capacity,
                                 std::span<double> sums) {
     ResourceUse found{0, 0};
@@ -31,11 +32,11 @@ inline ResourceUse far_too_much(std::span<const ResourceUse> uses, std::span<con
     return found;
 }
 
-/// Raises prices until nobody wants what is left out.
+/// Raises prices until no job wants an option that was left out.
 inline void price_out_what_is_left_out(const AllotmentProblem& problem, std::vector<double>& prices) {
     std::vector<double> sums(prices.size(), 0);
-    std::vector<std::pair<std::size_t, ResourceUse>>
-        left_out;  // of a job: option, and what it takes too much of
+    // Options of one job that were left out, with the resource of which they take too much.
+    std::vector<std::pair<std::size_t, ResourceUse>> left_out;
     for (std::size_t job = 0; job < problem.jobs(); ++job) {
         left_out.clear();
         for (std::size_t k = 0; k < problem.options_of(job); ++k)

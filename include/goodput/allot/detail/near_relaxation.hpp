@@ -1,7 +1,7 @@
 #ifndef GOODPUT_ALLOT_DETAIL_NEAR_RELAXATION_HPP
 #define GOODPUT_ALLOT_DETAIL_NEAR_RELAXATION_HPP
 
-// A first allotment where the jobs that must run hardly fit.
+// Finds a first allotment if the jobs that must run barely fit.
 
 #include <algorithm>
 #include <cstddef>
@@ -15,11 +15,11 @@
 
 namespace goodput::detail {
 
-/// Searches as if an allotment were known that is worth a little less than the bound. Where all jobs that
-/// must run fit, but hardly, that is quicker than to ask for their service alone, because their values say
-/// which of many choices to look at. Each of two searches looks at an eighth of `most_states`, or of
-/// what is left of the options' states, whichever is less. `search(start, options)` improves `incumbent`, and
-/// returns its outcome.
+/// Searches as if an allotment that is worth a little less than the bound were known. If the jobs that must
+/// run barely fit, this is faster than asking only whether all of them can be served, because the values
+/// tell which of many choices to look at. Each of two searches looks at an eighth of `most_states`, or of
+/// the options' remaining states if these are fewer. search(start, options) improves `incumbent` and
+/// returns its outcome. Returns whether an allotment was found.
 template <class Search>
 bool find_near_relaxation(const CompactProblem& problem, const Relaxation& relaxation, Incumbent& incumbent,
                           std::size_t most_states, const AllotOptions& options, Search search) {

@@ -1,20 +1,21 @@
 #ifndef GOODPUT_ALLOT_DETAIL_PRICE_MASTER_HPP
 #define GOODPUT_ALLOT_DETAIL_PRICE_MASTER_HPP
 
-// The small linear program between two evaluations of all options. The groups of jobs are dealt to blocks.
-// Every evaluation at some prices yields for each block one choice of an option for each of its jobs
-// ("column") with total value V_i and total usage U_i. Over the columns seen so far
+// The small linear program that is solved between two evaluations of all options. The groups of jobs are
+// dealt to blocks. An evaluation at some prices chooses an option for each job. For each block this gives a
+// "column" with total value V_i and total usage U_i. Over the columns seen so far the program is
 //
 //     max  sum_i V_i x_i - sum_r ceiling_r e_r
 //     s.t. sum_i U_ir x_i + s_r - e_r = C_r  (price_r),   sum_i x_i = 1 over each block's columns (constant),
 //          x, s, e >= 0
 //
-// whose multipliers are the prices at which the columns' upper envelope is least, with 0 <= price <= ceiling.
+// Its multipliers are the prices at which the columns' upper envelope is least, with 0 <= price <= ceiling.
 //
-// The primal simplex method with an explicit inverse: a row for each resource and each block, always
-// restarted from the last basis, so that few pivots follow each evaluation. Every pivot leaves a mixture that
-// a later one only improves, so that it may stop at any: late, or after as much work as a cold start with a
-// hundred resources takes (some 100 pivots for each of 1,000 columns).
+// The primal simplex method solves it with an explicit inverse, which has a row for each resource and each
+// block. It restarts from the last basis, so few pivots follow each evaluation. Every pivot leaves a
+// mixture that later pivots only improve, so the method may stop after any of them: when time has run out,
+// or after as much work as a cold start with a hundred resources takes (some 100 pivots for each of 1,000
+// columns).
 
 #include <algorithm>
 #include <cmath>
@@ -36,7 +37,8 @@ public:
     /// `least_gain`: a variable that gains no more stays out of the basis.
     PriceMaster(std::size_t most_work, double least_gain) : most_work_(most_work), least_gain_(least_gain) {}
 
-    /// Begins anew. Next every block gets its first column, in order, and then begin() is called.
+    /// Begins a new program. The caller then adds a first column for every block, in order, and calls
+    /// begin().
     void reset(std::span<const double> capacity, std::span<const double> ceiling, std::size_t blocks) {
         resources_ = capacity.size();
         rows_ = resources_ + blocks;
@@ -52,7 +54,7 @@ public:
         entries_.clear();
         work_ = 0;
     }
-    /// The first mixture: every block has its first column.
+    /// Starts from the mixture in which every block has its first column.
     void begin() {
         basis_.assign(rows_, Variable{});
         inverse_.assign(rows_ * rows_, 0);
@@ -79,7 +81,7 @@ public:
         columns_.reserve(columns);
         entries_.reserve(entries);
     }
-    /// False where the block has this column already.
+    /// Adds a column to a block. Returns false if the block already has this column.
     bool add_column(std::size_t block, double value, std::span<const double> usage) {
         double most = 0;
         for (std::size_t r = 0; r < resources_; ++r) most = std::max(most, usage[r] / unit_[r]);
@@ -98,24 +100,24 @@ public:
         columns_.push_back(column);
         return true;
     }
-    /// What a column of this block would add to the objective at the present multipliers.
+    /// Returns what a column of this block would add to the objective at the present multipliers.
     [[nodiscard]] double gain(std::size_t block, double value, std::span<const double> usage) const {
         double gain = value - multipliers_[resources_ + block];
         for (std::size_t r = 0; r < resources_; ++r) gain -= prices_[r] * usage[r];
         return gain;
     }
-    /// The basis stays feasible, because only the objective changes.
+    /// Changes the ceilings. The basis stays feasible, because only the objective changes.
     void move_ceilings(std::span<const double> ceiling) {
         ceiling_.resize(resources_);
         for (std::size_t r = 0; r < resources_; ++r) ceiling_[r] = ceiling[r] * unit_[r];
     }
 
-    /// Solves to optimality over the columns so far, unless it is late or exhausted().
+    /// Solves to optimality over the columns so far, unless time runs out or exhausted() becomes true.
     void solve(Clock& clock) {
         double best = 0;
-        std::size_t idle = 0;  // pivots since the objective last rose
-        bool anew = false;     // the inverse, in this call
-        bool renewed = false;  // and since the last pivot
+        std::size_t idle = 0;  // number of pivots since the objective last rose
+        bool anew = false;     // whether this call has renewed the inverse because of idle pivots
+        bool renewed = false;  // whether the inverse was renewed since the last pivot
         const std::size_t work_of_pivot = entries_.size() + 2 * columns() + 3 * rows_ * rows_;
         update_multipliers();
         offered_.clear();
@@ -127,7 +129,7 @@ public:
             const bool risen = pivot == 0 || now > best + 1e-12 * std::abs(best);
             idle = risen ? 0 : idle + 1;
             if (risen) best = now;
-            if (idle > 20 * rows_) {  // it is rounding that goes in circles
+            if (idle > 20 * rows_) {  // rounding makes the pivots go in circles
                 if (anew || !renew(clock)) break;
                 anew = true;
                 idle = 0;
@@ -135,7 +137,7 @@ public:
             }
             if (residual() > 1e-9 && !std::exchange(renewed, true) && renew(clock)) continue;
             renewed = false;
-            // Bland's rule, the first variable on both sides, goes in no circle.
+            // Bland's rule takes the first variable for entering and leaving, and cannot cycle.
             const bool first = idle > 4 * rows_;
             const Variable entering = best_entering(first, idle > rows_ / 2 ? 1e-11 : 1e-13);
             if (entering.kind == Kind::nothing) break;
@@ -148,16 +150,18 @@ public:
         update_solution();
     }
 
-    /// Solves again with an inverse computed anew, which takes the rounding of many pivots out of the answer.
+    /// Solves again with a freshly computed inverse, which removes the rounding of many pivots from the
+    /// answer.
     void polish(Clock& clock) {
         solve(clock);
         if (renew(clock)) solve(clock);
     }
-    /// Whether no further pivot is made.
+    /// Returns whether the limit of work is reached, so that no further pivot is made.
     [[nodiscard]] bool exhausted() const { return work_ >= most_work_; }
 
     [[nodiscard]] std::span<const double> prices() const { return prices_; }
-    /// Objective over the columns so far: a lower bound on the least of the dual function.
+    /// Returns the objective over the columns so far: a lower bound on the least value of the dual
+    /// function.
     [[nodiscard]] double objective() const {
         double sum = 0;
         for (std::size_t row = 0; row < rows_; ++row) sum += multipliers_[row] * right_[row];
@@ -165,7 +169,7 @@ public:
     }
     [[nodiscard]] std::size_t columns() const { return columns_.size(); }
 
-    /// Whether no capacity is exceeded in the optimal mixture.
+    /// Returns whether the optimal mixture exceeds no capacity.
     [[nodiscard]] bool feasible() const {
         for (std::size_t row = 0; row < rows_; ++row)
             if (basis_[row].kind == Kind::excess && solution_[row] > 1e-9 * (1 + right_[basis_[row].index]))
@@ -173,7 +177,7 @@ public:
         return true;
     }
 
-    /// Calls visit(column, weight) for the columns of the optimal mixture; the weights of a block sum to 1.
+    /// Calls visit(column, weight) for the columns of the optimal mixture. The weights of a block sum to 1.
     template <class Visit>
     void for_each_weight(Visit visit) const {
         for (std::size_t row = 0; row < rows_; ++row)
@@ -181,7 +185,7 @@ public:
                 visit(basis_[row].index, solution_[row] * columns_[basis_[row].index].share);
     }
 
-    /// Calls visit(column) for the columns of the basis.
+    /// Calls visit(column) for the columns in the basis.
     template <class Visit>
     void for_each_basic_column(Visit visit) const {
         for (std::size_t row = 0; row < rows_; ++row)
@@ -197,7 +201,7 @@ private:
 
     struct Column {
         double value, share;
-        std::size_t block, first, end;  // of its entries
+        std::size_t block, first, end;  // first, end: range of its entries
     };
     struct Entry {
         std::uint32_t resource;
@@ -208,7 +212,7 @@ private:
         return {entries_.data() + columns_[column].first, entries_.data() + columns_[column].end};
     }
 
-    /// Calls visit(row, coefficient) for the rows of the program in which a variable stands.
+    /// Calls visit(row, coefficient) for each row of the program in which `variable` has a coefficient.
     template <class Visit>
     void for_each_coefficient(Variable variable, Visit visit) const {
         if (variable.kind != Kind::column)
@@ -252,8 +256,8 @@ private:
                 solution_[row] += at(row, column) * right_[column];
     }
 
-    /// Largest reduced cost, or by Bland's rule the first positive one; `tolerance`: what of the sum of its
-    /// terms is taken for rounding.
+    /// Returns the variable of largest reduced cost or, with `first`, the first positive one (Bland's
+    /// rule). A reduced cost counts as rounding up to `tolerance` times the sum of its terms' sizes.
     [[nodiscard]] Variable best_entering(bool first, double tolerance) {
         Variable best;
         double largest = 0;
@@ -261,9 +265,11 @@ private:
             if (reduced <= tolerance * scale + least_gain_ || (first && best.kind != Kind::nothing) ||
                 reduced <= largest)
                 return;
-            // After many pivots rounding may say so of what is in the basis already.
-            const auto is_it = [&](Variable basic) { return basic.kind == kind && basic.index == index; };
-            if (std::any_of(basis_.begin(), basis_.end(), is_it)) return;
+            // After many pivots, rounding may make a variable of the basis look as if it should enter.
+            const auto is_offered = [&](Variable basic) {
+                return basic.kind == kind && basic.index == index;
+            };
+            if (std::any_of(basis_.begin(), basis_.end(), is_offered)) return;
             largest = reduced;
             best = {kind, index};
         };
@@ -281,7 +287,7 @@ private:
         };
         for (std::size_t r = 0; r < resources_; ++r) {
             const double scale = std::abs(multipliers_[r]);
-            // A unit of capacity, so that single prices compare with whole columns.
+            // Compare in units of the whole capacity, so that single prices compare with whole columns.
             const double unit = std::max(right_[r], 1.0);
             offer(Kind::slack, r, -multipliers_[r] * unit, scale * unit);
             offer(Kind::excess, r, (multipliers_[r] - ceiling_[r]) * unit, (scale + ceiling_[r]) * unit);
@@ -310,8 +316,9 @@ private:
         });
     }
 
-    /// Which row leaves. Of those whose ratios are equal but for rounding, the one of the largest pivot, for
-    /// the inverse's sake; or by Bland's rule the first variable.
+    /// Returns the row that leaves the basis. If several ratios are equal up to rounding, it is the row of
+    /// the largest pivot, which keeps the inverse accurate, or with `first` that of the first variable
+    /// (Bland's rule).
     [[nodiscard]] std::size_t ratio_test(bool first) const {
         constexpr double least_pivot = 1e-11, rounding = 1e-12;
         double least = std::numeric_limits<double>::infinity();
@@ -327,34 +334,35 @@ private:
         }
         return leaving;
     }
-    /// The order of the variables in Bland's rule, which is that of best_entering().
+    /// Returns the place of a variable in Bland's order, which is the order of best_entering().
     [[nodiscard]] std::size_t rank(Variable variable) const {
         return variable.kind == Kind::column  ? 2 * resources_ + variable.index
                : variable.kind == Kind::slack ? 2 * variable.index
                                               : 2 * variable.index + 1;
     }
 
-    /// By how much the solution misses the right side: what rounding has made of the inverse.
+    /// Returns by how much the solution misses the right side, which measures the rounding in the inverse.
     [[nodiscard]] double residual() {
         residual_.assign(right_.begin(), right_.end());
         for (std::size_t row = 0; row < rows_; ++row)
-            for_each_coefficient(basis_[row], [&](std::size_t of, double coefficient) {
-                residual_[of] -= solution_[row] * coefficient;
+            for_each_coefficient(basis_[row], [&](std::size_t missed_row, double coefficient) {
+                residual_[missed_row] -= solution_[row] * coefficient;
             });
         double most = 0;
         for (const double missed : residual_) most = std::max(most, std::abs(missed));
         return most;
     }
 
-    /// Takes the rounding of many pivots out of the inverse, if there is the time.
+    /// Computes the inverse anew to remove the rounding of many pivots, if there is time. Returns whether
+    /// it did.
     bool renew(Clock& clock) {
         if (exhausted() || clock.late(4 * rows_ * rows_ * rows_)) return false;
         refactor();
         return true;
     }
 
-    /// The inverse of the basis from its columns, by Gauss-Jordan elimination with row pivoting; stays as it
-    /// is where that fails.
+    /// Computes the inverse of the basis from its columns, by Gauss-Jordan elimination with row pivoting.
+    /// Leaves the inverse as it is if that fails.
     void refactor() {
         const std::size_t width = 2 * rows_;
         elimination_.assign(rows_ * width, 0);
@@ -390,10 +398,10 @@ private:
         update_multipliers();
     }
 
-    /// Multipliers and solution move with the inverse; solve() takes them from it anew when it ends.
+    /// Updates multipliers and solution along with the inverse. When solve() ends, it computes them anew.
     void pivot_on(std::size_t leaving, Variable entering) {
         const double pivot = direction_[leaving];
-        double gain = cost(entering);  // of a unit of the entering variable
+        double gain = cost(entering);  // gain per unit of the entering variable
         for (std::size_t row = 0; row < rows_; ++row) gain -= direction_[row] * cost(basis_[row]);
         for (std::size_t column = 0; column < rows_; ++column) {
             at(leaving, column) /= pivot;
@@ -410,18 +418,18 @@ private:
         basis_[leaving] = entering;
     }
 
-    // A column that takes so many times a capacity is counted in parts that take it about once: the little of
-    // it that fits would be lost in rounding.
+    // A column that takes more than this many times a capacity is counted in parts that take the capacity
+    // about once, because the small part that fits would be lost in rounding.
     static constexpr double far_beyond = 1 << 20;
     static constexpr std::size_t few_columns = 64;
     std::size_t resources_ = 0, rows_ = 0, work_ = 0, most_work_ = std::size_t{1} << 30;
     double least_gain_ = std::numeric_limits<double>::min();
-    // By resource: a power of two near its capacity, in which the program counts, so that what it takes for
-    // rounding does not depend on the caller's units.
+    // By resource: a power of two near its capacity. The program counts in this unit, so that its
+    // tolerances do not depend on the caller's units.
     std::vector<double> unit_;
     std::vector<double> right_, ceiling_, prices_, in_use_;
     std::vector<Column> columns_;
-    std::vector<Entry> entries_;        // by column
+    std::vector<Entry> entries_;        // entries of each column
     std::vector<std::size_t> offered_;  // columns that gained more than least_offered_ when last examined
     double least_offered_ = 0;
     std::vector<double> gains_;

@@ -1,21 +1,22 @@
 #ifndef GOODPUT_ALLOT_DETAIL_PRICE_TREE_HPP
 #define GOODPUT_ALLOT_DETAIL_PRICE_TREE_HPP
 
-// A search that prices again at every node. The search of the core (search.hpp) bounds by the prices of the
-// relaxation, which say little where many rows bind: deep in the search other rows do. Here a node is what
-// may still be chosen; its linear relaxation is solved (dual_simplex.hpp), and where that is worth no more
-// than the threshold, the node is done. Otherwise a job that the relaxation splits is decided in part: it
-// takes one of some options, or none of them (Beale and Tomlin 1970). The search dives into one of the two
-// and later goes on with the open node of the largest bound, so that the bound falls all the time.
+// A search that computes new prices at every node. The search of the core (search.hpp) takes its bounds
+// from the prices of the relaxation. These say little if many rows bind, because deep in the search other
+// rows bind. Here a node is the set of choices that are still allowed. The search solves the node's linear
+// relaxation (dual_simplex.hpp), and closes the node if the relaxation is worth no more than the threshold.
+// Otherwise it takes a job that the relaxation splits, and branches: the job takes one of some options, or
+// none of them (Beale and Tomlin 1970). The search dives into one of the two children, and later continues
+// with the open node of the largest bound, so the bound keeps falling.
 //
-// Where the units that are left of a resource are whole in every allotment, but not in the mixture, a node
-// may decide them instead: at most so many are left, or more.
+// If the units left of a resource are whole in every allotment, but not in the mixture, a node may decide
+// them instead: at most some number of units is left, or more.
 //
-// Before the first decision rows are added that cut the relaxation's mixture off (cover_rows.hpp,
-// rounding_rows.hpp), as long as that lowers the bound. What a better incumbent rules out by the regret at
-// the root is left out from then on (Mansini and Speranza, INFORMS Journal on Computing 24(3), 2012); once
-// much is, the search goes on with a smaller problem (reduction.hpp). Mixtures are rounded and improved by
-// exchanges (exchange.hpp).
+// Before the first decision, rows that cut off the relaxation's mixture are added (cover_rows.hpp,
+// rounding_rows.hpp) as long as they lower the bound. When a better incumbent rules out options by their
+// regret at the root, these are left out from then on (Mansini and Speranza, INFORMS Journal on Computing
+// 24(3), 2012). Once many are left out, the search continues with a smaller problem (reduction.hpp).
+// Mixtures are rounded, and improved by exchanges (exchange.hpp).
 
 #include <algorithm>
 #include <cmath>
@@ -41,7 +42,7 @@
 
 namespace goodput::detail {
 
-/// What a search tells somebody who writes down why its bound holds: nothing.
+/// A log that writes nothing. Another log may write down why the bound of a search holds.
 struct NoLog {
     static constexpr bool writes = false;
     void cut(const Cover&) {}
@@ -54,11 +55,12 @@ class PriceTree {
 public:
     [[nodiscard]] Log& log() { return log_; }
 
-    /// Nothing is known of the problem that comes.
+    /// Starts on a new problem.
     void reset() { begun_ = false; }
 
-    /// Improves `incumbent` until it is proven within the gap, or so many states have been looked at; goes on
-    /// where the last run ended. `problem` and `relaxation` are those of the first run after reset().
+    /// Improves `incumbent` until it is proven within the gap, or until options.most_states states have
+    /// been looked at. Continues where the last run ended. `problem` and `relaxation` must be those of the
+    /// first run after reset().
     SearchOutcome run(const CompactProblem& problem, const Relaxation& relaxation, Incumbent& incumbent,
                       const AllotOptions& options, Clock& clock) {
         given_ = &problem;
@@ -91,20 +93,21 @@ public:
     }
 
 private:
-    static constexpr std::size_t numbers_a_state = 256;  ///< about as many as a state of the core takes
+    static constexpr std::size_t numbers_a_state = 256;  ///< a state of the core reads about this many
     static constexpr double whole = 1e-6;
-    static constexpr double nearly = 1e-6;  ///< of all values: what is as good as proven, but for rounding
+    /// A bound that exceeds the threshold by less than this part of the sum of values is almost proven.
+    static constexpr double nearly = 1e-6;
 
     struct Node {
-        std::size_t parent, child;  // child: the first of two, 0 where there are none yet
-        double bound;               // of its parent
-        std::uint32_t group;        // that its children decide
-        std::uint32_t most;         // copies of it that take one of the options, in its first child
-        std::size_t first, end;     // in options_pool_: those options; none where units are decided
-        double units;  // left of resource `group`, where units are decided, in its first child at most
+        std::size_t parent, child;  // first of its two children, 0 if there are none yet
+        double bound;               // bound of its parent
+        std::uint32_t group;        // group, or resource, that its children decide
+        std::uint32_t most;      // most copies of the group that take one of the options in its first child
+        std::size_t first, end;  // range of those options in options_pool_; empty if units are decided
+        double units;  // if units are decided: the most that are left of the resource in its first child
     };
 
-    /// By how much bounds fell where a job was decided one way, for each part of a copy that was moved.
+    /// Mean fall of the bound after a job was decided one way, per part of a copy that the decision moved.
     struct Fall {
         double sum = 0;
         std::size_t count = 0;
@@ -132,7 +135,7 @@ private:
         threshold_ = threshold;
         leave_out();
     }
-    /// Forbids what the root's prices rule out.
+    /// Forbids the options that the root's prices rule out.
     void leave_out() {
         if (root_regret_.empty()) return;
         for (std::uint32_t k = 0; k < problem_->count; ++k) {
@@ -142,7 +145,7 @@ private:
             closed_bound_ = std::max(closed_bound_, regret_bound_ - root_regret_[k]);
         }
     }
-    /// What is known of the root by its last optimum.
+    /// Notes what the last optimum of the root proves.
     void learn_from_root() {
         root_bound_ = std::min(root_bound_, simplex_.bound());
         if (!root_regret_.empty() && simplex_.bound_of_regrets() > regret_bound_) return;
@@ -175,7 +178,7 @@ private:
         exchange_.reset();
         begin_root(relaxation.mixture(), relaxation.prices());
     }
-    /// The root of problem_, from the basis of these amounts and prices.
+    /// Begins with the root of problem_, from the basis of these amounts and prices.
     void begin_root(std::span<const double> amounts, std::span<const double> prices) {
         further_.clear();
         root_regret_.clear();
@@ -190,8 +193,8 @@ private:
         amounts_.resize(problem_->count);
     }
 
-    /// Goes on with a problem that has only the options that are not left out, if these are far fewer.
-    /// Whether it does; where nothing of it fits, the search is over (next_).
+    /// Continues with a problem that has only the options that are not left out, if these are far fewer.
+    /// Returns whether it does. If no allotment is left, next_ is `none` and the search is over.
     bool reduce() {
         if (Log::writes) return false;
         const auto left =
@@ -210,7 +213,7 @@ private:
         begin_root(amounts_, std::span(prices_).first(std::min(prices_.size(), reduced_.resources())));
         return true;
     }
-    /// The caller's number of an option.
+    /// Returns the caller's index of an option.
     [[nodiscard]] std::uint32_t given_option(std::uint32_t option) const {
         return given_option_.empty() ? option : given_option_[option];
     }
@@ -227,7 +230,7 @@ private:
         for (std::uint32_t k = 0; k < problem_->count; ++k) amounts_[k] = simplex_.amount(k);
     }
 
-    /// Solves the root, adds rows to it and leaves out what it can. False: out of time.
+    /// Solves the root, adds rows to it, and leaves out options. Returns false if time has run out.
     bool search_root() {
         constexpr int most_rounds = 12;
         for (int round = 0;; ++round) {
@@ -250,8 +253,8 @@ private:
             if (!add_rows()) return true;
         }
     }
-    /// Adds covers and rows by rounding that the amounts break, and drops rows that do not bind. Whether
-    /// there are new ones.
+    /// Adds covers and rounding rows that the amounts violate, and drops rows that do not bind. Returns
+    /// whether there are new rows.
     bool add_rows() {
         const std::size_t resources = problem_->resources();
         keep_rows([&](std::size_t i) { return Log::writes || simplex_.binds(resources + i); });
@@ -263,7 +266,7 @@ private:
             row_before_.push_back(none);
         }
         if constexpr (!Log::writes) {
-            // simplex_ still has the rows of before.
+            // simplex_ still has the earlier rows.
             for (std::size_t row = 0; row < simplex_.rows(); ++row) {
                 if (!rounding_.find(*problem_, further_before_, simplex_, row, amounts_)) continue;
                 further_.add(rounding_.row());
@@ -277,16 +280,16 @@ private:
         return further_.size() > known;
     }
 
-    /// Drops the rows by rounding: what they give back to rounding is more than is missing to a proof.
-    /// Whether there were any.
+    /// Drops the rounding rows: their allowance for rounding may exceed what a proof still lacks. Returns
+    /// whether there were any.
     bool drop_rounding_rows() {
         keep_rows([&](std::size_t i) { return further_before_[i].whole; });
         const bool any = further_.size() < further_before_.size();
         if (any) begin_like_before();
         return any;
     }
-    /// Keeps the further rows for which keep(index) holds. further_before_ becomes the rows of before, and
-    /// row_before_ the place that each row had among the simplex method's.
+    /// Keeps the further rows for which keep(index) holds. Then further_before_ holds the earlier rows, and
+    /// row_before_ the index that each row had in the simplex method.
     template <class Keep>
     void keep_rows(Keep keep) {
         std::swap(further_, further_before_);
@@ -299,7 +302,8 @@ private:
             row_before_.push_back(problem_->resources() + i);
         }
     }
-    /// The simplex method goes on with the rows that there are now, from those that they were before.
+    /// Continues the simplex method with the present rows, from the basis that it had with the earlier
+    /// rows.
     void begin_like_before() {
         std::swap(simplex_, other_);
         work_before_ += other_.work();
@@ -307,7 +311,7 @@ private:
         simplex_.begin_like(other_, row_before_);
     }
 
-    /// The node to be looked at next becomes here_. False: none is left.
+    /// Sets here_ to the node to look at next. Returns false if none is left.
     bool take_up_next() {
         for (;;) {
             if (next_ != none) {
@@ -326,14 +330,14 @@ private:
         open_.push_back(node);
         std::push_heap(open_.begin(), open_.end(), smaller_bound());
     }
-    /// The order of the heap open_.
+    /// Returns the order of the heap open_.
     [[nodiscard]] auto smaller_bound() const {
         return [this](std::size_t a, std::size_t b) {
             return nodes_[a].bound != nodes_[b].bound ? nodes_[a].bound < nodes_[b].bound : a < b;
         };
     }
 
-    /// Limits the options to what the decisions down to here_ allow.
+    /// Limits the options to what the decisions on the way to here_ allow.
     void limit_to_here() {
         limit_to_root();
         for (std::size_t node = here_; node != 0; node = nodes_[node].parent) {
@@ -347,7 +351,7 @@ private:
                   above.most, taken);
         }
     }
-    /// Limits what is left of a resource to at most so many units, or else to more.
+    /// Limits the units left of a resource to at most `units` or, with `more`, to more than that.
     void limit_left(std::size_t resource, double units, bool more) {
         const double least = simplex_.least_left(resource), most = simplex_.most_left(resource);
         if (more)
@@ -355,7 +359,8 @@ private:
         else
             simplex_.limit_left(resource, least, std::min(most, units));
     }
-    /// Limits a group to at most so many copies that take one of the options, or else to more.
+    /// Limits the copies of a group that take one of the options to at most `most` or, with `more`, to more
+    /// than that.
     void limit(std::uint32_t group, std::span<const std::uint32_t> options, std::uint32_t most, bool more) {
         if (problem_->copies(group) > 1) {
             const std::uint32_t k = options[0];
@@ -363,15 +368,15 @@ private:
             return more ? simplex_.limit(k, std::max(least, most + 1.0), here)
                         : simplex_.limit(k, least, std::min(here, static_cast<double>(most)));
         }
-        auto it = options.begin();  // in order
+        auto next_listed = options.begin();  // in order
         for (std::uint32_t k = problem_->first[group]; k < problem_->first[group + 1]; ++k) {
-            const bool its = it != options.end() && *it == k;
-            if (its) ++it;
-            if (its != more) simplex_.limit(k, 0, 0);
+            const bool listed = next_listed != options.end() && *next_listed == k;
+            if (listed) ++next_listed;
+            if (listed != more) simplex_.limit(k, 0, 0);
         }
     }
 
-    /// Solves here_ and closes it or opens two nodes below it. False: out of time.
+    /// Solves here_, and closes it or opens two nodes below it. Returns false if time has run out.
     bool visit() {
         limit_to_here();
         auto end = simplex_.solve(threshold_, *clock_);
@@ -381,7 +386,7 @@ private:
             end = simplex_.solve(threshold_, *clock_);
         }
         if (end == DualSimplex::End::unfinished && !clock_->late()) {
-            // Another way through the bases.
+            // Try another way through the bases.
             std::ranges::fill(amounts_, 0.0);
             simplex_.begin(amounts_, {});
             limit_to_here();
@@ -414,23 +419,25 @@ private:
         log_.close(here_, simplex_.prices());
     }
 
-    /// How a job that the amounts split may be decided: whether copies above `most` take one of the options
-    /// from `split` on, in the order of sort_options(); of several copies, whether they take the option
-    /// `split`.
+    /// A way to decide a job that the amounts split: at most `most` copies take one of the options from
+    /// place `split` of sort_options() on, or more copies do. If the group has several copies, `split` is
+    /// the index of a single option instead.
     struct Decision {
         std::uint32_t group = 0;
         std::size_t split = 0;
-        double part = 0;  // of a copy that takes one of the options
+        double part = 0;  // part of a copy that takes one of the options
         std::uint32_t most = 0;
         double score = 0;
-        bool of_units = false;  // left of resource number `group`: at most `units`, or more
+        // Decides the units left of resource `group` instead: at most `units`, or more.
+        bool of_units = false;
         double units = 0;
     };
-    /// Where in fall_ a decision's falls are, the first of two.
+    /// Returns the index in fall_ of the first of a decision's two entries.
     [[nodiscard]] std::size_t falls_of(const Decision& decision) const {
         return 2 * (decision.of_units ? problem_->groups() + decision.group : decision.group);
     }
-    /// Whether the units that are left of a resource are whole in every allotment, but not here.
+    /// Returns a decision on the units left of a resource. Its part is 0 unless these are whole in every
+    /// allotment, but not here.
     Decision split_of_units(std::uint32_t resource) {
         Decision decision{resource};
         decision.of_units = true;
@@ -442,7 +449,7 @@ private:
         return decision;
     }
 
-    /// The split of a group that is closest to halves; part is 0 where there is none.
+    /// Returns the split of a group that is closest to one half. Its part is 0 if there is none.
     Decision split_of(std::uint32_t group) {
         Decision decision{group};
         double best = whole;
@@ -467,7 +474,7 @@ private:
         }
         return decision;
     }
-    /// Appends a decision's options to options_pool_, in order.
+    /// Appends a decision's options to options_pool_, in order of their index.
     void append_options(const Decision& decision) {
         const std::size_t first = options_pool_.size();
         if (problem_->copies(decision.group) > 1)
@@ -478,9 +485,9 @@ private:
         std::sort(options_pool_.begin() + static_cast<std::ptrdiff_t>(first), options_pool_.end());
     }
 
-    /// Decides what lowers the bounds of both children most: as earlier decisions about the job say, or,
-    /// while they are few, as some pivots in each child do (Achterberg, Koch and Martin, Operations Research
-    /// Letters 33, 2005).
+    /// Makes the decision that lowers the bounds of both children most. The estimate comes from earlier
+    /// decisions about the job. While these are few, it comes from some pivots in each child (Achterberg,
+    /// Koch and Martin, Operations Research Letters 33, 2005).
     void branch(double bound) {
         decisions_.clear();
         prices_.assign(simplex_.prices().begin(), simplex_.prices().end());
@@ -494,7 +501,7 @@ private:
         };
         for (std::uint32_t r = 0; r < problem_->resources(); ++r) list(split_of_units(r));
         // An incumbent that was found here may have ruled out options. A split is a place in the list of
-        // those that are left, so it has to be found in the list from which its options are taken later.
+        // the options left, so find it in the same list from which its options are taken later.
         if (left_out_) limit_to_here();
         for (std::uint32_t group = 0; group < problem_->groups(); ++group) list(split_of(group));
         if (decisions_.empty()) return branch_anywhere(bound);
@@ -515,7 +522,7 @@ private:
     }
     static double score(double one, double other) { return std::max(one, 1e-9) * std::max(other, 1e-9); }
 
-    /// Scores what too little is known of by some pivots in both children.
+    /// Scores decisions about which too little is known, by some pivots in both children.
     void try_decisions(double bound) {
         constexpr std::size_t most_tried = 8, most_pivots = 12, reliable = 4;
         std::size_t tried = 0;
@@ -525,7 +532,7 @@ private:
             Fall& up = fall_[falls_of(decision) + 1];
             if (std::min(down.count, up.count) >= reliable || tried++ == most_tried) continue;
             if (!std::exchange(saved, true)) simplex_.save(basis_);
-            limit_to_here();  // which says what the decision's options are
+            limit_to_here();  // the limits determine the decision's options
             const std::size_t first = options_pool_.size();
             if (!decision.of_units) append_options(decision);
             double fell[2];
@@ -547,7 +554,7 @@ private:
         if (saved) limit_to_here();
     }
 
-    /// Where the amounts are whole, or are none: the first job that has a choice.
+    /// Decides the first job that has a choice, if no amount is split or there are no amounts.
     void branch_anywhere(double bound) {
         Node& node = nodes_[here_];
         for (std::uint32_t group = 0; group < problem_->groups(); ++group) {
@@ -566,7 +573,7 @@ private:
         }
         settle();
     }
-    /// Nothing is left to be decided.
+    /// Closes a node in which nothing is left to be decided.
     void settle() {
         candidate_.clear(*problem_);
         for (std::size_t group = 0; group < problem_->groups(); ++group) {
@@ -594,7 +601,8 @@ private:
         next_ = child + (second_first ? 1 : 0);
         put_away(child + (second_first ? 0 : 1));
     }
-    /// The options of a job that are allowed here, by what they pay at the prices of branch().
+    /// Fills sorted_ with the options of a job that are allowed here, in order of what they pay at the
+    /// prices of branch().
     void sort_options(std::uint32_t group) {
         sorted_.clear();
         for (std::uint32_t k = problem_->first[group]; k < problem_->first[group + 1]; ++k) {
@@ -606,8 +614,8 @@ private:
         std::sort(sorted_.begin(), sorted_.end());
     }
 
-    /// Makes an allotment of the amounts, and the incumbent of it where it is better. Who writes a proof
-    /// knows the best one.
+    /// Rounds the amounts to an allotment, which becomes the incumbent if it is better. A search that
+    /// writes a proof skips this, because it knows the best allotment.
     void round_amounts() {
         if (Log::writes) return;
         candidate_.clear(*problem_);
@@ -628,7 +636,7 @@ private:
         if (!candidate_.feasible(*problem_) && !repair()) return;
         adopt_candidate();
     }
-    /// Makes the candidate the incumbent, if it is better.
+    /// Makes the candidate the incumbent if it is better.
     void adopt_candidate() {
         candidate_.recount(*problem_);
         if (candidate_.value <= incumbent_->value + problem_->rounding()) return;
@@ -640,8 +648,8 @@ private:
         *incumbent_ = candidate_;
         raise_threshold();
     }
-    /// Makes an allotment of the rounded amounts by exchanges, which have a part of the time. Whether it is
-    /// one.
+    /// Makes an allotment of the rounded amounts by exchanges, which may use only a part of the time.
+    /// Returns whether it succeeded.
     bool repair() {
         constexpr std::size_t first_work = std::size_t{1} << 15;
         if (exchange_work_ > first_work * 8 + simplex_.work() / 4) return false;
@@ -656,14 +664,16 @@ private:
     static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
     static constexpr std::uint32_t no_group = std::numeric_limits<std::uint32_t>::max();
 
-    static constexpr double most_left = 0.75;  ///< of all options, where a reduced problem is worth while
+    /// A reduced problem pays if it has at most this part of the options.
+    static constexpr double most_left = 0.75;
 
     Log log_;
     const CompactProblem* given_ = nullptr;
-    const CompactProblem* problem_ = nullptr;  ///< that, or reduced_
+    const CompactProblem* problem_ = nullptr;  ///< given_ or reduced_
     Reduction reduction_;
     CompactProblem reduced_;
-    std::vector<std::uint32_t> given_option_;  // by option of reduced_; empty: there is none
+    // Caller's index of each option of reduced_; empty if there is no reduced problem.
+    std::vector<std::uint32_t> given_option_;
     Incumbent* incumbent_ = nullptr;
     Clock* clock_ = nullptr;
     const AllotOptions* options_ = nullptr;
@@ -672,20 +682,21 @@ private:
     RoundingRows rounding_;
     Exchange exchange_;
     FurtherRows further_, further_before_;
-    std::vector<std::size_t> row_before_;  // by row of simplex_: its place before; none: it is new
+    std::vector<std::size_t> row_before_;  // earlier index of each row of simplex_; `none` if the row is new
     bool begun_ = false, begun_root_ = false;
     std::vector<Node> nodes_;
     std::vector<std::uint32_t> options_pool_;
-    std::vector<std::size_t> open_;  // a heap by bound
+    std::vector<std::size_t> open_;  // heap in order of bound
     std::size_t next_ = none, here_ = 0;
     double root_bound_ = 0, regret_bound_ = 0, closed_bound_ = 0, threshold_ = 0;
     bool left_out_ = false;  // options have been ruled out since the limits were last set
     std::vector<double> root_regret_, root_most_, amounts_;
     std::vector<std::pair<double, std::uint32_t>> sorted_;
     std::vector<Decision> decisions_;
-    std::vector<Fall> fall_;  // by group, twice: none of the options, one of them
+    // Two entries per group, then per resource: for the first child and for the second.
+    std::vector<Fall> fall_;
     DualSimplex::Basis basis_;
-    std::vector<double> prices_;  ///< of the node that branches, or of the root before it is reduced
+    std::vector<double> prices_;  ///< prices of the node that branches, or of the root before it is reduced
     Incumbent candidate_;
     std::size_t work_before_ = 0, exchange_work_ = 0;
 };

@@ -1,22 +1,21 @@
 #ifndef GOODPUT_ALLOT_DETAIL_PRICES_HPP
 #define GOODPUT_ALLOT_DETAIL_PRICES_HPP
 
-// The prices. For prices pi >= 0 let every job take the option of largest value - pi . use. Then
+// Finds the prices. For prices pi >= 0 let every job take the option of largest value - pi . use. Then
 //
 //     D(pi) = sum_r pi_r C_r + sum_j max_k (v_jk - pi . a_jk)
 //
-// (k: getting nothing included, where allowed) is at least the value of any allotment, convex and piecewise
-// linear in pi, and its least value equals the optimum of the linear relaxation. The least is found by
-// cutting planes in price space (Kelley 1960; equivalently Dantzig-Wolfe column generation on the jobs): each
-// evaluation gives a plane below D, a small linear program (PriceMaster) gives the next prices. Ends when
-// plane and function meet, so prices and bound are exact up to rounding. An evaluation is one pass over the
-// hull options of the groups; the number of passes grows with the number of resources (about five times), not
-// with the number of jobs.
+// (where k includes getting nothing, if allowed) is at least the value of any allotment. D is convex and
+// piecewise linear in pi, and its least value equals the optimum of the linear relaxation. Cutting planes
+// in price space find this least value (Kelley 1960; equivalently Dantzig-Wolfe column generation on the
+// jobs): each evaluation of D gives a plane below it, and a small linear program (PriceMaster) gives the
+// next prices. The search ends when plane and function meet, so prices and bound are exact up to rounding.
+// An evaluation is one pass over the hull options of the groups. The number of passes grows with the number
+// of resources (about five per resource), not with the number of jobs.
 //
-// The planes' own proposals jump about while few are known; a proposal is therefore drawn some way towards
-// the best prices so far (Wentges 1997) until bound and planes are close. A new round begins where the last
-// one ended: at the prices whose planes met in its optimum, which give the next one's master nearly all it
-// needs.
+// The planes' own proposals jump about while there are few planes. So each proposal is moved part of the
+// way towards the best prices so far (Wentges 1997) until bound and planes are close. A warm search begins
+// with the prices whose planes met in the last optimum, which give nearly all the planes that it needs.
 
 #include <algorithm>
 #include <cmath>
@@ -32,13 +31,13 @@
 
 namespace goodput::detail {
 
-/// Units may be so small that nothing else bounds what one is worth.
+/// Upper limit of prices. Units may be so small that nothing else bounds the worth of one.
 inline constexpr double highest_price = 1e100 * largest_number;
 
 class PriceSearch {
 public:
-    /// Finds the prices of least bound, beginning from what the last call found if `warm` (and that had as
-    /// many resources), else from a guess. Stops early when the clock says so.
+    /// Finds the prices of least bound. With `warm` it begins from the result of the last call, if that had
+    /// the same number of resources, otherwise from a guess. Stops early if the clock says so.
     void run(const CompactProblem& problem, bool warm, Clock& clock) {
         const std::size_t resources = problem.resources();
         warm = warm && best_prices_.size() == resources;
@@ -55,7 +54,7 @@ public:
         set_ceilings(problem);
         if (!warm) start_.clear();
         if (start_.empty()) guess(problem);
-        // Room for so many passes beforehand, that rounds alike need no more.
+        // Reserve memory for the usual number of passes, so that similar rounds need no more.
         points_.clear();
         points_.reserve(usual_passes * resources);
         choices_.reserve(usual_passes * problem.groups());
@@ -71,7 +70,7 @@ public:
             add_columns();
             if (passes_ == 1) master_.begin();
         }
-        taught_ = true;  // by no proposal yet
+        taught_ = true;  // there is no proposal yet that could have taught nothing
         const std::size_t most_passes = std::max(usual_passes, most_choices / (problem.groups() + 1));
         while (passes_ < most_passes && !master_.exhausted() && !clock.late()) {
             master_.solve(clock);
@@ -103,13 +102,14 @@ public:
     [[nodiscard]] const std::vector<double>& prices() const { return best_prices_; }
     [[nodiscard]] double bound() const { return best_bound_; }
     [[nodiscard]] std::size_t passes() const { return passes_; }
-    /// Whether nothing cut it short.
+    /// Returns whether the search ran to its end.
     [[nodiscard]] bool complete() const { return complete_; }
-    /// Whether the linear relaxation has a solution (jobs that must run may leave none); of what is known so
-    /// far, if it was cut short.
+    /// Returns whether the linear relaxation has a solution (jobs that must run may make it infeasible). If
+    /// the search was cut short, this is about the columns known so far.
     [[nodiscard]] bool relaxation_feasible() const { return master_.feasible(); }
 
-    /// The linear relaxation's optimal mixture of choices: by option, how many of its group's copies take it.
+    /// Computes the optimal mixture of the linear relaxation: for each option, how many copies of its group
+    /// take it.
     void mixture(const CompactProblem& problem, std::vector<double>& copies) const {
         copies.assign(problem.value.size(), 0);
         master_.for_each_weight([&](std::size_t column, double weight) {
@@ -121,8 +121,9 @@ public:
     }
 
 private:
-    /// D at the trial prices; keeps the choice as a column and the best prices. The first time always, later
-    /// only if there is the time: else false, and it is as if it had not been asked for.
+    /// Evaluates D at the trial prices. Keeps the choices for a column, and the best prices. The first
+    /// evaluation is always finished. A later one returns false if there is no time for it, and then leaves
+    /// no trace.
     bool evaluate(const CompactProblem& problem, Clock& clock) {
         ++passes_;
         points_.insert(points_.end(), trial_.begin(), trial_.end());
@@ -181,9 +182,10 @@ private:
         return true;
     }
 
-    /// The next prices to try: the master's proposal, drawn some way towards the best ones while the planes
-    /// are far from them. Where that taught the master nothing, the proposal itself; where that did not
-    /// either, rounding has stopped the progress: false.
+    /// Sets the next prices to try: the master's proposal, moved part of the way towards the best prices
+    /// while the planes are far from the bound. If the last prices so moved taught the master nothing, the
+    /// proposal itself is next. If the unmoved proposal taught nothing either, rounding has stopped the
+    /// progress: returns false.
     bool move(double below) {
         constexpr double drawn = 0.3, close = 1e-3;
         const std::span<const double> next = master_.prices();
@@ -198,8 +200,9 @@ private:
         return true;
     }
 
-    /// Of all best prices takes the master's, which lie at a corner: those hold over a range of capacities.
-    /// False if the master learned from them that they are not best.
+    /// Moves to the master's prices if they are as good as the best ones: they lie at a corner of the set
+    /// of best prices, and such prices hold over a range of capacities. Returns false if the master learned
+    /// from this evaluation that its prices are not best.
     bool settle(const CompactProblem& problem, double below, Clock& clock) {
         if (settled_++ > 2 * trial_.size() || std::ranges::equal(master_.prices(), best_prices_)) return true;
         drawn_ = 0;
@@ -209,15 +212,16 @@ private:
         add_columns();
         if (trial_bound_ - below > problem.rounding()) return !taught_;
         best_prices_.assign(trial_.begin(), trial_.end());
-        best_bound_ = trial_bound_;  // regrets at these prices are measured from it
+        best_bound_ = trial_bound_;  // must belong to these prices, because regrets are measured from it
         return true;
     }
 
-    /// Above a resource's largest value per unit nobody uses it, so that no higher price is better (twice
-    /// that, to be clear of ties). Jobs that must run are first driven to other options by all that the
-    /// others are worth; prices that have to drive several on may be higher still, see raise_ceilings(). An
-    /// option may use next to nothing: at the best prices a whole capacity costs no more than all jobs are
-    /// worth, or so many times as much where jobs must run.
+    /// Sets an upper limit on each price. Above a resource's largest value per unit no job uses it, so no
+    /// higher price is better (the limit is twice that, to stay clear of ties). For a job that must run,
+    /// the limit is first so high that it can outbid all other jobs. If several such jobs have to be moved
+    /// to other options, prices may have to be higher still, see raise_ceilings(). An option may use very
+    /// few units, so there is a second limit: at the best prices, a whole capacity costs no more than the
+    /// values of all jobs together, times `far_above` to cover jobs that must run.
     void set_ceilings(const CompactProblem& problem) {
         const double everything = problem.magnitude > 0 ? problem.magnitude : 1;
         ceiling_.assign(problem.resources(), 0);
@@ -233,9 +237,10 @@ private:
                 ceiling_[r] = std::min(ceiling_[r], far_above * everything / problem.capacity[r]);
     }
 
-    /// Where resources are many, most are shared by few jobs (a quota by those of a team). The jobs that
-    /// share the same rarest resource are a block, whose choices mix apart from those of the others: so there
-    /// are many more mixtures of as many passes, and far fewer passes are needed.
+    /// Deals the groups to blocks. If there are many resources, few jobs share most of them (a team's jobs
+    /// share its quota). The jobs with the same rarest resource form a block, and the choices of different
+    /// blocks are mixed independently. So the same number of passes gives many more mixtures, and far fewer
+    /// passes are needed.
     void deal_to_blocks(const CompactProblem& problem) {
         const std::size_t resources = problem.resources();
         blocks_ = 1;
@@ -243,11 +248,11 @@ private:
         if (resources <= most_resources_in_one_block) return;
         groups_of_.assign(resources, 0);
         constexpr std::uint32_t unseen = none;
-        rarest_.assign(resources, unseen);  // first the last group that used it
+        rarest_.assign(resources, unseen);  // in this loop: the last group that used it
         for (std::uint32_t group = 0; group < problem.groups(); ++group)
             for (const ResourceUse& use : uses_of_group(problem, group))
                 if (std::exchange(rarest_[use.resource], group) != group) ++groups_of_[use.resource];
-        rarest_.assign(resources, unseen);  // then the block
+        rarest_.assign(resources, unseen);  // in this loop: its block
         blocks_ = 0;
         for (std::uint32_t group = 0; group < problem.groups(); ++group) {
             std::size_t rare = resources;
@@ -255,7 +260,7 @@ private:
                 if (rare == resources || groups_of_[use.resource] < groups_of_[rare] ||
                     (groups_of_[use.resource] == groups_of_[rare] && use.resource < rare))
                     rare = use.resource;
-            if (rare == resources) continue;  // in the first block
+            if (rare == resources) continue;  // it stays in the first block
             if (rarest_[rare] == unseen) rarest_[rare] = static_cast<std::uint32_t>(blocks_++ % most_blocks);
             block_of_[group] = rarest_[rare];
         }
@@ -266,7 +271,7 @@ private:
                 problem.uses.data() + problem.first_use[problem.end_hull[group]]};
     }
 
-    /// What the last pass found becomes columns of the master.
+    /// Adds the result of the last pass to the master, one column per block.
     void add_columns() {
         const std::size_t resources = trial_.size();
         taught_ = false;
@@ -278,14 +283,14 @@ private:
             }
     }
 
-    /// Prices at which the capacities together cost a third of what the jobs could be worth at most.
+    /// Guesses prices: the capacities together cost a third of the largest possible sum of values.
     void guess(const CompactProblem& problem) {
         const double share = problem.magnitude / (3 * static_cast<double>(problem.resources()));
         for (std::size_t r = 0; r < problem.resources(); ++r)
             start_.push_back(problem.capacity[r] > 0 ? share / problem.capacity[r] : ceiling_[r]);
     }
 
-    /// Where the jobs that must run do not fit at the ceilings, tries higher ones some times.
+    /// Raises the ceilings, at most three times, if the jobs that must run do not fit at the present ones.
     bool raise_ceilings() {
         if (master_.feasible() || raises_ == 3) return false;
         ++raises_;
@@ -298,7 +303,7 @@ private:
     static constexpr double far_above = 0x1p30;
     static constexpr std::size_t usual_passes = 64;
     static constexpr std::size_t most_resources_in_one_block = 8, most_blocks = 64;
-    /// Most numbers of choices_, unless the usual passes take more.
+    /// Most entries of choices_, unless the usual number of passes needs more.
     static constexpr std::size_t most_choices = std::size_t{1} << 26;
 
     PriceMaster master_;
@@ -306,22 +311,22 @@ private:
     bool complete_ = true;
     int raises_ = 0;
     std::vector<double> ceiling_, trial_, usage_, best_prices_;
-    std::vector<double> proposal_;        // the master's last one
-    double drawn_ = 0;                    // how far the last trial was drawn away from it
-    std::vector<double> points_;          // by column and resource: the prices that gave it
-    std::vector<double> start_;           // points to begin the next search with
-    std::vector<std::uint32_t> choices_;  // by column and group
+    std::vector<double> proposal_;        // the master's last proposal
+    double drawn_ = 0;                    // by how much the last trial was moved away from the proposal
+    std::vector<double> points_;          // prices of each pass, by resource
+    std::vector<double> start_;           // points with which the next search begins
+    std::vector<std::uint32_t> choices_;  // choice of each pass, by group
     double trial_bound_ = 0, best_bound_ = 0;
     std::size_t passes_ = 0, settled_ = 0;
-    bool taught_ = true;  // whether the last pass gave the master a column that it did not have
+    bool taught_ = true;  // whether the last pass gave the master a new column
     std::size_t blocks_ = 1;
-    std::vector<std::uint32_t> block_of_, groups_of_, rarest_;  // by group; by resource
-    std::vector<double> value_;                                 // of the last pass, by block
+    std::vector<std::uint32_t> block_of_, groups_of_, rarest_;  // by group; by resource; by resource
+    std::vector<double> value_;                                 // value of the last pass, by block
     struct Origin {
         std::size_t pass, block;
     };
-    std::vector<Origin> column_of_;    // by column of the master
-    std::vector<std::uint8_t> basic_;  // by pass: whether one of its columns is
+    std::vector<Origin> column_of_;    // origin of each column of the master
+    std::vector<std::uint8_t> basic_;  // by pass: whether one of its columns is in the basis
 };
 
 }  // namespace goodput::detail

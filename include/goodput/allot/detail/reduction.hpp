@@ -1,9 +1,10 @@
 #ifndef GOODPUT_ALLOT_DETAIL_REDUCTION_HPP
 #define GOODPUT_ALLOT_DETAIL_REDUCTION_HPP
 
-// A problem without the options that are known to be of no interest. What all others of a job take is taken
-// for good, so that capacities become small: rows that cut a mixture off are stronger there. Jobs and values
-// stay as they are, so that bounds and allotments of both problems are worth the same.
+// Makes a problem without the options that need not be considered. The units that all remaining options of
+// a job use are taken off the capacities for good. At the smaller capacities, rows that cut off a mixture
+// are stronger. Jobs and values stay as they are, so bounds and allotments have the same value in both
+// problems.
 
 #include <algorithm>
 #include <cstddef>
@@ -17,12 +18,13 @@
 
 namespace goodput::detail {
 
-/// Keeps its memory.
+/// Makes reduced problems. Keeps its memory.
 class Reduction {
 public:
-    CompactProblem problem;  ///< the smaller one; `original` is the option of the larger one
+    CompactProblem problem;  ///< the reduced problem; `original` is the index of the option in the larger one
 
-    /// Makes the smaller problem. `most`: by option, 0 where it is left out. False if nothing of it fits.
+    /// Makes the reduced problem. `most`: by option, 0 if it is left out. Returns false if no allotment
+    /// fits.
     bool operator()(const CompactProblem& larger, std::span<const double> most) {
         problem.capacity.assign(larger.capacity.begin(), larger.capacity.end());
         problem.tolerance = larger.tolerance;
@@ -74,7 +76,8 @@ private:
     }
 
     WholeUnits whole_units_;
-    std::vector<double> least_, units_;  // by resource: what all options of a group take, and one of them
+    // By resource: what all options of a group use, and what one of them uses.
+    std::vector<double> least_, units_;
     std::vector<ResourceUse> uses_;
 };
 

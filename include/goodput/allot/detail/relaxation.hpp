@@ -1,9 +1,10 @@
 #ifndef GOODPUT_ALLOT_DETAIL_RELAXATION_HPP
 #define GOODPUT_ALLOT_DETAIL_RELAXATION_HPP
 
-// The linear relaxation's optimum as the rest of the solver uses it: its prices, its bound, and its mixture
-// of choices rounded to whole options. The mixture splits few jobs (at most one a resource, but for ties);
-// all it gives to anybody has no regret at the prices. Rounded, it may exceed capacities by a little.
+// The optimum of the linear relaxation as the rest of the solver uses it: its prices, its bound, and its
+// mixture of choices rounded to whole options. The mixture splits few jobs (at most one per resource, apart
+// from ties). No choice in it has regret at the prices. The rounded choices may exceed capacities by a
+// little.
 
 #include <algorithm>
 #include <cmath>
@@ -20,7 +21,8 @@ namespace goodput::detail {
 
 class Relaxation {
 public:
-    /// Solves the relaxation of `problem` and rounds it; see PriceSearch::run. Late, the rounding is coarse.
+    /// Solves the relaxation of `problem` and rounds it, see PriceSearch::run. The rounding is coarse if
+    /// time has run out.
     void solve(const CompactProblem& problem, bool warm, Clock& clock) {
         search_.run(problem, warm, clock);
         search_.mixture(problem, mixture_);
@@ -32,9 +34,9 @@ public:
     [[nodiscard]] std::size_t passes() const { return search_.passes(); }
     [[nodiscard]] bool complete() const { return search_.complete(); }
     [[nodiscard]] bool feasible() const { return search_.relaxation_feasible(); }
-    /// By option, how many copies of its group take it; whole numbers but for few.
+    /// Returns for each option how many copies of its group take it. Few of these are not whole numbers.
     [[nodiscard]] std::span<const double> mixture() const { return mixture_; }
-    /// Every copy has an option; capacities may be exceeded.
+    /// Returns the rounded mixture: every copy has an option, and capacities may be exceeded.
     [[nodiscard]] const Incumbent& rounded() const { return rounded_; }
 
 private:
@@ -72,8 +74,9 @@ private:
 
     static double part(double copies) { return std::max(0.0, copies - std::floor(copies + whole)); }
 
-    /// Gives the copies that the mixture splits what keeps the units used closest to the mixture's (ahead_:
-    /// units used beyond it), weighed by prices; late, what most of them take.
+    /// Chooses options for the copies that the mixture splits, such that the units used stay closest to the
+    /// mixture's, weighted by prices. ahead_: units used in excess of the mixture's. If time has run out,
+    /// all these copies get the option with the largest part.
     void settle(const CompactProblem& problem, const Remainder& remainder, Clock& clock) {
         const std::uint32_t first = problem.first[remainder.group], end = problem.end_hull[remainder.group];
         if (clock.late(std::size_t{remainder.end_copy - remainder.first_copy} * (end - first) *

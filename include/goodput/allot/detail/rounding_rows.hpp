@@ -1,21 +1,22 @@
 #ifndef GOODPUT_ALLOT_DETAIL_ROUNDING_ROWS_HPP
 #define GOODPUT_ALLOT_DETAIL_ROUNDING_ROWS_HPP
 
-// Rows by mixed-integer rounding. A sum of the rows, each with its slack and times any multiplier, and of the
-// rows that say that a group's amounts are its copies, again holds with equality:
+// Makes rows by mixed-integer rounding. Add up the rows, each with its slack and times any multiplier, and
+// the rows that say that a group's amounts are its copies. The sum is again an equation:
 //
 //     sum_k alpha_k x_k + sum_r lambda_r s_r = beta
 //
-// With f = beta - floor(beta) and F(a) = floor(a) + max(0, a - floor(a) - f) / (1 - f), every allotment keeps
+// With f = beta - floor(beta) and F(a) = floor(a) + max(0, a - floor(a) - f) / (1 - f), every allotment
+// satisfies
 //
 //     sum_k F(alpha_k) x_k + sum_r min(0, lambda_r) / (1 - f) s_r  <=  floor(beta)
 //
-// (Nemhauser and Wolsey, Mathematical Programming 46, 1990), with F(lambda_r) instead where the slack is a
-// whole number. The multipliers are those of a row of the simplex method in which an option's amount is not
-// whole: then the mixture breaks the new row (Gomory 1960). The slacks are put in terms of the options, and
-// of each group the least coefficient is taken off all of them, which changes nothing, as their amounts have
-// a fixed sum: so everything is at least 0 again. What rounding of numbers may hide is given back to the
-// capacity.
+// (Nemhauser and Wolsey, Mathematical Programming 46, 1990). If a slack is a whole number, its coefficient
+// is F(lambda_r) instead. The multipliers are those of a row of the simplex method in which an option's
+// amount is not whole, because then the mixture violates the new row (Gomory 1960). The slacks are
+// expressed by the options. The least coefficient of each group is subtracted from all its coefficients,
+// which changes nothing, as the group's amounts have a fixed sum. So all coefficients are at least 0 again.
+// The capacity is raised by the largest error that floating-point rounding may hide.
 
 #include <algorithm>
 #include <cmath>
@@ -30,10 +31,10 @@
 
 namespace goodput::detail {
 
-/// Keeps its memory.
+/// Makes rows by rounding. Keeps its memory.
 class RoundingRows {
 public:
-    /// Notes of which resources a whole number of units is left, whatever is taken.
+    /// Notes for which resources the number of units left is always whole.
     void begin(const CompactProblem& problem) {
         whole_.assign(problem.resources(), 1);
         for (std::size_t r = 0; r < whole_.size(); ++r)
@@ -43,8 +44,8 @@ public:
             if (use.units != std::floor(use.units)) whole_[use.resource] = 0;
     }
 
-    /// Looks for a row that these amounts break, by the multipliers of the simplex method's row number `row`.
-    /// Whether there is one now in row().
+    /// Looks for a row that these amounts violate, with the multipliers of row `row` of the simplex method.
+    /// Returns whether row() now holds one.
     bool find(const CompactProblem& problem, const FurtherRows& further, const DualSimplex& simplex,
               std::size_t row, std::span<const double> amounts) {
         whole_.resize(problem.resources());
@@ -69,7 +70,7 @@ public:
         };
         terms_.clear();
         row_.capacity = std::floor(beta);
-        double hidden = 0;  // by what a capacity may be exceeded
+        double hidden = 0;  // by how much a capacity may be exceeded
         for (std::uint32_t k = 0; k < problem.count; ++k) sum_[k] = rounded(sum_[k]);
         for (std::size_t r = 0; r < multipliers_.size(); ++r) {
             double& its = multipliers_[r];
@@ -90,13 +91,13 @@ public:
         return finish(problem, amounts);
     }
     [[nodiscard]] bool whole(std::size_t resource) const { return whole_[resource] != 0; }
-    /// The row, which lives until the next find().
+    /// Returns the row, which is valid until the next find().
     [[nodiscard]] const FurtherRow& row() const { return row_; }
-    /// By how much the amounts break row(), for the length of its coefficients.
+    /// Returns by how much the amounts violate row(), relative to the length of its coefficients.
     [[nodiscard]] double depth() const { return depth_; }
 
 private:
-    /// sum_ by option: what its uses are worth at the multipliers.
+    /// Fills sum_ by option: the value of its uses at the multipliers.
     void add_up(const CompactProblem& problem, const FurtherRows& further) {
         sum_.assign(problem.count, 0);
         for (std::uint32_t k = 0; k < problem.count; ++k)
@@ -107,8 +108,8 @@ private:
                 sum_[term.option] += multipliers_[problem.resources() + i] * term.units;
     }
 
-    /// Makes coefficients of sum_ that are at least 0. Whether the amounts break the row by enough, and its
-    /// numbers are neither too large nor too small to be counted on.
+    /// Makes coefficients of at least 0 from sum_. Returns whether the amounts violate the row by enough,
+    /// and whether its numbers are neither too large nor too small to be trusted.
     bool finish(const CompactProblem& problem, std::span<const double> amounts) {
         double largest = 0, taken = 0, length = 0, size = std::abs(row_.capacity);
         for (std::size_t g = 0; g < problem.groups(); ++g) {
@@ -119,7 +120,8 @@ private:
             row_.capacity -= least * problem.copies(g);
             for (std::uint32_t k = problem.first[g]; k < problem.first[g + 1]; ++k) {
                 const double units = sum_[k] - least;
-                if (units < least_units) continue;  // none at all holds for more
+                // Leaving the term out makes the row weaker, so it still holds.
+                if (units < least_units) continue;
                 terms_.push_back({k, units});
                 taken += units * amounts[k];
                 length += units * units;
@@ -138,7 +140,7 @@ private:
     std::vector<std::uint8_t> whole_;        // by row
     std::vector<double> multipliers_, sum_;  // by row; by option
     FurtherRow row_;
-    std::vector<FurtherRow::Term> terms_;  // of row_
+    std::vector<FurtherRow::Term> terms_;  // terms of row_
     double depth_ = 0;
 };
 

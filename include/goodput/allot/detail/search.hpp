@@ -1,26 +1,26 @@
 #ifndef GOODPUT_ALLOT_DETAIL_SEARCH_HPP
 #define GOODPUT_ALLOT_DETAIL_SEARCH_HPP
 
-// The exact search. At prices pi let the regret of an option be how much its reduced value lies below the
-// job's best. Then
+// The exact search. At prices pi let the regret of an option be how far its reduced value lies below that
+// of the job's best option. Then
 //
 //     bound(pi) - value of an allotment = sum of its regrets + pi . (unused capacity),
 //
-// so an option whose regret exceeds bound - incumbent can be in no better allotment. What is left is the core
-// (detail/core.hpp): moves away from the rounded relaxation. It is searched level by level, one bunch of
-// equal jobs after the other (branch and bound, breadth first): a state is what the moves so far leave of the
-// capacities, which may be less than nothing as long as later moves can give it back, and what the allotment
-// is worth. Two states of a level that leave the same are one, the more valuable (dynamic programming: this
-// is what tames many equal jobs and tied values). A state is dropped when the least of the Lagrangian bounds
-// at several price vectors shows that nothing of interest comes of it; a state that leaves nothing negative
-// is an allotment at once.
+// so an option whose regret exceeds bound - incumbent cannot be in a better allotment. The remaining
+// choices are the core (detail/core.hpp): moves away from the rounded relaxation. The search goes through
+// the core level by level, one bunch of equal jobs after the other (branch and bound, breadth first). A
+// state is what the moves so far leave of the capacities, and the value of the allotment. What they leave
+// may be negative as long as later moves can give it back. If two states of a level leave the same, only
+// the more valuable one stays (dynamic programming, which tames many equal jobs and tied values). The
+// search drops a state if the least of the Lagrangian bounds at several price vectors shows that nothing of
+// interest follows from it. A state that leaves nothing negative is an allotment.
 //
-// Of each level only the `beam` most promising states go on. Passes with a growing beam give strong
-// incumbents early, which shrink the core; the bound of what they set aside is an honest bound for all of it.
-// The last beam sets nothing aside for good: what did not go on waits on a stack and is searched afterwards,
-// so that the search is complete. Worst case exponential, as the problem is NP-hard;
-// AllotOptions::most_states limits the work and AllotOptions::memory_states the memory. Nothing here calls
-// itself; the stack is of states.
+// Only the `beam` most promising states of a level go on. Passes with a growing beam give strong incumbents
+// early, which shrink the core. The bound of the states that a pass sets aside holds for all allotments
+// that it skips. The last beam sets no state aside for good: the other states wait on a stack until the
+// search takes them up, so the search is complete. The worst case is exponential, because the problem is
+// NP-hard. AllotOptions::most_states limits the work, and AllotOptions::memory_states the memory. No
+// function here calls itself: the stack holds states.
 
 #include <algorithm>
 #include <bit>
@@ -49,21 +49,21 @@ struct SearchOutcome {
     std::size_t nodes = 0;
 };
 
-/// What the search of the core is told beforehand.
+/// What the search of the core knows in advance.
 struct SearchStart {
     std::span<const std::uint8_t>
-        left_out{};  ///< by option of the problem: of no interest; empty: nothing is
-    /// No allotment with an option that is left out is worth more.
+        left_out{};  ///< by option of the problem: 1 if it need not be considered; empty if nothing is known
+    /// No allotment with an option that is left out is worth more than this.
     double left_out_bound = -std::numeric_limits<double>::infinity();
-    /// Only allotments that are worth more are looked for.
+    /// The search looks only for allotments that are worth more than this.
     double above = -std::numeric_limits<double>::infinity();
-    bool backwards = false;  ///< last in the order of the branching rule comes first
-    /// How promising a state is: its bound less this part of the price of every unit that it leaves idle or
-    /// has yet to get back.
+    bool backwards = false;  ///< search in the opposite of the branching rule's order
+    /// A state's score is its bound, less this part of the price of every unit that it leaves idle or has
+    /// yet to get back.
     double part_of_price = 0.2;
 };
 
-/// A second bound of what the levels to come are worth: none. Another search may know one.
+/// No second bound on what later levels are worth. Another search may supply one.
 struct NoSecondBound {
     void assign(const CompactProblem&, const Core&, const Incumbent&, std::span<const double>, std::size_t,
                 Clock&) {}
@@ -75,10 +75,10 @@ struct NoSecondBound {
 template <class SecondBound = NoSecondBound>
 class CoreSearch {
 public:
-    /// What bounds the states besides the prices on capacities.
+    /// Returns the second bound on states, which is used in addition to the prices on capacities.
     [[nodiscard]] SecondBound& second_bound() { return second_bound_; }
 
-    /// Improves `incumbent` until it is proven within the gap. What is worth no more than start.above counts
+    /// Improves `incumbent` until it is proven within the gap. Allotments worth at most start.above count
     /// as known.
     SearchOutcome run(const CompactProblem& problem, const Relaxation& relaxation, const SearchStart& start,
                       Incumbent& incumbent, const AllotOptions& options, Clock& clock,
@@ -96,8 +96,8 @@ public:
             return std::max(std::min(options.enough(relaxation.bound()), options.enough(known_)),
                             problem.rounding());
         };
-        // Narrow passes look for an allotment good enough to end the search, wide ones for a proof that there
-        // is none better than the incumbent by more than the gap.
+        // Narrow passes look for an allotment that is good enough to end the search. Wide passes look for a
+        // proof that no allotment is better than the incumbent by more than the gap.
         bool narrow = true;
         const auto raise_threshold = [&] {
             const double gap = interesting(), enough = outcome.bound - gap;
@@ -135,26 +135,27 @@ public:
     }
 
 private:
-    /// The work on a state grows with the number of resources; up to so many it does not matter.
+    /// The work on a state grows with the number of resources. Up to this number the growth does not
+    /// matter.
     static constexpr std::size_t cheap_resources = 4;
-    /// Steps count as a part of the states that wait, about by their sizes.
+    /// This many steps count as one waiting state, about in proportion to their sizes.
     static constexpr std::size_t steps_a_state = 4;
-    /// So that indices of states and steps fit in 32 bits.
+    /// With this limit, indices of states and steps fit in 32 bits.
     static constexpr std::size_t most_memory_states = std::size_t{1} << 30;
 
-    /// A move on the way to a state.
+    /// One move on the way to a state.
     struct Step {
         std::uint32_t parent, level, move;
     };
 
-    /// States that wait for a level, on top of those that wait for earlier ones.
+    /// States that wait for a level. They lie on top of states that wait for earlier levels.
     struct Waiting {
         std::size_t level;
-        std::size_t first;  // of its states in waiting_states_
-        std::size_t steps;  // steps made before they were set aside
+        std::size_t first;  // first of its states in waiting_states_
+        std::size_t steps;  // number of steps made before they were set aside
     };
 
-    /// Why it ended before all was searched.
+    /// Searches the core with one beam. Returns why it ended early, or nothing if it did not.
     template <class RaiseThreshold>
     std::optional<StopReason> search(const CompactProblem& problem, const Relaxation& relaxation,
                                      std::size_t beam, bool complete, Clock& clock,
@@ -186,8 +187,8 @@ private:
         }
     }
 
-    /// How promising a state is: its bound, less something for every unit that it leaves idle or has yet to
-    /// get back. Bounds alone tie where many options have no regret.
+    /// Returns how promising a state is: its bound, less something for every unit that it leaves idle or
+    /// has yet to get back. Bounds alone tie if many options have no regret.
     [[nodiscard]] double score(std::size_t child) const {
         const double* left = children_.row(child, core_.width());
         double distance = 0;
@@ -195,8 +196,8 @@ private:
         return children_.states[child].bound - part_of_price_ * distance;
     }
 
-    /// Of children_ the `beam` most promising states become block_; the others wait for `level` or are set
-    /// aside. False: out of time.
+    /// Moves the `beam` most promising states of children_ to block_. With `wait` the others wait for
+    /// `level`, otherwise they are set aside. Returns false if time has run out.
     bool choose(std::size_t level, std::size_t beam, bool wait, Clock& clock) {
         const std::vector<State>& states = children_.states;
         const std::size_t count = states.size();
@@ -223,7 +224,7 @@ private:
             return true;
         }
         const std::size_t first = waiting_states_.size();
-        // The most promising come to lie on top.
+        // Go backwards, so that the most promising states end up on top.
         for (std::size_t i = count; i-- > beam && waiting_states_.size() < most_waiting_;) {
             if (clock.late(core_.width())) return false;
             const State& state = states[order_[i]];
@@ -235,8 +236,9 @@ private:
         return true;
     }
 
-    /// Brings order_ into pieces of `beam` states, all of a piece more promising than all of the next; only
-    /// the first of them unless `all`. False: out of time.
+    /// Sorts order_ into pieces of `beam` states, such that all states of a piece are more promising than
+    /// those of the next piece. Unless `all`, finds only the first piece. Returns false if time has run
+    /// out.
     bool sort_by_pieces(std::size_t beam, bool all, Clock& clock) {
         const auto divide = [&](std::size_t first, std::size_t at, std::size_t end) {
             const auto position = [&](std::size_t i) {
@@ -259,7 +261,7 @@ private:
         return true;
     }
 
-    /// The `beam` states on top of those that wait become block_; returns their level.
+    /// Moves up to `beam` states from the top of the waiting states to block_, and returns their level.
     std::size_t take_up(std::size_t beam) {
         const Waiting top = waiting_.back();
         const std::size_t end = waiting_states_.size(),
@@ -274,15 +276,15 @@ private:
         return top.level;
     }
 
-    /// Whether nothing below `bound` is of interest.
+    /// Returns whether a state with this bound can be dropped. If so, notes the bound.
     bool cut(double bound) {
         if (bound > threshold_) return false;
         set_aside_bound_ = std::max(set_aside_bound_, bound);
         return true;
     }
 
-    /// What comes of block_ at `level` becomes children_, and where an allotment is better than it the
-    /// incumbent. Returns why it ended early, if it did.
+    /// Fills children_ with the states that follow from block_ at `level`, and replaces the incumbent if
+    /// one of them is a better allotment. Returns why it ended early, or nothing if it did not.
     template <class RaiseThreshold>
     std::optional<StopReason> expand(const CompactProblem& problem, const Relaxation& relaxation,
                                      std::size_t level, Clock& clock, RaiseThreshold raise_threshold) {
@@ -304,7 +306,7 @@ private:
                 for (std::size_t r = 0; r < width; ++r) possible = possible && left[r] >= least[r];
                 if (possible) add(state.value, left, here.ends ? 0 : copies, state.step, level);
             }
-            // The bound at the relaxation's own prices falls by just the regret.
+            // A move lowers the bound at the relaxation's own prices by exactly its regret.
             double at_prices = state.value + core_.base_regret();
             for (std::size_t r = 0; r < prices_.size(); ++r) at_prices += prices_[r] * left[r];
             for (std::uint32_t m = here.first_move; m < here.end_move; ++m) {
@@ -337,7 +339,7 @@ private:
         return std::nullopt;
     }
 
-    /// Why not even one more state can be looked at.
+    /// Returns why not even one more state can be looked at, or nothing if one can.
     [[nodiscard]] std::optional<StopReason> stop(Clock& clock) const {
         if (nodes_ >= most_nodes_) return StopReason::states;
         if (children_.size() >= most_children_ || waits_too_much()) return StopReason::memory;
@@ -358,7 +360,8 @@ private:
         return true;
     }
 
-    /// Adds a state to children_ unless it is cut or no better than one that leaves the same.
+    /// Adds a state to children_, unless it is cut or no better than one that leaves the same. Returns
+    /// whether it did.
     bool add(double value, const double* left, std::uint32_t copies_left, std::uint32_t step,
              std::size_t level) {
         double bound = core_.bound(value, left, copies_left, level, threshold_);
@@ -376,7 +379,8 @@ private:
         return true;
     }
 
-    /// Replaces the incumbent by the rounded relaxation with the moves up to `step` and one more.
+    /// Replaces the incumbent by the rounded relaxation with the moves up to `step`, then the move of
+    /// `last`.
     void adopt(const CompactProblem& problem, const Relaxation& relaxation, std::uint32_t step, Step last) {
         *incumbent_ = relaxation.rounded();
         moved_.assign(core_.bunches().size(), 0);
@@ -389,7 +393,7 @@ private:
         }
         keep(problem);
     }
-    /// Makes a new incumbent's value the one to be beaten.
+    /// Makes the value of a new incumbent the value to beat.
     void keep(const CompactProblem& problem) {
         incumbent_->recount(problem);
         known_ = incumbent_->value;
@@ -398,7 +402,7 @@ private:
     std::size_t nodes_ = 0, most_nodes_ = 0, most_children_ = 0, most_waiting_ = 0;
     double threshold_ = 0, set_aside_bound_ = 0, part_of_price_ = 0;
     Incumbent* incumbent_ = nullptr;
-    double known_ = 0;  ///< an allotment has to be worth more
+    double known_ = 0;  ///< only allotments worth more than this are of interest
     Core core_;
     std::span<const double> prices_;
     std::vector<double> left_, score_;

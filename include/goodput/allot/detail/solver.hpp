@@ -1,8 +1,9 @@
 #ifndef GOODPUT_ALLOT_DETAIL_SOLVER_HPP
 #define GOODPUT_ALLOT_DETAIL_SOLVER_HPP
 
-// One line of stations: the compact problem (compactor.hpp), prices (prices.hpp), a first allotment from them
-// (first_allotment.hpp), then an exact search until the gap asked for is proven.
+// Solves a problem in four steps: it makes the compact problem (compactor.hpp), finds prices (prices.hpp),
+// makes a first allotment from them (first_allotment.hpp), and searches exactly until the gap asked for is
+// proven.
 
 #include <algorithm>
 #include <cstddef>
@@ -24,13 +25,14 @@
 
 namespace goodput::detail {
 
-/// What an Allotter does and remembers, whatever its branching rule. `Search`: who improves a first
-/// allotment, and what is tried to find one (core_and_tree.hpp; proving/detail/search_turns.hpp is another).
+/// Does the work of an Allotter and keeps its memory, whatever its branching rule. `Search` improves a
+/// first allotment, and helps to find one if the usual way fails (core_and_tree.hpp; another is
+/// proving/detail/search_turns.hpp).
 template <class Search>
 class SolverBy {
 public:
     SolverBy() = default;
-    /// Memory is not copied.
+    /// A copy begins without memory.
     SolverBy(const SolverBy& /*other*/) : SolverBy() {}
 
     /// See Allotter.
@@ -65,10 +67,10 @@ public:
                 relaxed.stopped = clock.late() ? StopReason::deadline : StopReason::states;
         }
         if (!possible_ || !relaxation_.feasible()) {
-            // A bound below all that options could be worth proves that there is no mixture.
+            // A bound below the least possible sum of values proves that there is no mixture.
             const bool impossible = !possible_ || relaxed.bound < -compact_.magnitude - compact_.rounding();
-            // Nothing for anybody is a mixture, if that is allowed: no other was found in time, or in numbers
-            // whose prices are beyond what can be counted.
+            // If no job must run, giving nothing to every job is a mixture. The search found no other,
+            // either for lack of time or because the prices would be too large to compute.
             const bool none_must = possible_ && std::ranges::find(compact_.must, 1) == compact_.must.end();
             relaxed.status = impossible  ? AllotStatus::infeasible
                              : none_must ? AllotStatus::feasible
@@ -110,22 +112,22 @@ private:
         result_.passes = possible_ ? relaxation_.passes() : 0;
     }
 
-    /// The options with the states that have not been looked at yet.
+    /// Returns the options, reduced by the states that the search has looked at so far.
     [[nodiscard]] AllotOptions what_is_left_of(const AllotOptions& options) const {
         AllotOptions rest = options;
         rest.most_states -= std::min(rest.most_states, search_.nodes());
         return rest;
     }
 
-    /// A first allotment that serves every job that must run. If there is none, or none was found: false,
-    /// and what is known is in result_.
+    /// Makes a first allotment that serves every job that must run. Returns false if there is none, or if
+    /// none was found; result_ then says which.
     bool find_incumbent(const AllotOptions& options, Clock& clock) {
         if (find_first(compact_, relaxation_, clock)) return true;
         if (relaxation_.feasible() &&
             search_.find(compact_, relaxation_, incumbent_, what_is_left_of(options), clock))
             return true;
-        // Which jobs fit together is a problem of the same kind: every option of a job that must run is
-        // worth 1.
+        // Whether the jobs that must run fit together is a problem of the same kind, in which each of their
+        // options is worth 1.
         const double wanted = ask_for_service();
         service_relaxation_.solve(service_, false, clock);
         find_first(service_, service_relaxation_, clock);
@@ -154,8 +156,9 @@ private:
         });
     }
 
-    /// Fills service_: the jobs that must run may get nothing or be worth 1, the others get nothing;
-    /// `original` is the option of compact_. Returns how many must run.
+    /// Fills service_, the problem whether all jobs that must run can be served: each of their options is
+    /// worth 1, and they may get nothing. All other jobs get nothing. `original` is the option of compact_.
+    /// Returns the number of jobs that must run.
     double ask_for_service() {
         service_.capacity = compact_.capacity;
         service_.tolerance = compact_.tolerance;
@@ -194,7 +197,7 @@ private:
             if (const std::uint32_t original = compact_.original[incumbent_.choice[copy]]; original != none)
                 result_.choice[compact_.job[copy]] = original;
         result_.objective = incumbent_.value;
-        // What is proven but for rounding is proven.
+        // A gap no larger than rounding counts as proven.
         const double rounding = 2 * compact_.rounding();
         if (result_.gap() <= rounding) result_.bound = result_.objective;
         const double enough = options.enough(result_.bound);
@@ -204,7 +207,7 @@ private:
         if (proven) result_.stopped = StopReason::proven;
     }
 
-    /// Deals a group's mixture to its copies one after the other, so that few of them are split.
+    /// Splits a group's mixture over its copies one after the other, so that few copies are split.
     void split(std::size_t group, RelaxedAllotment& relaxed) const {
         std::uint32_t copy = compact_.first_copy[group];
         double room = 1;

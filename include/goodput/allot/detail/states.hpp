@@ -1,7 +1,7 @@
 #ifndef GOODPUT_ALLOT_DETAIL_STATES_HPP
 #define GOODPUT_ALLOT_DETAIL_STATES_HPP
 
-// The states of a search level and the table that merges equal ones.
+// The states of a search level, and the table that merges equal ones.
 
 #include <algorithm>
 #include <bit>
@@ -13,7 +13,7 @@
 
 namespace goodput::detail {
 
-/// Room for `count` elements and, so that this is seldom called for, for up to `most`.
+/// Makes room for `count` elements. Reserves more, up to `most`, so that later calls seldom have to.
 template <class T>
 void make_room(std::vector<T>& vector, std::size_t count, std::size_t most) {
     if (count > vector.capacity())
@@ -21,14 +21,15 @@ void make_room(std::vector<T>& vector, std::size_t count, std::size_t most) {
 }
 
 struct State {
-    double value;               ///< of the allotment so far, all later bunches as in the rounded relaxation
-    double bound;               ///< no allotment that comes of it is worth more
-    std::uint32_t copies_left;  ///< of the bunch whose chain of levels it is in
-    std::uint32_t step;         ///< the last move on the way here
+    /// Value of the allotment if all later bunches keep their options of the rounded relaxation.
+    double value;
+    double bound;               ///< no allotment that follows from this state is worth more
+    std::uint32_t copies_left;  ///< copies left in the bunch whose chain of levels this is
+    std::uint32_t step;         ///< last move on the way to this state
 };
 
-/// States of one level, in contiguous memory, each with a row of `width` numbers: what it leaves of each
-/// capacity (negative: too little so far).
+/// States of one level in contiguous memory. Each has a row of `width` numbers: what it leaves of each
+/// capacity (negative if it has taken too much so far).
 struct StateBlock {
     std::vector<double> left;
     std::vector<State> states;
@@ -42,7 +43,7 @@ struct StateBlock {
         left.reserve(count * width);
         states.reserve(count);
     }
-    /// Forgets all from `count` on.
+    /// Forgets all states from index `count` on.
     void shrink(std::size_t count, std::size_t width) {
         left.resize(count * width);
         states.resize(count);
@@ -50,7 +51,7 @@ struct StateBlock {
     [[nodiscard]] const double* row(std::size_t i, std::size_t width) const {
         return left.data() + i * width;
     }
-    /// `most`: the block gets no room for more than so many.
+    /// Appends a state. The block reserves memory for at most `most` states.
     void append(const double* what_is_left, std::size_t width, const State& state, std::size_t most) {
         make_room(left, left.size() + width, most * width);
         make_room(states, states.size() + 1, most);
@@ -59,22 +60,23 @@ struct StateBlock {
     }
 };
 
-/// Finds a state of a block that leaves the same capacities: open addressing over the numbers' bits.
+/// Finds the state of a block that leaves the same capacities. Uses open addressing, hashing the bits of
+/// the numbers.
 class StateTable {
 public:
-    /// Forgets everything; room for about `expected` states, more on demand.
+    /// Forgets everything and makes room for about `expected` states. The table grows if there are more.
     void clear(std::size_t expected) {
         const std::size_t size = std::bit_ceil(2 * expected + 64);
         if (slots_.size() < size) {
-            slots_.clear();  // nothing of it is worth a copy
+            slots_.clear();  // so that growing copies nothing
             slots_.resize(size);
         }
         mask_ = size - 1;
         std::fill(slots_.begin(), slots_.begin() + static_cast<std::ptrdiff_t>(size), none);
     }
 
-    /// Index of the state in `block` with these capacities and copies left; `none` if there is none, and then
-    /// the next state appended to the block has to be this one.
+    /// Returns the index of the state in `block` with these capacities and copies left. Returns `none` if
+    /// there is none, and then the caller must append this state to the block next.
     std::uint32_t find_or_add(const double* left, std::size_t width, std::uint32_t copies_left,
                               const StateBlock& block) {
         if (2 * block.size() > mask_) grow(width, block);

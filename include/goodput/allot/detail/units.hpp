@@ -1,8 +1,8 @@
 #ifndef GOODPUT_ALLOT_DETAIL_UNITS_HPP
 #define GOODPUT_ALLOT_DETAIL_UNITS_HPP
 
-// Sums over the uses of an option as given, where one resource may stand several times; and whether a result
-// belongs to a problem.
+// Sums over the uses of an option in a problem as given, where one resource may appear several times.
+// Checks that a result belongs to a problem.
 
 #include <algorithm>
 #include <cstddef>
@@ -23,14 +23,15 @@ inline double price_of(std::span<const ResourceUse> uses, std::span<const double
     return sum;
 }
 
-/// What is left of an option's value after its price; 0 of no_option.
+/// Returns an option's value less its price; 0 for no_option.
 inline double reduced_value(const AllotmentProblem& problem, std::size_t job, std::size_t option,
                             std::span<const double> prices) {
     return option == no_option ? 0 : problem.value(job, option) - price_of(problem.uses(job, option), prices);
 }
 
-/// The best that a job can do at these prices with the options that admits(option) allows, all of them if it
-/// is left out, or with nothing; -infinity if it must run and none is allowed.
+/// Returns the best reduced value that a job can have at these prices: with an option that admits(option)
+/// allows (by default all of them), or with nothing. Returns -infinity if the job must run and no option is
+/// allowed.
 template <class Admits = decltype([](std::size_t) { return true; })>
 double best_reduced_value(const AllotmentProblem& problem, std::size_t job, std::span<const double> prices,
                           Admits admits = {}) {
@@ -40,8 +41,9 @@ double best_reduced_value(const AllotmentProblem& problem, std::size_t job, std:
     return best;
 }
 
-/// What no allotment is worth more than, by these prices (weak duality). All options count, those that exceed
-/// a capacity alone as well, so that it also holds for larger capacities at what the additional units cost.
+/// Returns the bound that these prices give: no allotment is worth more (weak duality). All options count,
+/// including those that alone exceed a capacity. So the bound also holds for larger capacities, if the
+/// price of the additional units is added.
 inline double bound_at(const AllotmentProblem& problem, std::span<const double> prices) {
     double bound = 0;
     for (std::size_t r = 0; r < prices.size(); ++r) bound += prices[r] * problem.capacity[r];
@@ -49,7 +51,7 @@ inline double bound_at(const AllotmentProblem& problem, std::span<const double> 
     return bound;
 }
 
-/// Units of one resource.
+/// Returns the units that the uses take of one resource.
 inline double units_of(std::span<const ResourceUse> uses, std::size_t resource) {
     double sum = 0;
     for (const ResourceUse& use : uses)
@@ -57,11 +59,11 @@ inline double units_of(std::span<const ResourceUse> uses, std::size_t resource) 
     return sum;
 }
 
-/// Whether units that are in use already leave room for an option. `ignored`: a resource that is not looked
-/// at.
+/// Returns whether an option fits next to the units already in use. `ignored`: a resource that does not
+/// count.
 inline bool fits_beside(std::span<const ResourceUse> uses, std::span<const double> in_use,
                         std::span<const double> capacity, std::size_t ignored = no_option) {
-    // Of few uses the sums are had more quickly by looking at all again.
+    // If there are few uses, adding them up again for each is faster than keeping sums.
     std::vector<double> sums;
     if (uses.size() > 32) {
         sums.assign(capacity.size(), 0);
@@ -77,13 +79,13 @@ inline bool fits_beside(std::span<const ResourceUse> uses, std::span<const doubl
     return true;
 }
 
-/// Whether an option fits a cluster that is empty.
+/// Returns whether an option fits an empty cluster.
 inline bool fits_alone(std::span<const ResourceUse> uses, std::span<const double> capacity,
                        std::size_t ignored = no_option) {
     return fits_beside(uses, {}, capacity, ignored);
 }
 
-/// Refuses prices and choices that are not this problem's.
+/// Refuses prices and choices whose numbers do not match the problem.
 inline void require_choice_of(const AllotmentProblem& problem, std::size_t prices, std::size_t choices) {
     if (choices != problem.jobs())
         bad_input("explanation", "number of choices", choices,
@@ -93,7 +95,7 @@ inline void require_choice_of(const AllotmentProblem& problem, std::size_t price
                   "the number of capacities, " + text_of(problem.capacity.size()));
 }
 
-/// Refuses a result that is not this problem's, and one without an allotment.
+/// Refuses a result that does not match the problem, and a result without an allotment.
 inline void require_result_of(const AllotmentProblem& problem, const AllotResult& result) {
     if (result.status == AllotStatus::infeasible)
         bad_input("explanation", "status", "infeasible", "optimal or feasible; see conflict_of()");
@@ -102,7 +104,7 @@ inline void require_result_of(const AllotmentProblem& problem, const AllotResult
     require_choice_of(problem, result.prices.size(), result.choice.size());
 }
 
-/// Units of each resource that a choice takes.
+/// Returns the units of each resource that the chosen options take.
 inline std::vector<double> units_taken(const AllotmentProblem& problem, std::span<const std::size_t> choice) {
     std::vector<double> taken(problem.capacity.size(), 0);
     for (std::size_t job = 0; job < choice.size(); ++job)

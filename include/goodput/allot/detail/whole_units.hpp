@@ -1,14 +1,16 @@
 #ifndef GOODPUT_ALLOT_DETAIL_WHOLE_UNITS_HPP
 #define GOODPUT_ALLOT_DETAIL_WHOLE_UNITS_HPP
 
-// What is known because options are whole. Only multiples of the granule of what is taken of a resource, the
-// greatest common divisor, can be used of it, so capacities are rounded down to it. And for a size b
+// Tightens a problem by using that options are whole. First, let the granule of a resource be the greatest
+// common divisor of all uses of it. Only multiples of the granule can be used, so capacities are rounded
+// down to such a multiple. Second, for a size b
 //
-//     sum of floor(units / b)  <=  floor(capacity / b),
+//     sum of floor(units / b)  <=  floor(capacity / b).
 //
-// which is a row for the least size above the granule, unless b divides the capacity, or another resource
-// implies the row: it takes at least as large a part of its capacity for every option. (Such are the blocks
-// of nodes of schedule/detail/node_blocks.hpp.) More rows would cost more than they prove.
+// This becomes a row for the least size above the granule, unless b divides the capacity, or another
+// resource implies the row because every option takes at least as large a part of that resource's capacity.
+// (The blocks of nodes in schedule/detail/node_blocks.hpp are such rows.) More rows would cost more than
+// they prove.
 
 #include <algorithm>
 #include <cmath>
@@ -23,10 +25,10 @@
 
 namespace goodput::detail {
 
-/// Keeps its memory.
+/// Tightens problems. Keeps its memory.
 class WholeUnits {
 public:
-    /// Tightens a problem by both. Whether that changed it.
+    /// Tightens `problem` in both ways. Returns whether that changed it.
     bool operator()(CompactProblem& problem) {
         const std::size_t resources = problem.resources();
         bool changed = false;
@@ -63,7 +65,7 @@ private:
         double size, capacity;
     };
 
-    /// What an option takes of a row.
+    /// Returns how many blocks of the row an option takes.
     static double blocks(const Row& row, std::span<const ResourceUse> uses) {
         for (const ResourceUse& use : uses)
             if (use.resource == row.resource) return std::floor(use.units / row.size);
@@ -71,20 +73,20 @@ private:
     }
 
     bool is_implied(const CompactProblem& problem, const Row& row) {
-        by_.resize(problem.resources());
-        for (std::uint32_t r = 0; r < by_.size(); ++r) by_[r] = r;
-        for (std::uint32_t k = 0; k < problem.count && !by_.empty(); ++k) {
+        implying_.resize(problem.resources());
+        for (std::uint32_t r = 0; r < implying_.size(); ++r) implying_[r] = r;
+        for (std::uint32_t k = 0; k < problem.count && !implying_.empty(); ++k) {
             const std::span<const ResourceUse> uses = problem.uses_of(k);
             const double taken = blocks(row, uses);
             if (taken == 0) continue;
-            std::erase_if(by_, [&](std::uint32_t resource) {
+            std::erase_if(implying_, [&](std::uint32_t resource) {
                 return std::ranges::none_of(uses, [&](const ResourceUse& use) {
                     return use.resource == resource &&
                            taken * problem.capacity[resource] <= use.units * row.capacity;
                 });
             });
         }
-        return !by_.empty();
+        return !implying_.empty();
     }
 
     void append_rows(CompactProblem& problem) {
@@ -110,9 +112,9 @@ private:
         problem.uses = uses_;
     }
 
-    std::vector<double> granules_, sizes_;  // by resource
+    std::vector<double> granules_, sizes_;  // by resource: its granule, and its least use above the granule
     std::vector<Row> rows_;
-    std::vector<std::uint32_t> by_;  // resources that imply a row
+    std::vector<std::uint32_t> implying_;  // resources that imply the row
     std::vector<ResourceUse> uses_;
 };
 

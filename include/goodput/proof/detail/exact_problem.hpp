@@ -3,8 +3,8 @@
 
 // An allotment problem in exact numbers, and the sections VAR to CON of its certificate.
 //
-// Variables are the options, job after job. Rows are counted as VIPR counts them: x >= 0 for each variable,
-// the capacities, the jobs, and then what is derived.
+// The variables are the options, job after job. Rows are numbered as in VIPR: x >= 0 for each variable,
+// then the capacities, the jobs, and the derived rows.
 
 #include <algorithm>
 #include <cmath>
@@ -22,17 +22,20 @@
 
 namespace goodput::detail {
 
-/// How fine the numbers of a certificate have to be, and how large they become.
+/// How precise the numbers of a certificate must be, and how large they become.
 struct ExactScale {
-    int unit_bits = 0, price_bits = 0, value_bits = 0;  ///< after the binary point; the last is their sum
-    double magnitude = 0;                               ///< sum over jobs of the largest |value| of what fits
-    double everything = 0;                              ///< sum over jobs of the largest |value|
-    std::vector<double>
-        largest{};  ///< by resource: its capacity, or what an option uses of it if that is more
-    std::vector<std::size_t> uses{};  ///< by resource: how often it is used
+    /// Bits after the binary point; value_bits is the sum of the other two.
+    int unit_bits = 0, price_bits = 0, value_bits = 0;
+    /// Sum over jobs of the largest |value| of an option that fits.
+    double magnitude = 0;
+    /// Sum over jobs of the largest |value| of any option.
+    double everything = 0;
+    /// By resource: its capacity, or the most that an option uses of it if that is more.
+    std::vector<double> largest{};
+    std::vector<std::size_t> uses{};  ///< number of uses of each resource
 
     ExactScale() = default;
-    /// Of a problem, and an answer that may need the solver's tolerance.
+    /// The scale for a problem, and for an answer that may need the solver's tolerance.
     ExactScale(const AllotmentProblem& problem, std::span<const std::size_t> choice) {
         double capacities = 1;
         int bits = 0;
@@ -62,32 +65,33 @@ struct ExactScale {
             magnitude += most_fitting;
             everything += most;
         }
-        // Sums of whole units are exact.
+        // Sums of whole units are exact, so only a use above the capacity needs the tolerance.
         const double nearly = unit_bits == 0 ? 1 : 1 - 1e-9;
         for (std::size_t r = 0; r < used.size(); ++r)
             if (const double c = problem.capacity[r]; used[r] > nearly * c)
                 unit_bits = std::max(unit_bits, fraction_bits(c + capacity_tolerance(c)));
-        // So fine that rounded prices change a bound by far less than the rounding of doubles.
+        // Make prices so precise that rounding them changes a bound by far less than the rounding of
+        // doubles.
         const double part = magnitude > 0 ? capacities / magnitude : 1;
         price_bits = std::max({0, bits - unit_bits, 52 + static_cast<int>(std::ceil(std::log2(part)))});
         value_bits = unit_bits + price_bits;
     }
 
-    /// This number has to be exact as a value, too.
+    /// Makes values precise enough to hold `number` exactly.
     void refine(double number) {
         price_bits = std::max(price_bits, fraction_bits(number) - unit_bits);
         value_bits = unit_bits + price_bits;
     }
-    /// What all capacities, or one option, pay at these prices: no more.
+    /// Returns an upper limit on what all capacities, or one option, pay at these prices.
     [[nodiscard]] double most_paid(std::span<const double> prices) const {
         double paid = 0;
         for (std::size_t r = 0; r < std::min(prices.size(), largest.size()); ++r)
             paid += std::max(0.0, prices[r]) * largest[r];
         return paid;
     }
-    /// Whether numbers of `jobs` jobs at prices at which nothing pays more than `most_paid` fit into a
-    /// NarrowNumber. The largest are sums over all jobs of what jobs are worth or pay, times a number of
-    /// jobs; fixing by the root may double them several times.
+    /// Returns whether the numbers for `jobs` jobs fit into a NarrowNumber, if nothing pays more than
+    /// `most_paid` at any prices. The largest numbers are sums over all jobs of what they are worth or pay,
+    /// times a number of jobs. Fixing options at the root may double them several times.
     [[nodiscard]] bool narrow(std::size_t jobs, double most_paid) const {
         constexpr double room = 100;
         const double often = 2 * std::log2(static_cast<double>(jobs) + 8);
@@ -108,19 +112,20 @@ private:
 
 template <class Whole>
 struct ExactProblem {
-    /// One capacity: what variables use of it, in units of 2^-unit_bits.
+    /// One capacity, and what variables use of it, in units of 2^-unit_bits.
     struct Row {
         Whole capacity{};
         std::vector<std::pair<std::uint32_t, Whole>> uses{};
-        bool with_tolerance = false;  ///< the answer needs the solver's tolerance
+        bool with_tolerance = false;  ///< whether the answer needs the solver's tolerance
     };
 
-    std::vector<std::size_t> first{};  ///< by job, and one more: its first variable
-    std::vector<Whole> value{};        ///< by variable, in units of 2^-value_bits
-    std::vector<Row> rows{};           ///< by resource
+    std::vector<std::size_t> first{};  ///< first variable of each job, then the end of the last job's
+    std::vector<Whole> value{};        ///< value of each variable, in units of 2^-value_bits
+    std::vector<Row> rows{};           ///< row of each resource
     int unit_bits = 0, value_bits = 0;
 
-    /// Reads `problem`; capacities that `choice` exceeds by no more than the solver's tolerance include it.
+    /// Reads `problem`. A capacity that `choice` exceeds within the solver's tolerance includes the
+    /// tolerance.
     ExactProblem(const AllotmentProblem& problem, const ExactScale& scale,
                  std::span<const std::size_t> choice)
         : unit_bits(scale.unit_bits), value_bits(scale.value_bits) {
@@ -138,7 +143,7 @@ struct ExactProblem {
     [[nodiscard]] std::size_t jobs() const { return first.size() - 1; }
     [[nodiscard]] std::size_t row_of_resource(std::size_t r) const { return variables() + r; }
     [[nodiscard]] std::size_t row_of_job(std::size_t job) const { return variables() + rows.size() + job; }
-    /// The first row that is derived.
+    /// Returns the number of given rows, which is the index of the first derived row.
     [[nodiscard]] std::size_t given_rows() const { return row_of_job(jobs()); }
 
     /// Appends the sections VAR, INT, OBJ and CON.

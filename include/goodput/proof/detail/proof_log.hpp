@@ -1,17 +1,19 @@
 #ifndef GOODPUT_PROOF_DETAIL_PROOF_LOG_HPP
 #define GOODPUT_PROOF_DETAIL_PROOF_LOG_HPP
 
-// Writes down a search as derivations of VIPR 1.1, while it runs.
+// Writes a search as derivations of VIPR 1.1 while it runs.
 //
-// A closed node is one linear combination. Its prices multiply the capacities, every job row gets what the
-// job gains at these prices, and x >= 0 takes up the rest. All of this is counted exactly from the prices,
-// which are rounded first: the search's own arithmetic never matters. A branching is a pair of assumptions
-// that are discharged when both sides are done.
+// Each closed node is one linear combination of rows. Its prices multiply the capacities, the row of every
+// job gets what the job gains at these prices, and x >= 0 takes up the rest. The prices are rounded first,
+// and everything is then computed from them exactly, so the search's own arithmetic never matters. A
+// branching is a pair of assumptions, which are discharged when both sides are done.
 //
-// Three goals. `bound`: a node derives objective <= its bound. `whole`: all values are multiples of a granule
-// (but for rounding), so the sum of the multiples is at most `most` or at least most + 1; the second is
-// assumed, and every node is a contradiction. `infeasible`: every node is a contradiction without any
-// objective.
+// There are three goals:
+//
+// - `bound`: a node derives objective <= its bound.
+// - `whole`: all values are multiples of a granule (up to rounding), so the sum of the multiples is at most
+//   `most` or at least most + 1. The proof assumes the second, and every node is a contradiction.
+// - `infeasible`: every node is a contradiction, without any objective.
 
 #include <algorithm>
 #include <cmath>
@@ -37,7 +39,8 @@ namespace goodput::detail {
 
 enum class ProofGoal { bound, whole, infeasible };
 
-/// All values are multiples of `granule`, but for rounding; their sum is to be proven at most most * granule.
+/// All values are multiples of `granule`, up to rounding. The proof must show that their sum is at most
+/// most * granule.
 struct WholeValues {
     double granule = 0;
     std::int64_t most = 0;
@@ -46,8 +49,8 @@ struct WholeValues {
 template <class Whole>
 class ProofLog {
 public:
-    /// `target`: what a node's bound has to reach, in units of exact.value_bits. It only decides which
-    /// options the root fixes.
+    /// `target`: the bound that nodes should reach, in units of exact.value_bits. It only decides which
+    /// options are fixed at the root.
     ProofLog(const AllotmentProblem& problem, const ExactProblem<Whole>& exact, ProofGoal goal, Whole target,
              std::size_t most_bytes, WholeValues whole = {})
         : problem_(problem),
@@ -79,7 +82,8 @@ public:
         ban_too_large();
     }
 
-    /// Tries to close the root by these prices. False: they do not reach the target, and a search has to.
+    /// Tries to close the root by these prices. Returns false if they do not reach the target, so that a
+    /// search is needed.
     bool root(std::span<const double> prices) {
         fallback_.assign(prices.begin(), prices.end());
         weigh(prices, nullptr);
@@ -88,24 +92,28 @@ public:
         return true;
     }
 
-    // The events of a search.
+    // The events of a search:
 
-    /// The search is about `compact`, the same problem, with the rows of `tight`: the capacities, perhaps
-    /// rounded down to what options can use of them, and what WholeUnits has added.
+    /// Begins the log of a search. The search is about `compact`, which is the same problem, with the rows
+    /// of `tight`: the capacities, perhaps rounded down to what options can use of them, and the rows that
+    /// WholeUnits has added.
     void begin_search(const CompactProblem& compact, const CompactProblem& tight) {
         compact_ = &compact;
         sides_.emplace(problem_, compact);
         tighten(tight);
     }
 
-    /// A further row: at most `most` copies of the groups take an option that uses at least its group's
+    /// Adds a row: at most `most` copies of the groups take an option that uses at least its group's
     /// threshold of resource `source`.
     void cut(std::size_t source, std::span<const double> thresholds, std::size_t most);
-    /// Before the first branching: what loses too much at the root's prices is left out from here on.
+    /// Leaves out, from here on, options that lose too much at the root's prices. Call it before the first
+    /// branching.
     void fix(std::span<const double> prices);
-    /// Before the first branching: no option will pay more than this at prices of a node.
+    /// Promises that no option pays more than this at the prices of any node. Call it before the first
+    /// branching.
     void expect_payments(double most) { most_paid_ = std::min(most, 1e300); }
-    /// First at most `most` copies of a group take one of these options of the compact problem, then more.
+    /// Opens the first side of a branching: at most `most` copies of a group take one of these options of
+    /// the compact problem. On the second side, more copies do.
     void branch(std::size_t group, std::span<const std::uint32_t> options, std::size_t most) {
         auto [at_most, more] = sides_of(group, options, most);
         Frame frame;
@@ -142,8 +150,8 @@ public:
         close_by_weights();
     }
 
-    /// Ends the proof: closes what the search has left open, by the prices of the root, and derives the bound
-    /// on the objective. Returns it in units of 2^-value_bits; none: not proven.
+    /// Ends the proof: closes by the prices of the root what the search has left open, and derives the
+    /// bound on the objective. Returns the bound in units of 2^-value_bits, or nothing if the proof failed.
     std::optional<Whole> finish() {
         if (last_.index == no_row) close(fallback_);
         while (!frames_.empty()) {
@@ -163,7 +171,7 @@ public:
     }
 
     [[nodiscard]] std::string_view text() const { return text_.view(); }
-    /// Whether the text is as long as it may be.
+    /// Returns whether the text has reached its limit.
     [[nodiscard]] bool full() const { return text_.size() >= most_bytes_; }
     [[nodiscard]] std::size_t derivations() const { return next_ - exact_.given_rows(); }
     [[nodiscard]] std::size_t nodes() const { return nodes_; }
@@ -172,7 +180,8 @@ private:
     static constexpr std::size_t no_row = static_cast<std::size_t>(-1);
     using Uses = std::vector<std::pair<std::uint32_t, Whole>>;
 
-    // Rows by position: variables_ says which variables are left, position after position.
+    // Rows refer to positions: variables_ lists the variables that are still open, one per position.
+
     /// A capacity or a further row.
     struct UseRow {
         std::size_t index;
@@ -183,23 +192,23 @@ private:
     struct JobRow {
         std::size_t index, job;
         bool must;
-        std::size_t begin, end;  // positions
-        bool served = false;     // the root has fixed that it takes something, by worth
+        std::size_t begin, end;  // range of its positions
+        bool served = false;     // whether the root has fixed, by worth, that the job takes something
     };
-    /// None of the positions can be taken.
+    /// A row which says that no option at the positions can be taken.
     struct ZeroRow {
         std::size_t index;
         std::vector<std::uint32_t> positions;
     };
-    /// sign * sum of x over the positions <= rhs, or >= rhs.
+    /// One side of a branching: sign * sum of x over the positions <= rhs, or >= rhs.
     struct SideRow {
         std::size_t index = no_row, group = no_row;
         bool at_most = true;
         int sign = 1;
         std::int64_t rhs = 0;
         std::vector<std::uint32_t> positions{};
-        // The same, said of the group: at most so many copies take what is forbidden (by option; last:
-        // nothing).
+        // The same for the group: at most `most_forbidden` copies take a forbidden option. `forbidden` is
+        // by given option; the last entry is for getting nothing.
         std::vector<std::uint8_t> forbidden{};
         std::int64_t most_forbidden = 0;
         bool absurd = false;
@@ -207,7 +216,7 @@ private:
     struct Derived {
         std::size_t index = no_row;
         Whole bound{};
-        bool absurd = false;  ///< the bound is that of nothing at all
+        bool absurd = false;  ///< a contradiction, so any bound holds
     };
     struct Frame {
         std::size_t first_assumed = no_row, second_assumed = no_row;
@@ -220,7 +229,7 @@ private:
         Whole number;
         int bits;
     };
-    /// A row that the weights of a node count with a multiplier of its own: sum of coefficient * x >= rhs.
+    /// A row with a multiplier of its own in the weights of a node: sum of coefficient * x >= rhs.
     struct ExtraRow {
         std::size_t index;
         std::int64_t rhs;
@@ -233,7 +242,7 @@ private:
         return static_cast<std::int64_t>(std::ceil(value / whole_.granule - 1e-6));
     }
 
-    // Lines of the certificate.
+    // Lines of the certificate:
 
     std::size_t begin_line(const char* sense) {
         text_.add('d');
@@ -246,7 +255,7 @@ private:
         text_.add(reason);
         text_.index(count);
     }
-    /// `divisor`: of all multipliers.
+    /// Appends the multipliers, all divided by `divisor`.
     void append_multipliers(const char* reason = "lin", const Whole& divisor = 1) {
         begin_multipliers(reason, multipliers_.size());
         for (const Multiplier& m : multipliers_) {
@@ -278,7 +287,7 @@ private:
         row.absurd = row.positions.empty() && (row.at_most ? row.rhs < 0 : row.rhs > 0);
         return row.index;
     }
-    /// What both sides of a branching derive holds without the assumptions.
+    /// Derives what holds without the assumptions, because both sides of a branching derive it.
     void discharge(const Derived& a, std::size_t a_assumed, const Derived& b, std::size_t b_assumed) {
         Derived both;
         both.absurd = a.absurd && b.absurd;
@@ -335,9 +344,9 @@ private:
         for (const std::uint32_t p : row.positions) worth_[p] -= each;
     }
 
-    /// Finds multipliers for the branchings of a group. One that forbids options altogether takes what the
-    /// best of them is worth more than the best that is left. Others share copies among them: a linear
-    /// relaxation.
+    /// Finds multipliers for the branchings of a group. A branching that forbids options altogether gets
+    /// the difference between the worth of the best forbidden option and that of the best option left.
+    /// Branchings that limit the number of copies get prices from a linear relaxation.
     void weigh_sides(std::size_t group) {
         std::vector<const SideRow*> rows;
         for (const SideRow& row : path_)
@@ -345,7 +354,7 @@ private:
         const std::size_t at = job_at_[compact_->job[compact_->first_copy[group]]];
         if (at == no_row) return;
         const JobRow& job = jobs_[at];
-        std::vector<Whole> left;  // worth by option, last: nothing
+        std::vector<Whole> left;  // worth of each option; the last entry may be for getting nothing
         std::vector<std::size_t> option;
         for (std::size_t p = job.begin; p < job.end; ++p)
             if (banned_[p] == 0) {
@@ -369,7 +378,7 @@ private:
         std::optional<Whole> best;
         for (std::size_t o = 0; o < option.size(); ++o)
             if (!excluded(option[o]) && (!best || left[o] > *best)) best = left[o];
-        if (!best) best = -absolute(bound_) - 1;  // nothing is left for the job: a contradiction
+        if (!best) best = -absolute(bound_) - 1;  // the job has no option left: a contradiction
         for (std::size_t i = 0; i < rows.size(); ++i) {
             if (rows[i]->most_forbidden == 0)
                 for (std::size_t o = 0; o < option.size(); ++o)
@@ -431,8 +440,7 @@ private:
         }
     }
 
-    /// Whether what is settled exceeds a row, or the branchings leave a group nothing to take. Then that
-    /// closes the node, whatever the prices.
+    /// Closes the node, whatever its prices, if the settled options exceed a row. Returns whether they do.
     bool close_as_contradiction(const UseRow& row) {
         if (row.index == no_row || row.capacity >= 0) return false;
         multipliers_.clear();
@@ -441,6 +449,8 @@ private:
         close_by_multipliers(true);
         return true;
     }
+    /// Closes the node, whatever its prices, if the branchings leave a group no option. Returns whether they
+    /// do.
     bool close_as_contradiction(std::size_t group) {
         const std::size_t at = job_at_[compact_->job[compact_->first_copy[group]]];
         if (at == no_row) return false;
@@ -485,9 +495,9 @@ private:
         begin_result(last_);
     }
 
-    // What is derived before the search.
+    // What is derived before the search:
 
-    /// Assumes that the multiples sum up to more than `most`, besides that they do not.
+    /// Assumes that the multiples sum to more than `most`, and in a second assumption that they do not.
     void assume_more() {
         Uses multiples;
         for (std::uint32_t v = 0; v < worth_of_.size(); ++v)
@@ -501,8 +511,8 @@ private:
         objective_ = Multiplier{more_assumed_, -granule(), exact_.value_bits};
         objective_rhs_ = -granule() * (whole_.most + 1);
     }
-    /// From that assumption's end to the bound on the objective: what values differ from multiples, the jobs
-    /// take up.
+    /// Ends that assumption and derives the bound on the objective. The job rows take up the differences
+    /// between values and multiples.
     Whole conclude_whole() {
         const std::size_t not_more = begin_line(" L ");
         text_.whole(whole_.most);
@@ -536,13 +546,13 @@ private:
         append_multipliers();
         return bound;
     }
-    /// The worth of all variables, whatever the root has fixed.
+    /// Returns the worth of all variables before anything was fixed at the root.
     [[nodiscard]] const std::vector<Whole>& all_worth() const {
         return worth_at_root_.empty() ? worth_of_ : worth_at_root_;
     }
 
-    /// Options that exceed a capacity alone: the capacity's row, divided by the least that one of them uses,
-    /// leaves less than 1 for all of them, so 0.
+    /// Bans options that alone exceed a capacity. The capacity's row, divided by the least that one of them
+    /// uses, leaves less than 1 for all of them together, so 0.
     void ban_too_large() {
         for (const UseRow& row : rows_) {
             ZeroRow zero;
@@ -553,8 +563,8 @@ private:
                     if (least == 0 || units < least) least = units;
                 }
             if (zero.positions.empty()) continue;
-            // Rounding needs whole coefficients, and quotients are no binary fractions: so the opposite is
-            // assumed, which the capacity contradicts.
+            // Rounding needs whole coefficients, but these quotients are not binary fractions. So assume
+            // the opposite, which contradicts the capacity.
             SideRow some{.at_most = false, .rhs = 1, .positions = zero.positions};
             SideRow no{.at_most = true, .rhs = 0, .positions = zero.positions};
             assume(some);
@@ -572,7 +582,7 @@ private:
                 banned_[v] = static_cast<std::uint32_t>(zeros_.size());
         }
     }
-    /// The multipliers contradict `assumed`: the other side holds.
+    /// Derives `other` from the multipliers, which contradict the assumption of `assumed`.
     void rule_out(const SideRow& assumed, SideRow& other) {
         const std::size_t absurd = begin_line(" L -1 0");
         append_multipliers();
@@ -587,17 +597,18 @@ private:
         text_.add(" } -1\n");
     }
 
-    // A branching in terms of variables.
+    // A branching in terms of variables:
 
     std::pair<SideRow, SideRow> sides_of(std::size_t group, std::span<const std::uint32_t> options,
                                          std::size_t most) {
-        const std::vector<std::uint8_t> in = sides_->with(group, options);  // by option, last: nothing
+        // By given option; the last entry is for getting nothing.
+        const std::vector<std::uint8_t> in = sides_->with(group, options);
         const auto copies = static_cast<std::int64_t>(compact_->copies(group));
         SideRow less;
         less.group = group;
         less.sign = in.back() != 0 ? -1 : 1;
         const std::uint8_t listed = in.back() != 0 ? 0 : 1;
-        // Copies that the root has settled count themselves.
+        // Copies that were settled at the root are constants here.
         std::int64_t settled = 0;
         for (std::uint32_t copy = compact_->first_copy[group]; copy < compact_->first_copy[group + 1];
              ++copy) {
@@ -628,18 +639,19 @@ private:
     void tighten(const CompactProblem& tight);
     static bool counts(const CompactProblem& tight, std::size_t row, std::size_t resource, double size);
 
-    // What the root fixes.
+    // Fixing options at the root:
 
-    /// What becomes of the positions: left for the search, taken by no copy, or settled for its job.
+    /// The fate of a position: open for the search, taken by no copy, or settled as its job's option.
     enum class Fate : std::uint8_t { open, out, settled };
     struct Fixing {
-        std::vector<Fate> fate;                // by position
-        std::vector<std::size_t> settles;      // by job row: its position that is settled, or no_row
-        std::vector<std::uint8_t> serves;      // by job row: whether it takes something
-        std::int64_t settled = 0, served = 0;  // how many rows do
-        std::size_t index = no_row;            // row: - sum of x over what is settled <= - settled
-        std::size_t assumed = no_row;          // row: none that is out, and one of the open for who is served
-        /// Of a position in that row.
+        std::vector<Fate> fate;                // fate of each position
+        std::vector<std::size_t> settles;      // by job row: the position that is settled, or no_row
+        std::vector<std::uint8_t> serves;      // by job row: whether the job takes something
+        std::int64_t settled = 0, served = 0;  // number of job rows that are settled, and served
+        std::size_t index = no_row;            // row: - sum of x over the settled positions <= - settled
+        // Row of the assumption: no position that is out is taken, and served jobs take an open one.
+        std::size_t assumed = no_row;
+        /// Returns the coefficient of a position in the row of the assumption.
         [[nodiscard]] int coefficient(std::size_t job, std::size_t p, bool banned) const {
             const bool is_out = fate[p] == Fate::out && !banned;
             return serves[job] != 0 ? (is_out ? 0 : -1) : is_out ? 1 : 0;
@@ -662,7 +674,7 @@ private:
     std::optional<SameSide> sides_;
 
     ProofText text_;
-    std::size_t next_;  // row that is derived next
+    std::size_t next_;  // index of the next derived row
     std::size_t nodes_ = 0;
     bool failed_ = false;
     Derived last_;
@@ -671,16 +683,17 @@ private:
     std::vector<double> fallback_;
     double most_paid_ = 0;
 
-    std::vector<std::uint32_t> variables_;  // by position
-    std::vector<Whole> worth_of_;           // by position
-    std::vector<std::uint32_t> banned_;     // by position: 1 + the row of zeros_ that bans it
-    std::vector<UseRow> rows_;              // the capacities, and then the cuts
+    std::vector<std::uint32_t> variables_;  // variable of each position
+    std::vector<Whole> worth_of_;           // worth of each position
+    std::vector<std::uint32_t> banned_;     // by position: 1 + index of the row in zeros_ that bans it
+    std::vector<UseRow> rows_;              // the capacities, then the cuts
     std::vector<SideRow> path_;
     std::vector<ZeroRow> zeros_;
     std::vector<JobRow> jobs_;
-    std::vector<std::size_t> job_at_;   // by job: where it is in jobs_, or no_row
-    std::vector<std::size_t> settled_;  // by job that is not: its option, or their number for nothing
-    std::vector<Whole> worth_at_root_;  // if the root has fixed something
+    std::vector<std::size_t> job_at_;  // index of each job in jobs_, or no_row
+    // By job not in jobs_: its option, or the number of its options for nothing.
+    std::vector<std::size_t> settled_;
+    std::vector<Whole> worth_at_root_;  // only if something was fixed at the root
     std::optional<Multiplier> objective_;
     Whole objective_rhs_ = 0;
     std::size_t more_assumed_ = no_row, most_assumed_ = no_row;
@@ -694,7 +707,8 @@ private:
 template <class Whole>
 void ProofLog<Whole>::tighten(const CompactProblem& tight) {
     const std::size_t capacities = rows_.size();
-    // sum of floor(units / size) <= floor(capacity / size): the capacity by 1 / size, rounded.
+    // Derive sum of floor(units / size) <= floor(capacity / size): multiply the capacity's row by 1 / size
+    // and round.
     const auto derive = [&](const UseRow& from, const Whole& size) {
         UseRow row{no_row, 0, from.capacity / size, {}};
         multipliers_.clear();
@@ -732,7 +746,7 @@ void ProofLog<Whole>::tighten(const CompactProblem& tight) {
             append_multipliers();
             rows_[r] = std::move(row);
         }
-        // The rows that are added are in order of their resources.
+        // The added rows are in order of their resources.
         if (granule > 0 && std::isfinite(least) && next < tight.resources() &&
             counts(tight, next, r, least)) {
             rows_.push_back(derive(given[r], scaled<Whole>(least, exact_.unit_bits)));
@@ -742,7 +756,8 @@ void ProofLog<Whole>::tighten(const CompactProblem& tight) {
     while (rows_.size() < tight.resources()) rows_.push_back({no_row, 0, 0, {}});
 }
 
-/// Whether a row counts how often options, and the capacity, contain `size` units of a resource.
+/// Returns whether a row counts how many times options, and the capacity, contain `size` units of a
+/// resource.
 template <class Whole>
 bool ProofLog<Whole>::counts(const CompactProblem& tight, std::size_t row, std::size_t resource,
                              double size) {
@@ -763,12 +778,12 @@ template <class Whole>
 void ProofLog<Whole>::cut(std::size_t source, std::span<const double> thresholds, std::size_t most) {
     const int bits = rows_[source].bits;
     SideRow more{.at_most = false, .rhs = static_cast<std::int64_t>(most) + 1};
-    std::vector<std::pair<Whole, std::size_t>> smallest;  // least that a job uses in the cut, and the job
+    std::vector<std::pair<Whole, std::size_t>> smallest;  // least use of a job in the cut, and the job
     std::vector<Whole> units_of(variables_.size());
     for (const auto& [p, units] : rows_[source].uses) units_of[p] = units;
     for (std::size_t group = 0; group < compact_->groups(); ++group) {
         if (!std::isfinite(thresholds[group])) continue;
-        // The search has added uses up in doubles.
+        // The search added uses up in doubles, so allow for rounding.
         const Whole threshold = scaled<Whole>(thresholds[group] * (1 - 1e-12), bits);
         for (std::uint32_t copy = compact_->first_copy[group]; copy < compact_->first_copy[group + 1];
              ++copy) {
@@ -783,13 +798,13 @@ void ProofLog<Whole>::cut(std::size_t source, std::span<const double> thresholds
         }
     }
     rows_.push_back({no_row, 0, static_cast<std::int64_t>(most), {}});
-    // The most + 1 that use the least use too much. `each` counts for the largest of them, and a job that
-    // uses less gives the difference back by its own row.
+    // The most + 1 jobs that use least use too much together. `each` is the use of the largest of them. A
+    // job that uses less gives the difference back by its own row.
     std::sort(smallest.begin(), smallest.end());
     Whole left = rows_[source].capacity;
     for (std::size_t i = 0; i <= most && i < smallest.size(); ++i) left -= smallest[i].first;
-    if (smallest.size() <= most || left >= 0)
-        return;  // it says nothing, or is not valid: bounds do without it
+    // Leave the row out if it says nothing or is not valid: bounds hold without it.
+    if (smallest.size() <= most || left >= 0) return;
     const Whole each = smallest[most].first;
     assume(more);
     multipliers_.clear();

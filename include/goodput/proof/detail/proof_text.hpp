@@ -1,8 +1,8 @@
 #ifndef GOODPUT_PROOF_DETAIL_PROOF_TEXT_HPP
 #define GOODPUT_PROOF_DETAIL_PROOF_TEXT_HPP
 
-// The text of a certificate. A certificate is little but numbers, so writing them is most of the time that it
-// takes: digits go straight into the text's memory.
+// The text of a certificate. A certificate consists mostly of numbers, and writing them takes most of its
+// time. So digits are written directly into the text's memory.
 
 #include <algorithm>
 #include <charconv>
@@ -24,7 +24,7 @@ public:
     [[nodiscard]] std::size_t size() const { return used_; }
     [[nodiscard]] std::string_view view() const { return {text_.data(), used_}; }
     void reserve(std::size_t characters) { text_.reserve(characters); }
-    /// Hands the text over; empty from then on.
+    /// Moves the text out and leaves this object empty.
     [[nodiscard]] std::string take() {
         text_.resize(std::exchange(used_, 0));
         return std::exchange(text_, {});
@@ -50,13 +50,13 @@ public:
         else
             add(number.str());
     }
-    /// A blank and an index.
+    /// Adds a blank and an index.
     void index(std::size_t index) {
         char* to = room(most_digits);
         *to = ' ';
         end(write(to + 1, index));
     }
-    /// `number` units of 2^-bits, as a reduced fraction.
+    /// Adds `number` units of 2^-bits as a reduced fraction.
     template <class Whole>
     void fraction(Whole number, int bits) {
         if (number == 0) bits = 0;
@@ -68,14 +68,14 @@ public:
         whole(number);
         if (bits > 0) add(below(bits));
     }
-    /// A variable or a row, and its number.
+    /// Adds the index of a variable or a row, and a number for it.
     template <class Whole>
     void entry(std::size_t number_of, const Whole& number, int bits) {
         index(number_of);
         add(' ');
         fraction(number, bits);
     }
-    /// The same with 1 or -1.
+    /// Adds the index of a variable or a row, and 1 or -1 for it.
     void entry(std::size_t number_of, bool positive = true) {
         index(number_of);
         add(positive ? " 1" : " -1");
@@ -84,10 +84,9 @@ public:
 private:
     static constexpr std::size_t most_digits = 48;
 
-    /// Where so many characters can be written.
+    /// Returns memory for this many more characters.
     char* room(std::size_t characters) {
-        constexpr std::size_t block = std::size_t{1}
-                                      << 12;  // is cleared before it is written: so not too large
+        constexpr std::size_t block = std::size_t{1} << 12;  // not larger, because it is cleared first
         if (text_.size() - used_ < characters) text_.resize(used_ + std::max(characters, block));
         return text_.data() + used_;
     }
@@ -110,7 +109,7 @@ private:
         std::rotate(to, end, std::fill_n(end, digits - (end - to), '0'));  // zeros go first
         return to + digits;
     }
-    /// "/" and a power of two.
+    /// Returns "/" and a power of two.
     const std::string& below(int bits) {
         const auto at = static_cast<std::size_t>(bits);
         if (powers_.size() <= at) powers_.resize(at + 1);

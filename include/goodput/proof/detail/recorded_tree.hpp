@@ -1,9 +1,9 @@
 #ifndef GOODPUT_PROOF_DETAIL_RECORDED_TREE_HPP
 #define GOODPUT_PROOF_DETAIL_RECORDED_TREE_HPP
 
-// What a search by a PriceTree (allot/detail/price_tree.hpp) did, so that it can be written down in order:
-// the search goes on with the open node of the largest bound, a certificate goes through the tree depth
-// first.
+// A record of what a PriceTree (allot/detail/price_tree.hpp) did, so that it can be written in another
+// order: the search continues with the open node of the largest bound, but a certificate goes through the
+// tree depth first.
 
 #include <algorithm>
 #include <cstddef>
@@ -22,7 +22,7 @@ public:
     static constexpr bool writes = true;
 
     void cut(const Cover& cover) { cuts_.push_back(cover); }
-    /// The root at prices that may rule options out.
+    /// Records prices of the root that may rule options out.
     void fix(std::span<const double> prices) { fixings_.emplace_back(prices.begin(), prices.end()); }
     void branch(std::size_t node, std::size_t child, std::size_t group,
                 std::span<const std::uint32_t> options, double most) {
@@ -36,7 +36,7 @@ public:
         at(node).prices.assign(prices.begin(), prices.end());
     }
 
-    /// No option pays more than this at any prices of the search, nor do all capacities.
+    /// Returns an upper limit on what an option, or all capacities, pay at any prices of the search.
     [[nodiscard]] double most_paid(const CompactProblem& problem) const {
         std::vector<double> largest = problem.capacity;
         for (const Cover& cover : cuts_) largest.push_back(static_cast<double>(cover.most));
@@ -53,8 +53,8 @@ public:
         return most;
     }
 
-    /// Tells a ProofLog all of it, or as much as it takes. Nodes that were left open, or are too
-    /// many for the log, are closed by the last prices of the root.
+    /// Tells a ProofLog the whole search, or as much of it as the log can take. Nodes that were left open,
+    /// and nodes beyond the log's limit, are closed by the last prices of the root.
     template <class Log>
     void tell(const CompactProblem& problem, Log& log) const {
         for (const Cover& cover : cuts_) log.cut(cover.resource, cover.threshold, cover.most);
@@ -65,7 +65,7 @@ public:
 
 private:
     struct Node {
-        std::size_t child = 0, group = 0, most = 0;  // child: the first of two; 0: none
+        std::size_t child = 0, group = 0, most = 0;  // child: the first of two children, 0 if there are none
         std::vector<std::uint32_t> options{};
         std::vector<double> prices{};
     };

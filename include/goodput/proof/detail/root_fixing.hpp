@@ -1,13 +1,13 @@
 #ifndef GOODPUT_PROOF_DETAIL_ROOT_FIXING_HPP
 #define GOODPUT_PROOF_DETAIL_ROOT_FIXING_HPP
 
-// The bodies of ProofLog::fix(): what the root's prices rule out is left out of the rows that nodes use, so
-// that a node costs a line about what is open and not about all options.
+// The bodies of ProofLog::fix(). Options that the root's prices rule out are left out of the rows that
+// nodes use. So the line of a node lists only the options that are still open, not all of them.
 //
-// The options that lose more than the gap are out. A job that has one option left, and would lose more than
-// the gap without it, is settled; one that has several is served. All of it together is one assumption. Its
-// opposite is closed by the root's prices at once. Under the assumption every row that nodes use is derived
-// anew.
+// Options that lose more than the gap are out. A job that has one option left, and would lose more than the
+// gap without it, is settled. If such a job has several options left, it is served. All of this together is
+// one assumption, and the root's prices close its opposite at once. Under the assumption, every row that
+// nodes use is derived anew.
 
 #include <algorithm>
 #include <cstddef>
@@ -26,8 +26,9 @@
 
 namespace goodput::detail {
 
-/// Either none that loses too much is taken, and all that lose too much without are, or the root's prices
-/// close the node. The rows that follow from the first are what the search works on.
+/// Branches at the root. On one side, no option that loses too much is taken, and every job that would lose
+/// too much without an option takes one. The root's prices close the other side. The search continues on
+/// the rows derived from the first.
 template <class Whole>
 void ProofLog<Whole>::fix(std::span<const double> prices) {
     if (goal_ == ProofGoal::infeasible) return;
@@ -91,7 +92,7 @@ typename ProofLog<Whole>::Fixing ProofLog<Whole>::fates(const Whole& gap) const 
     return fixing;
 }
 
-/// The assumption without what is out and what is open.
+/// Derives the assumption for the settled positions alone, without those that are out or open.
 template <class Whole>
 void ProofLog<Whole>::derive_settled(Fixing& fixing) {
     if (fixing.settled == 0) return;
@@ -122,14 +123,15 @@ void ProofLog<Whole>::derive_settled(Fixing& fixing) {
     append_multipliers();
 }
 
-/// A row without what is out or settled: the first is at least 0, the second uses what it uses.
+/// Derives a row without the positions that are out or settled. Those that are out have x >= 0, and the use
+/// of the settled ones is known.
 template <class Whole>
 void ProofLog<Whole>::derive_row(UseRow& row, const Fixing& fixing) {
     if (row.index == no_row) return;
     std::vector<Whole> units(variables_.size());
     bool changes = false;
-    for (const auto& [p, its] : row.uses) {
-        units[p] = its;
+    for (const auto& [p, used] : row.uses) {
+        units[p] = used;
         changes = changes || fixing.fate[p] != Fate::open;
     }
     if (!changes) return;
@@ -159,17 +161,18 @@ void ProofLog<Whole>::derive_row(UseRow& row, const Fixing& fixing) {
     append_multipliers();
 }
 
-/// objective - sum of worth over what is open <= what is settled is worth. Who has to take something is worth
-/// more by as much as prices can ever make it pay: so its row need only say that it takes one option at most.
+/// Derives: objective - sum of worth over the open positions <= value of the settled ones. The worth of a
+/// job that must take something is raised by more than prices can ever make it pay. So its row need only
+/// say that it takes at most one option.
 template <class Whole>
 void ProofLog<Whole>::derive_objective(const Fixing& fixing) {
     Whole must_run = 0;
     for (const Whole& worth : worth_of_) must_run = std::max(must_run, absolute(worth));
     must_run += must_run + scaled<Whole>(most_paid_, exact_.value_bits) + 1;
-    std::vector<Whole> paid(variables_.size());  // by the multipliers, beyond worth
+    std::vector<Whole> paid(variables_.size());  // what the multipliers pay in excess of the worth
     for (std::size_t p = 0; p < paid.size(); ++p) paid[p] = -worth_of_[p];
-    std::vector<Whole> gain(
-        jobs_.size());  // multipliers of the job rows, those of who is settled less `most`
+    // Multipliers of the job rows; those of settled jobs are less by `most`.
+    std::vector<Whole> gain(jobs_.size());
     multipliers_.clear();
     if (objective_) multipliers_.push_back(*objective_);
     Whole most = 0;  // multiplier of the assumption
@@ -213,7 +216,7 @@ void ProofLog<Whole>::derive_objective(const Fixing& fixing) {
     }
     for (std::size_t z = 0; z < zeros_.size(); ++z)
         multiply(zeros_[z].index, ban_price[z], exact_.value_bits);
-    std::vector<Whole> says;  // by variable: what the row says of it
+    std::vector<Whole> says;  // coefficient of each variable in the row
     if (goal_ == ProofGoal::bound) says = exact_.value;
     says.resize(exact_.variables());
     for (std::size_t p = 0; p < variables_.size(); ++p) {
@@ -254,7 +257,7 @@ void ProofLog<Whole>::derive_jobs(const Fixing& fixing) {
     }
 }
 
-/// Only what is open keeps a position.
+/// Keeps only the open positions, and renumbers them.
 template <class Whole>
 void ProofLog<Whole>::keep_open(const Fixing& fixing) {
     std::vector<std::uint32_t> now(variables_.size()), variables;

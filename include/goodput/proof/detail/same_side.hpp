@@ -1,10 +1,11 @@
 #ifndef GOODPUT_PROOF_DETAIL_SAME_SIDE_HPP
 #define GOODPUT_PROOF_DETAIL_SAME_SIDE_HPP
 
-// The compact problem has no options that another one of the same job dominates. The problem as given has
-// them, and a branching of a search says nothing of them. They go to the side of an option that dominates
-// them: there they are never better than what the search has counted. Getting nothing counts as such an
-// option.
+// Assigns dominated options to a side of a branching. The compact problem has no options that another
+// option of the same job dominates, so a branching of a search does not mention them. The given problem has
+// them. Each of them goes to the side of an option that dominates it. There it is never better than an
+// option that the search has counted. Getting nothing counts as an option as well: it may dominate others,
+// or be dominated.
 
 #include <algorithm>
 #include <cstddef>
@@ -22,8 +23,8 @@ public:
     SameSide(const AllotmentProblem& problem, const CompactProblem& compact)
         : problem_(&problem), compact_(&compact), kept_(compact.groups()) {}
 
-    /// By option of the group's jobs as given, and one more for getting nothing: whether it is on the side of
-    /// these options of the compact problem.
+    /// Returns, for each given option of the group's jobs and then for getting nothing, whether it is on
+    /// the side of these options of the compact problem.
     std::vector<std::uint8_t> with(std::size_t group, std::span<const std::uint32_t> options) {
         std::vector<std::uint32_t>& kept = kept_[group];
         if (kept.empty()) find(group, kept);
@@ -34,8 +35,8 @@ public:
     }
 
 private:
-    /// By option as given, and one more: the option of the compact problem that it goes with; none: with no
-    /// one, because it cannot be taken.
+    /// Finds, for each given option and then for getting nothing, the option of the compact problem that it
+    /// goes with; `none` if there is none, because it cannot be taken.
     void find(std::size_t group, std::vector<std::uint32_t>& kept) const {
         const std::size_t job = compact_->job[compact_->first_copy[group]];
         const std::size_t options = problem_->options_of(job);

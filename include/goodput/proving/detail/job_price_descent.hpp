@@ -1,9 +1,9 @@
 #ifndef GOODPUT_PROVING_DETAIL_JOB_PRICE_DESCENT_HPP
 #define GOODPUT_PROVING_DETAIL_JOB_PRICE_DESCENT_HPP
 
-// Lowers the bound of job_prices.hpp by subgradient steps, whose lengths aim at a threshold (Polyak 1969),
-// and leaves out on the way whatever cannot be part of an allotment above the threshold. Counts the work, and
-// stops at the caller's limits.
+// Lowers the bound of job_prices.hpp by subgradient steps, whose lengths aim at a threshold (Polyak 1969).
+// On the way, it leaves out every option that cannot be part of an allotment above the threshold. It counts
+// the work, and stops at the caller's limits.
 
 #include <algorithm>
 #include <cmath>
@@ -21,18 +21,18 @@
 
 namespace goodput::detail {
 
-/// How far and how long job prices are improved.
+/// Settings of a descent: how many steps, and how long they are.
 struct DescentSteps {
     int count;
-    double length;        ///< first, as a part of the way to the threshold
-    int patience;         ///< steps without a better bound until it is halved
-    double least_length;  ///< where that ends
-    int between_losses;   ///< steps from one look at what can be left out to the next
+    double length;        ///< length of the first steps, as a part of the way to the threshold
+    int patience;         ///< number of steps without a better bound after which the length is halved
+    double least_length;  ///< the descent ends when the length falls below this
+    int between_losses;   ///< number of steps after which it looks again for options to leave out
 };
 
 class JobPriceDescent {
 public:
-    /// Takes over a problem, with nothing left out; false as JobPrices::assign().
+    /// Takes a problem, with no option left out. Returns false if JobPrices::assign() does.
     bool assign(const CompactProblem& problem, std::span<const double> prices, const AllotOptions& options,
                 Clock& clock) {
         nodes_ = work_ = 0;
@@ -44,7 +44,7 @@ public:
         return relaxation_.assign(problem, prices, most_work, 2 * options.memory_states);
     }
 
-    /// Takes the caller's limits anew, for the same problem.
+    /// Takes new limits from the caller for the same problem.
     void go_on(const AllotOptions& options) {
         nodes_ = 0;
         most_nodes_ = options.most_states;
@@ -53,23 +53,23 @@ public:
 
     [[nodiscard]] JobPrices& relaxation() { return relaxation_; }
     [[nodiscard]] const JobPrices& relaxation() const { return relaxation_; }
-    /// States that were looked at, or what did as much work.
+    /// Returns how many states were looked at; other work counts as the number of states that take as long.
     [[nodiscard]] std::size_t nodes() const { return nodes_; }
-    /// Work so far, in numbers of tables that were read or written, or what takes as long.
+    /// Returns the work so far: how many numbers of tables were read or written, or what takes as long.
     [[nodiscard]] std::size_t work() const { return work_; }
-    /// Counts work that was done elsewhere.
+    /// Adds work that was done elsewhere.
     void count(std::size_t work) {
         work_ += work;
         nodes_ += work / work_of_state;
     }
-    /// Why the caller's limits ended it, if they did.
+    /// Returns which of the caller's limits ended the descent, or nothing if none did.
     [[nodiscard]] std::optional<StopReason> stopped() const { return stopped_; }
 
-    /// Only allotments above it are of interest.
+    /// Sets the threshold: only allotments above it are of interest.
     void set_threshold(double threshold) { threshold_ = threshold; }
     [[nodiscard]] double threshold() const { return threshold_; }
 
-    /// JobPrices::bound(), counted. Where it gets late on the way, stopped() says so.
+    /// Returns JobPrices::bound() and counts its work. If time runs out during the call, stopped() says so.
     double bound(std::span<const double> prices, double most_loss = JobPrices::no_losses) {
         last_ = relaxation_.bound(prices, *clock_, most_loss);
         ++nodes_;
@@ -78,9 +78,9 @@ public:
         return last_;
     }
 
-    /// Lowers the bound from `prices`, which become the best met, and leaves out what falls to the threshold.
-    /// At most the threshold: nothing of interest is left. The last bound's choice may be an allotment, see
-    /// served_once().
+    /// Lowers the bound, starting from `prices`, which become the best prices found. Leaves out options
+    /// whose bound falls to the threshold. If the bound returned does not exceed the threshold, nothing of
+    /// interest is left. The choice of the last bound may be an allotment, see served_once().
     double lower(std::vector<double>& prices, const DescentSteps& steps) {
         current_ = prices;
         direction_.assign(prices.size(), 0);
@@ -112,8 +112,8 @@ public:
         return best;
     }
 
-    /// Lets prices follow what was decided, by so many steps, with nothing left out. False: nothing is
-    /// possible any more, or a limit was reached.
+    /// Adapts the prices to the decisions made so far by at most `steps` steps, without leaving anything
+    /// out. Returns false if nothing is possible any more, or if a limit was reached.
     bool follow(std::vector<double>& prices, int steps) {
         current_ = prices;
         direction_.assign(prices.size(), 0);
@@ -127,8 +127,8 @@ public:
         return bound(prices, infinity) > -infinity && !stopped_;
     }
 
-    /// Forbids what is part of no allotment above the threshold, by the losses of the last bound, which was
-    /// `here`. False: a copy has nothing left.
+    /// Forbids options that are part of no allotment above the threshold, by the losses of the last bound,
+    /// which was `here`. Returns false if a copy has no option left.
     bool leave_out(double here) {
         const double most_loss = here - threshold_;
         for (std::size_t copy = 0; copy < relaxation_.copies(); ++copy) {
@@ -140,8 +140,8 @@ public:
         return true;
     }
 
-    /// Whether the last bound served every copy once: its choice is an allotment then, as far as whole
-    /// resources go.
+    /// Returns whether the last bound served every copy once. Its choice is then an allotment, as far as
+    /// whole resources are concerned.
     [[nodiscard]] bool served_once() const {
         for (std::size_t copy = 0; copy < relaxation_.copies(); ++copy)
             if (relaxation_.served(copy) != 1) return false;
@@ -151,8 +151,8 @@ public:
 private:
     static constexpr double infinity = std::numeric_limits<double>::infinity();
     static constexpr std::size_t most_work = std::size_t{1} << 28;
-    static constexpr std::size_t work_of_state =
-        256;  ///< numbers in tables that take as long as a state of the core
+    /// One state of the core takes as long as this many numbers of tables.
+    static constexpr std::size_t work_of_state = 256;
     static constexpr double memory_of_direction = 0.4, least_progress = 0.01;
 
     bool stop() {
@@ -161,18 +161,19 @@ private:
         return stopped_.has_value();
     }
 
-    /// Up to where losses are of interest, as far as the last bound tells.
+    /// Returns the largest loss that is of interest, as estimated from the last bound.
     [[nodiscard]] double most_loss() const {
         return last_ > -infinity ? std::max(last_ - threshold_, 0.0) : infinity;
     }
 
-    /// By how much a bound has to fall for the steps not to be in vain.
+    /// Returns by how much a bound must fall to count as progress.
     [[nodiscard]] double progress(double best) const {
         return threshold_ > -infinity ? least_progress * (best - threshold_) : 1e-6 * std::abs(best);
     }
 
-    /// Moves current_ against the subgradient: a copy that is served by several resources becomes dearer, one
-    /// that is served by none cheaper. False: all are served once, and no step is left.
+    /// Moves current_ against the subgradient: a copy that several resources serve becomes dearer, one that
+    /// none serves becomes cheaper. Returns false if every copy is served once, so that there is no
+    /// direction left.
     bool step_to(double target, double here, double length) {
         double square = 0;
         for (std::size_t copy = 0; copy < direction_.size(); ++copy) {

@@ -1,12 +1,12 @@
 #ifndef GOODPUT_PROVING_DETAIL_JOB_PRICE_SEARCH_HPP
 #define GOODPUT_PROVING_DETAIL_JOB_PRICE_SEARCH_HPP
 
-// The exact search by prices on jobs (job_prices.hpp): searches depth first (job_price_tree.hpp) towards a
-// threshold, which begins just below the bound and falls. Near the bound little is left of the problem, and
-// the bound is near the optimum. Every search that ends without a find lowers the bound to its threshold; one
-// that finds an allotment has proven it. After the first search in vain, of large problems before it, a dive
-// looks for a strong allotment: it decides, of the jobs that are served once, those of which anything else
-// costs most, until few are left, which are searched.
+// The exact search by prices on jobs (job_prices.hpp). It runs depth-first searches (job_price_tree.hpp)
+// towards a threshold that begins just below the bound and falls. Near the bound little of the problem is
+// left, and the bound is near the optimum. A search that ends without an allotment lowers the bound to its
+// threshold. A search that finds an allotment has proven it. A dive looks for a strong allotment after the
+// first search that fails or, for a large problem, before the first one. It decides jobs that are served
+// once, first those for which any other option would cost most, until few are left. Then it searches those.
 
 #include <algorithm>
 #include <cmath>
@@ -30,8 +30,8 @@ namespace goodput::detail {
 
 class JobPriceSearch {
 public:
-    /// Looks for any allotment; where there is one, it is in `incumbent`, which is none before (value
-    /// -infinity). False also where the relaxation does not apply.
+    /// Looks for any allotment and puts it into `incumbent`, which must be empty before (value -infinity).
+    /// Returns false if it finds none, or if the relaxation does not apply.
     bool find(const CompactProblem& problem, const Relaxation& linear, Incumbent& incumbent,
               const AllotOptions& options, Clock& clock) {
         if (!start(problem, linear, linear.bound(), incumbent, options, clock)) return false;
@@ -40,15 +40,15 @@ public:
         if (!tree_.stopped() && bound_ > incumbent.value) dive(linear);
         return tree_.has_incumbent();
     }
-    /// States that the last call looked at, or did as much work as.
+    /// Returns how many states the last call looked at, or how many take as long as its work.
     [[nodiscard]] std::size_t nodes() const { return tree_.descent().nodes(); }
 
-    /// Forgets the problem of the last calls, so that start() begins anew.
+    /// Forgets the problem of the last calls, so that the next call begins anew.
     void reset() { begun_ = false; }
 
-    /// Takes up `incumbent`, an allotment, to be improved until it is proven within the gap, and lowers the
-    /// prices as long as that helps, unless an earlier call has. `known`: a bound. What is known then, or
-    /// nothing where the relaxation does not apply.
+    /// Prepares to improve the allotment `incumbent` until it is proven within the gap. The first call for
+    /// a problem also lowers the prices as long as that helps. `known`: a bound known so far. Returns what
+    /// is known then, or nothing if the relaxation does not apply.
     std::optional<SearchOutcome> prepare(const CompactProblem& problem, const Relaxation& linear,
                                          double known, Incumbent& incumbent, const AllotOptions& options,
                                          Clock& clock) {
@@ -58,11 +58,12 @@ public:
         if (first) begin(linear);
         return outcome();
     }
-    /// Searches on, where the last call ended.
+    /// Continues the search where the last call ended.
     SearchOutcome run(const Relaxation& linear, double known, const AllotOptions& options) {
         take_up(known, options);
         if (tree_.incumbent().value > searched_from_) begin_again(linear);
-        // Of large problems, searches towards a threshold take too long to come before a strong allotment.
+        // For a large problem, searches towards a threshold take too long without a strong allotment, so
+        // dive first.
         if (large() && entries_ == most_entered_at_first) find_better(linear);
         for (double below = 0; !tree_.stopped() && bound_ - tree_.incumbent().value > tree_.gap();) {
             below = next_distance(below);
@@ -73,7 +74,7 @@ public:
             const bool complete = tree_.search(tree_.root_prices(), entries_);
             tree_.relaxation().undo(root);
             if (complete) {
-                // Nothing above the threshold, which was the higher of the two.
+                // Nothing was found above the threshold, which was the higher of the two.
                 bound_ = std::min(bound_, std::max(target, tree_.reached()));
                 if (target <= tree_.reached()) break;
             } else {
@@ -85,8 +86,9 @@ public:
         return outcome();
     }
 
-    /// Leaves out what can be part of no allotment worth more than `target`, until widen(). What is known of
-    /// the rest, for the core and its second bound; nothing if that is nothing.
+    /// Leaves out, until widen(), options that are part of no allotment worth more than `target`. Returns
+    /// what is known of the rest, for the search of the core and its second bound. Returns nothing if no
+    /// allotment can be worth more.
     std::optional<SearchStart> narrow(const Relaxation& linear, double target, const AllotOptions& options,
                                       LaterKnapsacks& later) {
         tree_.descent().go_on(options);
@@ -110,13 +112,14 @@ private:
     static constexpr DescentSteps once{1, 1, 1, 1, 1};
     static constexpr DescentSteps at_root{400, 1, 12, 1e-3, 20};
 
-    /// After a search in vain: makes the next one longer, and dives for a better allotment once.
+    /// Called after a search that did not complete: makes the next one longer and, once, dives for a better
+    /// allotment.
     void find_better(const Relaxation& linear) {
         if (tree_.stopped()) return;
         if (entries_ == most_entered_at_first) dive(linear);
         if (!tree_.stopped()) entries_ *= growth_of_entries;
     }
-    /// Whether a look at all options takes so long that a search needs a strong allotment first.
+    /// Returns whether a look at all options takes so long that a search needs a strong allotment first.
     [[nodiscard]] bool large() const { return tree_.relaxation().most_work() > work_of_large; }
 
     void dive(const Relaxation& linear) {
@@ -141,7 +144,8 @@ private:
             sum += prices.allowed_of(copy) > 1 ? 1U : 0U;
         return sum;
     }
-    /// Decides a sixth of the copies that are served once, of large problems a third. False: there are none.
+    /// Decides one sixth of the copies that are served once, or one third for a large problem. Returns
+    /// false if there are none.
     bool decide_surest() {
         JobPrices& prices = tree_.relaxation();
         sure_.clear();
@@ -173,7 +177,7 @@ private:
         begun_ = true;
         return true;
     }
-    /// How far below the bound the next threshold lies.
+    /// Returns how far below the bound the next threshold lies.
     [[nodiscard]] double next_distance(double last) const {
         const double granule = tree_.problem().granularity;
         if (granule > 0)
@@ -182,7 +186,7 @@ private:
         return std::max({2 * last, (bound_ - tree_.incumbent().value) / 16, tree_.gap()});
     }
 
-    /// Notes the limits of a call, and what was found by others since the last one.
+    /// Takes the limits of a call, and what other searches have found since the last one.
     void take_up(double known, const AllotOptions& options) {
         tree_.descent().go_on(options);
         bound_ = std::max(std::min(bound_, known), tree_.incumbent().value);
@@ -197,9 +201,10 @@ private:
                 tree_.descent().stopped().value_or(StopReason::proven), nodes()};
     }
 
-    /// The prices and the bound before anything is decided, and a first strong allotment. The prices are
-    /// lowered as if an allotment just below the bound were known: little of the problem is left then, and
-    /// the steps are quick and short. Where that shows that there is none, the same a little further below.
+    /// Finds the prices and the bound before any decision, and a first strong allotment. It lowers the
+    /// prices as if an allotment just below the bound were known, because then little of the problem is
+    /// left, and the steps are quick and short. If that proves that there is no such allotment, it repeats
+    /// this a little further below.
     void begin(const Relaxation& linear) {
         tree_.set_threshold(-infinity);
         for (double below = 0; !tree_.stopped() && tree_.has_incumbent() && bound_ > tree_.reached();) {
@@ -216,13 +221,13 @@ private:
                 tree_.complete();
             }
             tree_.relaxation().undo(root);
-            // What was left out is worth no more than the target.
+            // Everything that was left out is worth no more than the target.
             bound_ = std::min(bound_, tree_.problem().round_down(std::max(target, here)));
             if (tree_.stopped() || may_be) break;
         }
         begin_again(linear);
     }
-    /// Leaves out what is known to be in no better allotment than the incumbent.
+    /// Leaves out options that are known to be in no better allotment than the incumbent.
     void begin_again(const Relaxation& linear) {
         if (tree_.stopped()) return;
         tree_.set_threshold(-infinity);
@@ -240,11 +245,12 @@ private:
         return steps;
     }
 
-    /// Nodes of the first search towards a target, and of the next one in terms of the one before.
+    /// Nodes of the first search towards a target, and the factor for each further one.
     static constexpr std::size_t most_entered_at_first = 8, growth_of_entries = 16;
     static constexpr std::size_t most_entered_in_dive = 400;
-    static constexpr std::size_t work_of_large = std::size_t{1} << 24;   ///< numbers in tables
-    static constexpr std::size_t most_root_work = std::size_t{1} << 29;  ///< numbers in tables, half a second
+    static constexpr std::size_t work_of_large = std::size_t{1} << 24;  ///< in numbers of tables
+    /// In numbers of tables; takes about half a second.
+    static constexpr std::size_t most_root_work = std::size_t{1} << 29;
 
     JobPriceTree tree_;
     double bound_ = 0;

@@ -1,11 +1,12 @@
 #ifndef GOODPUT_PROVING_DETAIL_JOB_PRICE_TREE_HPP
 #define GOODPUT_PROVING_DETAIL_JOB_PRICE_TREE_HPP
 
-// A search by prices on jobs (job_prices.hpp), depth first: at every node the prices take a few subgradient
-// steps, and what cannot be part of an allotment above the threshold is left out (Posta, Ferland and Michelon
-// 2012, who did this for generalised assignment). The job whose options all cost much is decided next: that
-// with the least sum of exp(-8 loss / slack), an estimate of how much has to be searched below. Allotments
-// that are met on the way, or nearly met, become the incumbent if they are better.
+// A depth-first search by prices on jobs (job_prices.hpp). At every node the prices take a few subgradient
+// steps, and options that cannot be part of an allotment above the threshold are left out (Posta, Ferland
+// and Michelon 2012, who did this for generalised assignment). The next job to decide is one whose options
+// all cost much: the one with the least sum of exp(-8 loss / slack), which estimates how much has to be
+// searched below it. Allotments, and choices that are almost allotments, may become the incumbent on the
+// way.
 
 #include <algorithm>
 #include <cmath>
@@ -26,7 +27,7 @@
 
 namespace goodput::detail {
 
-/// How far prices are lowered before anything is decided, with something left out already.
+/// The descent before any decision, when some options are already left out.
 inline constexpr DescentSteps steps_at_top{60, 0.5, 8, 0.05, 5};
 
 /// By how much the bound falls if a copy takes an option.
@@ -38,8 +39,8 @@ struct OptionLoss {
 
 class JobPriceTree {
 public:
-    /// Takes over a problem and an incumbent, which may be none (value -infinity), with nothing left out.
-    /// False: the relaxation does not apply.
+    /// Takes a problem and an incumbent, which may be empty (value -infinity), with no option left out.
+    /// Returns false if the relaxation does not apply.
     bool assign(const CompactProblem& problem, const Relaxation& linear, Incumbent& incumbent,
                 const AllotOptions& options, Clock& clock) {
         if (!descent_.assign(problem, linear.prices(), options, clock)) return false;
@@ -60,24 +61,24 @@ public:
     [[nodiscard]] const CompactProblem& problem() const { return *problem_; }
     [[nodiscard]] Incumbent& incumbent() { return *incumbent_; }
     [[nodiscard]] const Incumbent& incumbent() const { return *incumbent_; }
-    /// The job prices before anything is decided.
+    /// Returns the job prices before any decision.
     [[nodiscard]] std::vector<double>& root_prices() { return root_prices_; }
 
     [[nodiscard]] bool stopped() const { return descent_.stopped().has_value(); }
     [[nodiscard]] bool has_incumbent() const { return incumbent_->value > -infinity; }
-    /// By how much an allotment may fall short of a better one.
+    /// Sets by how much the incumbent may fall short of a better allotment.
     void set_gap(double gap) { gap_ = gap; }
     [[nodiscard]] double gap() const { return gap_; }
-    /// What is proven once nothing better than the incumbent was found.
+    /// Returns the bound that is proven once no allotment better than the incumbent was found.
     [[nodiscard]] double reached() const {
         return incumbent_->value + (problem_->granularity > 0 ? 0 : gap_);
     }
-    /// Only allotments above both `target` and the incumbent are of interest.
+    /// Sets the threshold such that only allotments above both `target` and the incumbent are of interest.
     void set_threshold(double target) {
         descent_.set_threshold(problem_->least_bound_above(std::max(target, reached())));
     }
 
-    /// Forbids what the first relaxation knows to be in no better allotment.
+    /// Forbids options that are in no better allotment according to the first relaxation.
     void leave_out_by_prices(const Relaxation& linear) {
         const double most_regret = linear.bound() - descent_.threshold() + problem_->rounding();
         for (std::size_t copy = 0; copy < relaxation().copies(); ++copy) {
@@ -91,8 +92,8 @@ public:
         }
     }
 
-    /// Searches what is allowed now, from these prices, depth first, until all is done or so many nodes were
-    /// entered. Whether all is done.
+    /// Searches everything that is allowed now, depth first, starting from the prices `from`. Stops after
+    /// entering `most_entered` nodes. Returns whether it searched everything.
     bool search(const std::vector<double>& from, std::size_t most_entered) {
         stack_.clear();
         children_.clear();
@@ -120,11 +121,12 @@ public:
         relaxation().undo(base);
         return stack_.empty() && !stopped();
     }
-    /// Takes the last bound()'s choice as an allotment, if it is one and better.
+    /// Makes the choice of the last bound() the incumbent, if it is an allotment and better.
     void adopt() {
         adopt_where([&](std::uint32_t k) { return relaxation().taken(k); });
     }
-    /// Makes an allotment of the last bound()'s choice: who is served twice keeps the more valuable.
+    /// Makes an allotment of the choice of the last bound(): a copy that is served twice keeps the more
+    /// valuable option.
     void complete() {
         candidate_.clear(*problem_);
         for (std::size_t copy = 0; copy < relaxation().copies(); ++copy) {
@@ -134,7 +136,8 @@ public:
             if (chosen != none && candidate_.fits(*problem_, relaxation().original(chosen)))
                 candidate_.set(*problem_, copy, relaxation().original(chosen));
         }
-        // Exchanges have a part of the time: where many jobs share a resource, they would take nearly all.
+        // Exchanges get only a part of the time. If many jobs share a resource, they would take nearly all
+        // of it.
         const std::size_t due = first_exchange_work + descent_.work() / part_of_exchanges;
         const std::size_t most = (due - std::min(due, exchanged_)) / work_of_exchange;
         if (exchange_.repair(*problem_, {}, candidate_, most, *clock_)) {
@@ -151,19 +154,21 @@ private:
 
     struct Node {
         std::size_t mark;
-        std::size_t first, child, end;  // in children_
+        std::size_t first, child, end;  // indices in children_
     };
 
-    /// The job prices of a depth. The deepest share one row where there are too many: any prices do.
+    /// Returns the job prices of a depth. If there are too many depths, the deepest share one row, because
+    /// any prices will do.
     [[nodiscard]] std::vector<double>::iterator row(std::size_t depth) {
         return prices_.begin() +
                static_cast<std::ptrdiff_t>(std::min(depth, most_rows_ - 1) * relaxation().copies());
     }
 
-    /// Bounds what is allowed now; unless nothing comes of it, puts a node with its children on the stack.
+    /// Bounds what is allowed now. Puts a node with its children on the stack, unless nothing of interest
+    /// is left.
     void enter(std::size_t depth, std::size_t entered) {
         here_.assign(row(depth), row(depth) + static_cast<std::ptrdiff_t>(relaxation().copies()));
-        // As long as much can be left out, it is worth to look again.
+        // Look again as long as many options can be left out.
         for (std::size_t allowed = relaxation().allowed(), before = 0, round = 0; round < 4; ++round) {
             before = allowed;
             if (descent_.lower(here_, depth == 0 ? steps_at_top : at_node) <= descent_.threshold() ||
@@ -186,7 +191,7 @@ private:
         stack_.push_back({relaxation().mark(), first, first, children_.size()});
     }
 
-    /// The copy to be decided next; copies() where all are.
+    /// Returns the copy to decide next, or copies() if all are decided.
     [[nodiscard]] std::size_t next_copy(double slack) const {
         double least = infinity;
         std::size_t chosen = relaxation().copies();
@@ -203,8 +208,9 @@ private:
         return chosen;
     }
 
-    /// Takes what is allowed, one option a copy, as an allotment, if it is one and better. The last bound()'s
-    /// choice may be another one, from before options were left out.
+    /// Makes the options that are still allowed, one per copy, the incumbent, if they are an allotment and
+    /// better. The choice of the last bound() may differ from them, because options were left out
+    /// afterwards.
     void adopt_rest() {
         adopt_where([&](std::uint32_t k) { return relaxation().allowed(k); });
     }
@@ -229,7 +235,7 @@ private:
 
     static constexpr std::size_t nodes_between_completions = 64;
     static constexpr std::size_t first_exchange_work = std::size_t{1} << 20, part_of_exchanges = 4;
-    static constexpr std::size_t work_of_exchange = 4;  ///< of an option looked at, in numbers of tables
+    static constexpr std::size_t work_of_exchange = 4;  ///< work per option looked at, in numbers of tables
 
     const CompactProblem* problem_ = nullptr;
     Incumbent* incumbent_ = nullptr;
@@ -241,7 +247,7 @@ private:
     std::vector<Node> stack_;
     std::vector<OptionLoss> children_;
     std::size_t most_prices_ = 0, most_rows_ = 0;
-    std::size_t exchanged_ = 0;  ///< work of exchanges so far
+    std::size_t exchanged_ = 0;  ///< work of all exchanges so far
     double gap_ = 0;
 };
 

@@ -1,20 +1,21 @@
 #ifndef GOODPUT_PROVING_DETAIL_JOB_PRICES_HPP
 #define GOODPUT_PROVING_DETAIL_JOB_PRICES_HPP
 
-// The second relaxation: prices on jobs instead of on capacities. A job pays its price u_j and may then be
-// served by every resource, or by none; each resource takes the jobs that are worth most to it beyond their
-// prices, and keeps its capacity in whole units:
+// The second relaxation: prices on jobs instead of on capacities. A job pays its price u_j, and then any
+// number of resources may serve it, or none. Each resource takes the jobs that are worth most to it beyond
+// their prices, and keeps its capacity in whole units:
 //
-//     bound(u) = sum u_j + sum over resources of max { sum (v_k - u_j) x_k : sum a_k x_k <= C_r, one option a
-//     job }
+//     bound(u) = sum u_j + sum over resources of max { sum (v_k - u_j) x_k : sum a_k x_k <= C_r, one option
+//     per job }
 //
-// (Lagrangian relaxation of "one option a job"; Fisher, Jaikumar and Van Wassenhove 1986 for generalised
-// assignment.) The knapsacks are solved exactly by dynamic programming, so that the bound knows what prices
-// on capacities cannot: that units which nothing fills are lost. Tables from both ends say how far the bound
-// falls if an option is taken, or a job is not served by a resource: what falls to the threshold is left out.
+// (This is the Lagrangian relaxation of "one option per job"; Fisher, Jaikumar and Van Wassenhove 1986 for
+// generalised assignment.) Dynamic programming solves the knapsacks exactly. So this bound knows what
+// prices on capacities cannot know: units that no option fills are lost. Tables from both ends tell how far
+// the bound falls if an option is taken, or if a resource does not serve a job. If it falls to the
+// threshold, the option is left out.
 //
-// An option must lie in one knapsack. Where options use several resources, those that go together least are
-// whole, and the others keep their prices of the first relaxation.
+// An option must lie in one knapsack. If options use several resources, only some resources are treated as
+// whole, chosen such that no option uses two of them. The others keep their prices of the first relaxation.
 
 #include <algorithm>
 #include <cmath>
@@ -34,9 +35,10 @@ namespace goodput::detail {
 
 class JobPrices {
 public:
-    /// Takes over a problem, all of whose options are allowed then. False: units are not whole; a bound would
-    /// read or write more than `most_work` numbers, or keep more than `most_kept`; or the resources that are
-    /// whole are not worth half of all at these prices, so that little would be gained.
+    /// Takes a problem, with all its options allowed. Returns false if units are not whole, if a bound
+    /// would read or write more than `most_work` numbers or keep more than `most_kept`, or if the whole
+    /// resources are worth less than half of all resources at these prices, so that the bound would gain
+    /// little.
     bool assign(const CompactProblem& problem, std::span<const double> prices, std::size_t most_work,
                 std::size_t most_kept) {
         if (!whole_.assign(problem, prices)) return false;
@@ -54,37 +56,39 @@ public:
     [[nodiscard]] std::size_t resources() const { return whole_.count(); }
     [[nodiscard]] std::size_t copies() const { return allowed_of_.size(); }
     [[nodiscard]] std::size_t options() const { return allowed_.size(); }
-    /// Numbers that a bound at which all is allowed reads or writes at most, and that the last one did.
+    /// most_work(): most numbers that a bound reads or writes, which it does if all options are allowed.
+    /// work(): how many the last bound did.
     [[nodiscard]] std::size_t most_work() const { return most_work_; }
     [[nodiscard]] std::size_t work() const { return work_; }
-    /// Options of a copy, as a range of indices that the other functions take.
+    /// first(), end(): the range of a copy's options, as indices for the other functions.
     [[nodiscard]] std::uint32_t first(std::size_t copy) const { return first_[copy]; }
     [[nodiscard]] std::uint32_t end(std::size_t copy) const { return first_[copy + 1]; }
-    /// The option of the compact problem.
+    /// Returns the index of an option in the compact problem.
     [[nodiscard]] std::uint32_t original(std::uint32_t option) const { return original_[option]; }
-    /// The whole resource that an option uses, or none.
+    /// Returns the whole resource that an option uses, or `none`.
     [[nodiscard]] std::uint32_t resource(std::uint32_t option) const {
         return segments_[segment_[option]].resource;
     }
-    /// How many granules of it an option takes, and what it is worth without what it takes of resources that
-    /// are not whole.
+    /// units(): how many granules of its whole resource an option uses. value(): its value, less the price
+    /// of what it uses of the other resources.
     [[nodiscard]] std::uint32_t units(std::uint32_t option) const { return units_[option]; }
     [[nodiscard]] double value(std::uint32_t option) const { return value_[option]; }
     [[nodiscard]] bool whole(std::size_t resource) const { return whole_.whole(resource); }
     [[nodiscard]] double granule(std::size_t resource) const { return whole_.granule(resource); }
     [[nodiscard]] bool allowed(std::uint32_t option) const { return allowed_[option] != 0; }
-    /// How many options all copies are still allowed.
+    /// Returns how many options of all copies together are still allowed.
     [[nodiscard]] std::size_t allowed() const { return allowed_.size() - trail_.size(); }
-    /// How many options a copy is still allowed.
+    /// Returns how many options of a copy are still allowed.
     [[nodiscard]] std::uint32_t allowed_of(std::size_t copy) const { return allowed_of_[copy]; }
 
-    /// Forbids an option of a copy, which is remembered; undo() allows again what was forbidden after mark().
+    /// Forbids an option of a copy. undo() allows again all options forbidden since its mark().
     void forbid(std::uint32_t option) {
         allowed_[option] = 0;
         --allowed_of_[copy_[option]];
         trail_.push_back(option);
     }
-    /// Which options of the problem some copy is not allowed. Copies are alike, so no copy needs them.
+    /// Gets which options of the problem are forbidden for some copy. Copies are alike, so no copy needs
+    /// them.
     void left_out(std::vector<std::uint8_t>& by_original, std::size_t count) const {
         by_original.assign(count, 0);
         for (const std::uint32_t k : trail_) by_original[original_[k]] = 1;
@@ -96,14 +100,14 @@ public:
             ++allowed_of_[copy_[trail_.back()]];
         }
     }
-    /// Forbids all options of a copy but this one.
+    /// Forbids all other options of the option's copy.
     void decide(std::uint32_t option) {
         const std::uint32_t copy = copy_[option];
         for (std::uint32_t k = first_[copy]; k < first_[copy + 1]; ++k)
             if (k != option && allowed_[k]) forbid(k);
     }
 
-    /// The prices at which each copy is indifferent, at the prices of the first relaxation.
+    /// Gets the prices at which each copy is indifferent, given the prices of the first relaxation.
     void start(std::vector<double>& job_prices, std::span<const double> prices) const {
         job_prices.assign(copies(), 0);
         for (std::size_t copy = 0; copy < copies(); ++copy) {
@@ -117,12 +121,12 @@ public:
         }
     }
 
-    /// Which losses bound() is to find: none, or all up to this one (for larger ones, something between it
-    /// and them).
+    /// Argument of bound() that asks for no losses. Any other value asks for all losses up to it. For a
+    /// larger loss, loss() returns a number between this limit and the true loss.
     static constexpr double no_losses = -1;
 
-    /// The bound at these job prices for what is allowed; -infinity where the copies decided do not fit.
-    /// Where it gets late on the way, nothing that is said of it means anything.
+    /// Returns the bound at these job prices for the allowed options, or -infinity if the decided copies do
+    /// not fit. If time runs out during the call, none of its results has a meaning.
     double bound(std::span<const double> job_prices, Clock& clock, double most_loss = no_losses) {
         const bool losses = most_loss >= 0;
         served_.assign(copies(), 0);
@@ -148,17 +152,18 @@ public:
         return sum;
     }
 
-    /// How often the last bound() served a copy; and whether it took this option of it.
+    /// served(): how many times the last bound() served a copy. taken(): whether it took an option of its
+    /// copy.
     [[nodiscard]] std::uint32_t served(std::size_t copy) const { return served_[copy]; }
     [[nodiscard]] bool taken(std::uint32_t option) const { return taken_[option] != 0; }
-    /// By how much the bound falls at least, at the same prices, if this allowed option is the copy's; of
-    /// copies with several of them.
+    /// Returns the least amount by which the bound falls, at the same prices, if the copy takes this
+    /// option. The option must be allowed, and its copy must have several allowed options.
     [[nodiscard]] double loss(std::uint32_t option) const {
         return in_[option] + out_of_copy_[copy_[option]] - out_[segment_[option]];
     }
 
 private:
-    /// A copy's options on one resource (none: on no whole one).
+    /// The options of a copy on one whole resource, or on none of them (`none`).
     struct Segment {
         std::uint32_t copy, resource, first, end;
     };
@@ -172,7 +177,7 @@ private:
         segment_.clear();
         segments_.clear();
         segments_of_.resize(problem.resources());
-        for (auto& of_resource : segments_of_) of_resource.clear();
+        for (auto& segments : segments_of_) segments.clear();
         constant_ = 0;
         for (std::size_t r = 0; r < problem.resources(); ++r)
             if (!whole_.whole(r)) constant_ += prices[r] * problem.capacity[r];
@@ -231,10 +236,11 @@ private:
         segment_.push_back(static_cast<std::uint32_t>(segments_.size() - 1));
     }
 
-    /// What a copy is worth to no whole resource, beyond its price.
+    /// Returns the value, beyond its price, of a copy's options that use no whole resource; at least 0
+    /// unless the copy is decided.
     double idle(std::size_t copy, double price, bool losses) {
         const std::uint32_t begin = first_[copy];
-        // Options on no whole resource come last: `none` is the largest number.
+        // Options on no whole resource come last, because `none` is the largest number.
         const std::uint32_t segment = segment_[first_[copy + 1] - 1];
         if (segments_[segment].resource != none) return 0;
         const std::uint32_t first = std::max(segments_[segment].first, begin), end = segments_[segment].end;
@@ -260,8 +266,8 @@ private:
         return worth;
     }
 
-    /// The most that a resource's jobs are worth beyond their prices; -infinity where those decided do not
-    /// fit.
+    /// Returns the most that a resource's jobs are worth beyond their prices, or -infinity if the decided
+    /// copies do not fit.
     double knapsack(std::size_t r, std::span<const double> job_prices, double most_loss) {
         std::int64_t room = whole_.room(r);
         double decided = 0;
@@ -301,10 +307,10 @@ private:
         return decided + most;
     }
 
-    /// The table after one more copy: best[q] with at most q units.
+    /// Adds a copy to the table of best sums: `after`[q] is the best sum with at most q units.
     void add_row(const Segment& segment, double price, const double* before, double* after,
                  std::size_t width) const {
-        const double* numbers = before;  // until the first option has written `after`
+        const double* numbers = before;  // until the first option has been written to `after`
         for (std::uint32_t k = segment.first; k < segment.end; ++k) {
             const double worth = value_[k] - price;
             const std::size_t units = units_[k];
@@ -335,14 +341,15 @@ private:
         }
     }
 
-    /// Fills in_ and out_ of a resource, from its table and that of the rows after each.
+    /// Fills in_ and out_ of a resource from its table and from the tables of the rows after each row.
     void find_losses(std::size_t r, std::size_t width, std::span<const double> job_prices, double most,
                      double most_loss) {
         const double* full = table_.data() + rows_.size() * width;
         for (const std::uint32_t s : segments_of_[r]) {
             const Segment& segment = segments_[s];
             if (allowed_of_[segment.copy] == 1) continue;
-            // Beside what the copy itself may take: at most its loss, and exact where it takes nothing here.
+            // The copy may take something here a second time, so this is at most the loss, and exact if the
+            // copy takes nothing here.
             for (std::uint32_t k = segment.first; k < segment.end; ++k)
                 if (allowed_[k] && units_[k] < width)
                     in_[k] = most - (full[width - 1 - units_[k]] + value_[k] - job_prices[segment.copy]);
@@ -363,12 +370,12 @@ private:
             std::swap(after_, next_after_);
         }
     }
-    /// The most that a prefix and the rows after it are worth together in room - 1 units. after_ is the other
-    /// way round, [width - 1 - q] for q units, so that both are read forwards.
+    /// Returns the most that a prefix and the rows after it are worth together with room - 1 units. after_
+    /// is in reverse order, with q units at [width - 1 - q], so that both are read forwards.
     [[nodiscard]] double best_sum(const double* before, std::size_t room, std::size_t width) const {
         return largest_sum(before, after_.data() + (width - room), room);
     }
-    /// The same for after_, the other way round, into next_after_.
+    /// Does the work of add_row() for after_, in reverse order, and writes to next_after_.
     void add_row_after(const Segment& segment, double price, std::size_t width) {
         const double *before = after_.data(), *numbers = before;
         double* after = next_after_.data();
@@ -387,7 +394,7 @@ private:
     WholeResources whole_;
     std::vector<std::vector<std::uint32_t>> segments_of_;
     std::vector<Segment> segments_;
-    // By copy, and one more in first_.
+    // By copy; first_ has one more entry.
     std::vector<std::uint32_t> first_, allowed_of_, served_;
     std::vector<double> out_of_copy_;
     // By option of a copy.

@@ -1,11 +1,11 @@
 #ifndef GOODPUT_PROVING_DETAIL_LATER_KNAPSACKS_HPP
 #define GOODPUT_PROVING_DETAIL_LATER_KNAPSACKS_HPP
 
-// What the later levels of the core (core.hpp) can still be worth, by prices on jobs (job_prices.hpp). For
-// every level and every whole resource there is a table: the most that the later jobs are worth to it beyond
-// their prices, by the units that are left for them. A state's value, the prices of the later jobs and one
-// number of each table add up to a bound, as quickly as at prices on capacities; but it knows that options
-// are whole.
+// Bounds what the later levels of the core (core.hpp) can still be worth, by prices on jobs
+// (job_prices.hpp). For every level and every whole resource there is a table: the most that the later jobs
+// are worth to the resource beyond their prices, by the units that are left for them. A bound is the sum of
+// a state's value, the prices of the later jobs, and one number of each table. That is as quick as a bound
+// by prices on capacities, but takes into account that options are whole.
 
 #include <algorithm>
 #include <cmath>
@@ -26,20 +26,21 @@ namespace goodput::detail {
 
 class LaterKnapsacks {
 public:
-    /// The prices on jobs of the searches to come, by copy: the relaxation and they have to live as long.
+    /// Sets the prices on jobs, by copy, for the searches to come. The relaxation and the prices must live
+    /// as long.
     void know(const JobPrices& relaxation, std::span<const double> job_prices) {
         relaxation_ = &relaxation;
         job_prices_ = job_prices;
     }
-    /// Nothing is known any more: bound() says nothing.
+    /// Forgets the prices: bound() is infinite from now on.
     void forget() {
         relaxation_ = nullptr;
         made_ = false;
     }
 
-    /// Makes the tables for the levels of a core that begins at `base`, if prices on jobs are known;
-    /// `prices`: those of the resources that are not whole. Tables of more than `most_kept` numbers are not
-    /// made, nor any if it gets late.
+    /// Makes the tables for the levels of a core that begins at `base`, if prices on jobs are known.
+    /// `prices`: those of the resources that are not whole. Makes none if they would have more than
+    /// `most_kept` numbers, or if time runs out.
     void assign(const CompactProblem& problem, const Core& core, const Incumbent& base,
                 std::span<const double> prices, std::size_t most_kept, Clock& clock) {
         made_ = false;
@@ -90,7 +91,8 @@ public:
         made_ = true;
     }
 
-    /// The largest sum that a state can still reach after `level`, all copies of whose bunch are decided.
+    /// Returns the largest sum that a state can still reach after `level`. All copies of the level's bunch
+    /// must be decided.
     [[nodiscard]] double bound(double value, const double* left, std::size_t level) const {
         if (!made_) return std::numeric_limits<double>::infinity();
         const std::size_t count = resources_.size();
@@ -111,12 +113,13 @@ public:
 
 private:
     struct Resource {
-        double granule, price;  ///< granule 0: not whole, and has a price
+        double granule, price;  ///< granule is 0 if the resource is not whole and has a price
         std::size_t width;
-        std::size_t last;  ///< where the row made last begins
+        std::size_t last;  ///< start of the row made last
     };
 
-    /// One more copy's options, into new rows of the resources that they use.
+    /// Adds a copy's options, in new rows of the resources that they use. Returns false if memory or time
+    /// runs out.
     bool add(const JobPrices& relaxation, std::size_t copy, double price, double& constant,
              std::size_t most_kept, Clock& clock) {
         double idle = 0;
@@ -159,17 +162,17 @@ private:
 
     const JobPrices* relaxation_ = nullptr;
     std::span<const double> job_prices_;
-    bool made_ = false;  ///< the tables of this core
+    bool made_ = false;  ///< whether the tables belong to the present core
     std::vector<Resource> resources_;
     std::vector<double> tables_;
     std::size_t previous_ = 0;
     std::vector<std::uint8_t> in_core_;  // by option of the problem
     std::vector<double> base_;           // by resource
-    // By level and resource: where the row of what comes after it begins; what later bunches use in the base.
+    // By level and resource: the row for what comes after the level; what later bunches use at the base.
     std::vector<std::size_t> rows_;
     std::vector<double> later_;
-    std::vector<double>
-        constant_;  // by level: job prices of what comes after it, less their values in the base
+    // By level: the job prices of all later copies, less their values at the base.
+    std::vector<double> constant_;
 };
 
 }  // namespace goodput::detail

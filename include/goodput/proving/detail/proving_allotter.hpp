@@ -1,8 +1,8 @@
 #ifndef GOODPUT_PROVING_DETAIL_PROVING_ALLOTTER_HPP
 #define GOODPUT_PROVING_DETAIL_PROVING_ALLOTTER_HPP
 
-// The bodies of ProvingAllotter (proving_allotter.hpp): the solver of an Allotter by searches in turn
-// (search_turns.hpp).
+// The bodies of ProvingAllotter (proving_allotter.hpp): the solver of an Allotter, with searches that take
+// turns (search_turns.hpp).
 
 #include "goodput/allot/allot.hpp"
 #include "goodput/allot/detail/solver.hpp"
@@ -14,7 +14,7 @@
 
 namespace goodput::detail {
 
-/// What a ProvingAllotter keeps.
+/// The state that a ProvingAllotter keeps.
 struct ProvingSolver {
     SolverBy<SearchTurns> in_turns;
 };

@@ -1,9 +1,9 @@
 #ifndef GOODPUT_PROVING_DETAIL_SEARCH_TURNS_HPP
 #define GOODPUT_PROVING_DETAIL_SEARCH_TURNS_HPP
 
-// From an allotment and a bound to a proof: the searches there are, and who of them has its turn for how
-// long. One of them often does in milliseconds what takes the others hours, and nothing tells beforehand
-// which.
+// Turns a first allotment and a bound into a proof. Decides which search has its turn, and for how long.
+// One search often needs milliseconds for what takes the others hours, and nothing tells in advance which
+// one.
 
 #include <algorithm>
 #include <cstddef>
@@ -29,29 +29,30 @@
 
 namespace goodput::detail {
 
-/// The searches with their memory, and the states that they have looked at since begin().
+/// The searches with their memory, and the number of states that they have looked at since begin().
 class SearchTurns {
 public:
     SearchTurns() = default;
     SearchTurns(const SearchTurns&) = delete;
     SearchTurns& operator=(const SearchTurns&) = delete;
 
-    /// Nothing is known of the problem that comes. The rule has to live as long as the turns go on.
+    /// Starts on a new problem. The rule must live as long as the turns go on.
     void begin(const AnyBranching& branching) {
         nodes_ = 0;
         job_price_search_.reset();
         branching_ = &branching;
     }
-    /// States looked at since begin().
+    /// Returns the number of states looked at since begin().
     [[nodiscard]] std::size_t nodes() const { return nodes_; }
 
-    /// Makes an allotment of choices that exceed capacities, by exchanges. Whether it is one.
+    /// Makes an allotment of choices that exceed capacities, by exchanges. Returns whether it succeeded.
     bool repair(const CompactProblem& problem, const Relaxation& relaxation, Incumbent& incumbent,
                 Clock& clock) {
         return exchange_.repair(problem, relaxation.prices(), incumbent, most_exchange_work, clock);
     }
 
-    /// Looks for any allotment that serves all jobs that must run. Whether there is one now in `incumbent`.
+    /// Looks for any allotment that serves all jobs that must run. Returns whether `incumbent` now holds
+    /// one.
     bool find(const CompactProblem& problem, const Relaxation& relaxation, Incumbent& incumbent,
               const AllotOptions& options, Clock& clock) {
         const std::size_t before = nodes_;
@@ -75,13 +76,13 @@ public:
         return found || near(options.most_states);
     }
 
-    /// Improves `incumbent` by the core's search alone.
+    /// Improves `incumbent` by the search of the core alone.
     SearchOutcome search_core(const CompactProblem& problem, const Relaxation& relaxation,
                               Incumbent& incumbent, const AllotOptions& options, Clock& clock) {
         return search_core(problem, relaxation, {}, incumbent, options, clock);
     }
 
-    /// Improves `incumbent` until it is proven within the gap, or time, states or memory end.
+    /// Improves `incumbent` until it is proven within the gap, or until time, states or memory run out.
     SearchOutcome run(const CompactProblem& problem, const Relaxation& relaxation, Incumbent& incumbent,
                       const AllotOptions& options, Clock& clock) {
         problem_ = &problem;
@@ -101,12 +102,14 @@ private:
         return outcome;
     }
 
-    /// The core first, which is enough for most problems; then the core with what prices on jobs know and the
-    /// search by these in turn, each for several times as long as before.
+    /// Runs the search of the core first, which is enough for most problems. Then two searches take turns,
+    /// each several times as long as its last: the core with what prices on jobs tell, and the search by
+    /// these prices.
     SearchOutcome take_turns(const AllotOptions& options) {
         std::size_t left = options.most_states;
         SearchOutcome best{relaxation_->bound(), StopReason::states, 0};
-        // Runs a search for so many states at most, or alone for all that are left. Whether that was the end.
+        // Runs a search for at most `states` states, or with all states that are left if it is alone.
+        // Returns whether that was the end.
         const auto turn = [&](bool alone, std::size_t states, auto&& run) {
             if (left == 0) return true;
             AllotOptions part = options;
@@ -129,7 +132,7 @@ private:
             nodes_ += job_price_search_.nodes();
             return outcome.value_or(SearchOutcome{best.bound, StopReason::proven, 0});
         };
-        // Where jobs take several resources of which many bind, prices on jobs know little of the problem.
+        // If options use several resources of which many bind, prices on jobs say little about the problem.
         if (several && CoreAndTree::binds_many(*relaxation_))
             prices_apply = false;
         else if (turn(true, left, prepare))
@@ -143,9 +146,10 @@ private:
             nodes_ += core_and_tree_.nodes();
             return outcome;
         }
-        // A dive takes about as long as the prices did, and would have to begin anew if it were cut off.
+        // A dive takes about as long as preparing the prices did, and would have to start over if it were
+        // cut off.
         const std::size_t least_dive = 2 * job_price_search_.nodes();
-        // In more dimensions fewer states of the core are the same.
+        // With more dimensions, fewer states of the core are equal.
         const std::size_t share = std::max<std::size_t>(1, problem_->resources() / narrow);
         for (std::size_t states = first_states; left > 0;) {
             states *= CoreAndTree::growth;
@@ -179,9 +183,9 @@ private:
         return CoreAndTree::is_enough(*problem_, *incumbent_, bound, options);
     }
 
-    /// The core with what prices on jobs know, as if an allotment just below the bound were known. Where
-    /// there is none, the bound falls and it goes on a little further below; where there may be one but none
-    /// was found in time, the next call begins further below.
+    /// Runs the core with what prices on jobs tell, as if an allotment just below the bound were known. If
+    /// that proves that there is none, the bound falls, and the search continues a little further below. If
+    /// none was found in time, the next call begins further below.
     SearchOutcome search_narrowed(double bound, const AllotOptions& options) {
         AllotOptions part = options;
         SearchOutcome outcome{bound, StopReason::proven, 0};
@@ -219,14 +223,14 @@ private:
         return outcome;
     }
 
-    /// Whether an option takes of several resources. Prices on jobs then know little of the problem.
+    /// Returns whether an option uses several resources. Prices on jobs then say little about the problem.
     [[nodiscard]] bool takes_several() const {
         for (std::uint32_t k = 0; k < problem_->count; ++k)
             if (problem_->uses_of(k).size() > 1) return true;
         return false;
     }
 
-    /// States of the core's search before another has its first turn.
+    /// States of the core's search before another search has its first turn.
     static constexpr std::size_t first_states = std::size_t{1} << 15;
     static constexpr std::size_t most_exchange_work = std::size_t{1} << 22;
     static constexpr std::size_t narrow = 4;
@@ -234,12 +238,12 @@ private:
     const AnyBranching* branching_ = nullptr;
     JobPriceSearch job_price_search_;
     CoreSearch<LaterKnapsacks> core_search_;
-    CoreAndTree core_and_tree_;  ///< where prices on jobs do not apply
+    CoreAndTree core_and_tree_;  ///< used if prices on jobs do not apply
     PriceTree<> tree_;
     Exchange exchange_;
     std::size_t nodes_ = 0;
-    double part_of_gap_ = 0;  ///< how far below the bound the core looks first
-    // Of the run in progress.
+    double part_of_gap_ = 0;  ///< how far below the bound the core looks first, as a part of the gap
+    // The arguments of the run in progress.
     const CompactProblem* problem_ = nullptr;
     const Relaxation* relaxation_ = nullptr;
     Incumbent* incumbent_ = nullptr;

@@ -1,16 +1,17 @@
 #ifndef GOODPUT_PROVING_DETAIL_TABLE_ROWS_HPP
 #define GOODPUT_PROVING_DETAIL_TABLE_ROWS_HPP
 
-// The two loops in which knapsacks by dynamic programming spend their time, written so that compilers make
-// vector instructions of them without being told that sums may be reordered.
+// The two loops in which the dynamic programs for knapsacks spend their time. They are written so that
+// compilers vectorise them without permission to reorder sums.
 
 #include <algorithm>
 #include <cstddef>
 
 namespace goodput::detail {
 
-/// The larger of `numbers` and of a row plus `worth`, into `result`, which may be `numbers`. Four at a time,
-/// all read before one is written, so that the compiler may do them at once.
+/// Writes, for each position, the larger of `numbers` and of `row` plus `worth` to `result`, which may be
+/// `numbers`. Handles four positions at a time and reads all of them before it writes one, so the compiler
+/// may do them at once.
 inline void larger_of(const double* numbers, const double* row, double worth, double* result,
                       std::size_t count) {
     std::size_t q = 0;
@@ -26,7 +27,8 @@ inline void larger_of(const double* numbers, const double* row, double worth, do
     for (; q < count; ++q) result[q] = std::max(numbers[q], row[q] + worth);
 }
 
-/// The largest sum of two numbers at the same place, or 0. Four maxima, so that no one waits for the next.
+/// Returns the largest sum of two numbers at the same position, or 0 if that is larger. Four separate
+/// maxima keep the loop's steps independent.
 inline double largest_sum(const double* left, const double* right, std::size_t count) {
     double a = 0, b = 0, c = 0, d = 0;
     std::size_t q = 0;

@@ -1,9 +1,9 @@
 #ifndef GOODPUT_PROVING_DETAIL_WHOLE_RESOURCES_HPP
 #define GOODPUT_PROVING_DETAIL_WHOLE_RESOURCES_HPP
 
-// Which resources can be knapsacks of their own, solved exactly over whole units (job_prices.hpp)? Those of
-// which every option takes a multiple of some number, not too fine; and no option takes two of them. The most
-// valuable ones come first.
+// Chooses the resources that become knapsacks of their own, solved exactly over whole units
+// (job_prices.hpp). All uses of such a resource must be multiples of some number that is not too small, and
+// no option may use two of them. The most valuable resources come first.
 
 #include <algorithm>
 #include <cmath>
@@ -19,8 +19,8 @@ namespace goodput::detail {
 
 class WholeResources {
 public:
-    /// Chooses, at these prices. False: all that are whole are not worth half of the capacities, so that
-    /// their knapsacks would tell little.
+    /// Chooses the resources at these prices. Returns false if the chosen ones are worth less than half of
+    /// all capacities, because their knapsacks would tell little.
     bool assign(const CompactProblem& problem, std::span<const double> prices) {
         const std::size_t count = problem.resources();
         if (count > most_resources) return false;
@@ -53,13 +53,15 @@ public:
 
     [[nodiscard]] std::size_t count() const { return room_.size(); }
     [[nodiscard]] bool whole(std::size_t resource) const { return whole_[resource] != 0; }
-    /// What every option takes a multiple of, and how many of that there are.
+    /// granule(): every use of the resource is a multiple of this. room(): how many granules the capacity
+    /// holds.
     [[nodiscard]] double granule(std::size_t resource) const { return granule_[resource]; }
     [[nodiscard]] std::uint32_t room(std::size_t resource) const { return room_[resource]; }
 
 private:
     static constexpr double most_units = 1 << 20;
-    static constexpr std::size_t most_resources = 1024;  ///< their pairs are kept
+    /// Limits the memory of together_, which has an entry for each pair of resources.
+    static constexpr std::size_t most_resources = 1024;
 
     void read(const CompactProblem& problem) {
         const std::size_t count = problem.resources();
@@ -76,7 +78,7 @@ private:
         for (const double granule : granule_) whole_.push_back(granule > 0 && std::isfinite(granule) ? 1 : 0);
     }
 
-    // By resource; together_ by two: some option takes both.
+    // By resource. together_ is by pair of resources: 1 if some option uses both.
     std::vector<double> granule_;
     std::vector<std::uint8_t> whole_, together_;
     std::vector<std::uint32_t> order_, room_;

@@ -28,6 +28,7 @@
 #include <utility>
 #include <vector>
 
+#include "goodput/core/detail/clock.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/deadlines/cluster_over_time.hpp"
 #include "goodput/deadlines/deadline_job.hpp"
@@ -153,8 +154,7 @@ inline Admission admit(const ClusterOverTime& cluster, std::span<const DeadlineJ
     if (!(std::isfinite(options.slot_seconds) && options.slot_seconds >= 0))
         bad_input("admission", "slot_seconds", options.slot_seconds, "a finite number of at least 0");
 
-    std::optional<std::chrono::steady_clock::time_point> stop;
-    if (options.deadline) stop = std::chrono::steady_clock::now() + *options.deadline;
+    detail::Clock clock(options.deadline);
     Admission answer;
     const detail::TimeGrid grid(cluster, jobs, options.slot_seconds);
     const std::vector<double> least_work = detail::work_with_start(grid, jobs);
@@ -175,20 +175,20 @@ inline Admission admit(const ClusterOverTime& cluster, std::span<const DeadlineJ
     // survive restarts.
     detail::ProgressiveFilling filling(grid, jobs, options.slot_seconds);
     const auto is_filled = [&](std::size_t most_tries) {
-        std::optional<DeadlinePlan> plan = filling(most_tries, stop);
+        std::optional<DeadlinePlan> plan = filling(most_tries, clock);
         if (!plan) return false;
         answer.status = AdmissionStatus::possible;
         answer.plan = std::move(*plan);
         return true;
     };
     if (is_filled(options.most_orders)) return answer;
-    if (options.most_rounds == 0 || (stop && std::chrono::steady_clock::now() >= *stop)) return answer;
+    if (options.most_rounds == 0 || clock.late()) return answer;
 
     detail::DeadlineProgram program(grid);
     detail::DeadlineLayout lay_out(grid, jobs, options.slot_seconds);
     std::vector<double> work = least_work;
     for (std::size_t repair = 0; repair < std::max<std::size_t>(options.most_repairs, 1); ++repair) {
-        const detail::DeadlineOutcome outcome = program.solve(work, options.most_rounds, stop);
+        const detail::DeadlineOutcome outcome = program.solve(work, options.most_rounds, clock);
         answer.rounds = program.rounds();
         ++answer.programs;
         if (outcome == detail::DeadlineOutcome::impossible && repair == 0) {

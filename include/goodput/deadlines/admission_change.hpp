@@ -8,7 +8,6 @@
 // AdmissionOptions::deadline limits all questions of a call together.
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <functional>
@@ -17,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "goodput/core/detail/clock.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/deadlines/admission.hpp"
 
@@ -41,25 +41,23 @@ namespace detail {
 /// that is left. Questions after its end are answered with `unknown`.
 class AdmissionQuestions {
 public:
-    explicit AdmissionQuestions(const AdmissionOptions& options) : options_(options) {
-        if (options.deadline) stop_ = std::chrono::steady_clock::now() + *options.deadline;
-    }
+    explicit AdmissionQuestions(const AdmissionOptions& options)
+        : options_(options), clock_(options.deadline) {}
     AdmissionStatus operator()(const ClusterOverTime& cluster, std::span<const DeadlineJob> jobs) {
-        if (stop_ && left().count() <= 0) return AdmissionStatus::unknown;
-        if (stop_) options_.deadline = left() / 8;
+        if (clock_.late()) return AdmissionStatus::unknown;
+        if (const auto left = clock_.left()) options_.deadline = *left / 8;
         return admit(cluster, jobs, options_).status;
     }
     /// Returns the same options with the time that is left.
     [[nodiscard]] AdmissionOptions rest() const {
         AdmissionOptions rest = options_;
-        if (stop_) rest.deadline = std::max(left(), std::chrono::nanoseconds(0));
+        rest.deadline = clock_.left();
         return rest;
     }
 
 private:
-    [[nodiscard]] std::chrono::nanoseconds left() const { return *stop_ - std::chrono::steady_clock::now(); }
     AdmissionOptions options_;
-    std::optional<std::chrono::steady_clock::time_point> stop_{};
+    Clock clock_;
 };
 
 }  // namespace detail

@@ -11,7 +11,6 @@
 // A round that gives a job more than its plan says does no harm if keeps_plan() holds.
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -22,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "goodput/core/detail/clock.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/deadlines/admission.hpp"
 #include "goodput/deadlines/asked_gpu_time.hpp"
@@ -161,14 +161,11 @@ private:
         detail::TimeGrid grid;
         detail::ProgressiveFilling free;
         std::vector<std::size_t> kept{};
-        std::optional<std::chrono::steady_clock::time_point> stop{};
+        detail::Clock clock{};
         std::optional<std::size_t> impossible_alone{};  // answer to the last question
     };
 
-    void begin(Call& call) const {
-        if (options_.admission.deadline)
-            call.stop = std::chrono::steady_clock::now() + *options_.admission.deadline;
-    }
+    void begin(Call& call) const { call.clock = detail::Clock(options_.admission.deadline); }
     [[nodiscard]] const Given* find(const std::string& name) const {
         const auto given =
             std::find_if(given_.begin(), given_.end(), [&](const Given& each) { return each.name == name; });
@@ -321,10 +318,8 @@ inline AdmissionStatus Promises::plan_anew(Call& call, const std::vector<std::si
         all.back().deadline_seconds = deadlines[k];
     }
     AdmissionOptions options = options_.admission;
-    if (call.stop) {
-        options.deadline = *call.stop - std::chrono::steady_clock::now();
-        if (options.deadline->count() <= 0) return AdmissionStatus::unknown;
-    }
+    if (call.clock.late()) return AdmissionStatus::unknown;
+    options.deadline = call.clock.left();
     const Admission admission = admit(call.cluster, all, options);
     call.impossible_alone = admission.impossible_alone;
     if (admission.status != AdmissionStatus::possible) return admission.status;

@@ -32,6 +32,11 @@ namespace goodput::detail {
 
 class PriceMaster {
 public:
+    PriceMaster() = default;
+    /// `most_work`: the numbers that all pivots together may read before the program is exhausted().
+    /// `least_gain`: a variable that gains no more stays out of the basis.
+    PriceMaster(std::size_t most_work, double least_gain) : most_work_(most_work), least_gain_(least_gain) {}
+
     /// Begins a new program. The caller then adds a first column for every block, in order, and calls
     /// begin().
     void reset(std::span<const double> capacity, std::span<const double> ceiling, std::size_t blocks) {
@@ -40,7 +45,7 @@ public:
         unit_.clear();
         right_.clear();
         for (const double units : capacity) {
-            unit_.push_back(units > 0 ? std::ldexp(1.0, std::ilogb(units)) : 1);
+            unit_.push_back(units != 0 ? std::ldexp(1.0, std::ilogb(units)) : 1);
             right_.push_back(units / unit_.back());
         }
         right_.resize(rows_, 1);
@@ -95,6 +100,12 @@ public:
         columns_.push_back(column);
         return true;
     }
+    /// Returns what a column of this block would add to the objective at the present multipliers.
+    [[nodiscard]] double gain(std::size_t block, double value, std::span<const double> usage) const {
+        double gain = value - multipliers_[resources_ + block];
+        for (std::size_t r = 0; r < resources_; ++r) gain -= prices_[r] * usage[r];
+        return gain;
+    }
     /// Changes the ceilings. The basis stays feasible, because only the objective changes.
     void move_ceilings(std::span<const double> ceiling) {
         ceiling_.resize(resources_);
@@ -103,17 +114,19 @@ public:
 
     /// Solves to optimality over the columns so far, unless time runs out or exhausted() becomes true.
     void solve(Clock& clock) {
-        double best = -std::numeric_limits<double>::infinity();
+        double best = 0;
         std::size_t idle = 0;  // number of pivots since the objective last rose
         bool anew = false;     // whether this call has renewed the inverse because of idle pivots
         bool renewed = false;  // whether the inverse was renewed since the last pivot
         const std::size_t work_of_pivot = entries_.size() + 2 * columns() + 3 * rows_ * rows_;
         update_multipliers();
+        offered_.clear();
+        least_offered_ = std::numeric_limits<double>::infinity();
         for (std::size_t pivot = 0; pivot < 200 * rows_ + 1000; ++pivot) {
             if (exhausted() || clock.late(work_of_pivot)) break;
             work_ += work_of_pivot;
             const double now = objective();
-            const bool risen = now > best + 1e-12 * std::abs(best);
+            const bool risen = pivot == 0 || now > best + 1e-12 * std::abs(best);
             idle = risen ? 0 : idle + 1;
             if (risen) best = now;
             if (idle > 20 * rows_) {  // rounding makes the pivots go in circles
@@ -144,7 +157,7 @@ public:
         if (renew(clock)) solve(clock);
     }
     /// Returns whether the limit of work is reached, so that no further pivot is made.
-    [[nodiscard]] bool exhausted() const { return work_ >= most_work; }
+    [[nodiscard]] bool exhausted() const { return work_ >= most_work_; }
 
     [[nodiscard]] std::span<const double> prices() const { return prices_; }
     /// Returns the objective over the columns so far: a lower bound on the least value of the dual
@@ -245,12 +258,12 @@ private:
 
     /// Returns the variable of largest reduced cost or, with `first`, the first positive one (Bland's
     /// rule). A reduced cost counts as rounding up to `tolerance` times the sum of its terms' sizes.
-    [[nodiscard]] Variable best_entering(bool first, double tolerance) const {
+    [[nodiscard]] Variable best_entering(bool first, double tolerance) {
         Variable best;
         double largest = 0;
         const auto offer = [&](Kind kind, std::size_t index, double reduced, double scale) {
-            if (reduced <= tolerance * scale + std::numeric_limits<double>::min() ||
-                (first && best.kind != Kind::nothing) || reduced <= largest)
+            if (reduced <= tolerance * scale + least_gain_ || (first && best.kind != Kind::nothing) ||
+                reduced <= largest)
                 return;
             // After many pivots, rounding may make a variable of the basis look as if it should enter.
             const auto is_offered = [&](Variable basic) {
@@ -260,7 +273,7 @@ private:
             largest = reduced;
             best = {kind, index};
         };
-        for (std::size_t i = 0; i < columns(); ++i) {
+        const auto offer_column = [&](std::size_t i) {
             const Column& column = columns_[i];
             const double own = multipliers_[resources_ + column.block] * column.share;
             double reduced = column.value - own, scale = std::abs(column.value) + std::abs(own);
@@ -270,7 +283,8 @@ private:
                 scale += std::abs(paid);
             }
             offer(Kind::column, i, reduced, scale);
-        }
+            return reduced;
+        };
         for (std::size_t r = 0; r < resources_; ++r) {
             const double scale = std::abs(multipliers_[r]);
             // Compare in units of the whole capacity, so that single prices compare with whole columns.
@@ -278,6 +292,20 @@ private:
             offer(Kind::slack, r, -multipliers_[r] * unit, scale * unit);
             offer(Kind::excess, r, (multipliers_[r] - ceiling_[r]) * unit, (scale + ceiling_[r]) * unit);
         }
+        if (first || columns() <= few_columns) {
+            for (std::size_t i = 0; i < columns(); ++i) offer_column(i);
+            return best;
+        }
+        // Columns that gained much suffice for some steps, because examining all of them takes as long as a
+        // step.
+        for (const std::size_t i : offered_) offer_column(i);
+        if (largest > least_offered_) return best;
+        gains_.clear();
+        for (std::size_t i = 0; i < columns(); ++i) gains_.push_back(offer_column(i));
+        least_offered_ = 0.3 * largest;
+        offered_.clear();
+        for (std::size_t i = 0; i < columns(); ++i)
+            if (gains_[i] > least_offered_) offered_.push_back(i);
         return best;
     }
 
@@ -308,9 +336,9 @@ private:
     }
     /// Returns the place of a variable in Bland's order, which is the order of best_entering().
     [[nodiscard]] std::size_t rank(Variable variable) const {
-        return variable.kind == Kind::column  ? variable.index
-               : variable.kind == Kind::slack ? columns() + 2 * variable.index
-                                              : columns() + 2 * variable.index + 1;
+        return variable.kind == Kind::column  ? 2 * resources_ + variable.index
+               : variable.kind == Kind::slack ? 2 * variable.index
+                                              : 2 * variable.index + 1;
     }
 
     /// Returns by how much the solution misses the right side, which measures the rounding in the inverse.
@@ -390,17 +418,21 @@ private:
         basis_[leaving] = entering;
     }
 
-    static constexpr std::size_t most_work = std::size_t{1} << 30;
     // A column that takes more than this many times a capacity is counted in parts that take the capacity
     // about once, because the small part that fits would be lost in rounding.
     static constexpr double far_beyond = 1 << 20;
-    std::size_t resources_ = 0, rows_ = 0, work_ = 0;
+    static constexpr std::size_t few_columns = 64;
+    std::size_t resources_ = 0, rows_ = 0, work_ = 0, most_work_ = std::size_t{1} << 30;
+    double least_gain_ = std::numeric_limits<double>::min();
     // By resource: a power of two near its capacity. The program counts in this unit, so that its
     // tolerances do not depend on the caller's units.
     std::vector<double> unit_;
     std::vector<double> right_, ceiling_, prices_, in_use_;
     std::vector<Column> columns_;
-    std::vector<Entry> entries_;  // entries of each column
+    std::vector<Entry> entries_;        // entries of each column
+    std::vector<std::size_t> offered_;  // columns that gained more than least_offered_ when last examined
+    double least_offered_ = 0;
+    std::vector<double> gains_;
     std::vector<Variable> basis_;
     std::vector<double> inverse_, multipliers_, solution_, direction_, residual_, elimination_;
 };

@@ -9,15 +9,14 @@
 // serves all intervals. With several rows, each interval is a separate allotment problem.
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "goodput/allot/allot.hpp"
+#include "goodput/core/detail/clock.hpp"
 #include "goodput/deadlines/detail/time_grid.hpp"
 
 namespace goodput::detail {
@@ -42,12 +41,11 @@ public:
     explicit BestConfigurations(const TimeGrid& grid);
 
     /// Returns the best configurations by interval. `price` is the price per unit of work by job, at least
-    /// 0. The result is valid until the next call. Returns null if `stop` came before all were found.
-    const std::vector<BestConfiguration>* operator()(
-        std::span<const double> price, std::optional<std::chrono::steady_clock::time_point> stop) {
+    /// 0. The result is valid until the next call. Returns null if `clock` was late before all were found.
+    const std::vector<BestConfiguration>* operator()(std::span<const double> price, Clock& clock) {
         if (by_table_)
             by_table(price);
-        else if (!by_allotment(price, stop))
+        else if (!by_allotment(price, clock))
             return nullptr;
         return &best_;
     }
@@ -61,8 +59,7 @@ private:
     };
 
     void by_table(std::span<const double> price);
-    bool by_allotment(std::span<const double> price,
-                      std::optional<std::chrono::steady_clock::time_point> stop);
+    bool by_allotment(std::span<const double> price, Clock& clock);
     /// Adds a job to a table.
     void take_in(std::size_t job, double part, double price, std::vector<double>& table, std::size_t layer);
     void read(std::size_t interval, std::size_t layers, double value);
@@ -161,10 +158,9 @@ inline void BestConfigurations::by_table(std::span<const double> price) {
     }
 }
 
-inline bool BestConfigurations::by_allotment(std::span<const double> price,
-                                             std::optional<std::chrono::steady_clock::time_point> stop) {
+inline bool BestConfigurations::by_allotment(std::span<const double> price, Clock& clock) {
     for (std::size_t interval = 0; interval < problems_.size(); ++interval) {
-        if (stop && std::chrono::steady_clock::now() >= *stop) return false;
+        if (clock.late()) return false;
         const GridInterval& grid_interval = grid_.intervals[interval];
         AllotmentProblem& problem = problems_[interval];
         const auto job_of = [&](std::size_t k) {

@@ -13,13 +13,13 @@
 // flexible jobs with earlier deadlines may have left it too few.
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "goodput/core/detail/clock.hpp"
 #include "goodput/deadlines/deadline_job.hpp"
 #include "goodput/deadlines/deadline_plan.hpp"
 #include "goodput/deadlines/detail/time_grid.hpp"
@@ -44,9 +44,8 @@ public:
     }
 
     /// Returns a plan in which all jobs end in time. Returns nothing if `most_tries` orders, different ones
-    /// in each call, give no plan, or if `stop` has come.
-    std::optional<DeadlinePlan> operator()(std::size_t most_tries,
-                                           std::optional<std::chrono::steady_clock::time_point> stop);
+    /// in each call, give no plan, or if `clock` is late.
+    std::optional<DeadlinePlan> operator()(std::size_t most_tries, Clock& clock);
 
     /// Makes all GPUs free again.
     void clear() {
@@ -75,7 +74,7 @@ private:
     std::optional<DeadlinePlan> without_change(std::size_t job, std::span<const DeadlineOption> levels) const;
     std::optional<DeadlinePlan> of_type(std::size_t job, std::span<const DeadlineOption> levels) const;
     std::optional<DeadlinePlan> best_of(std::size_t job) const;
-    std::size_t fill(std::optional<std::chrono::steady_clock::time_point> stop);
+    std::size_t fill(Clock& clock);
     /// Returns an upper bound on the work that the job can do with `before` levels until that moment and
     /// `after` levels from then on.
     [[nodiscard]] double most_at_levels(std::size_t job, std::span<const DeadlineOption> levels,
@@ -213,11 +212,11 @@ inline bool ProgressiveFilling::take(std::span<const PlannedPiece> pieces) {
 }
 
 /// Plans all jobs in this order. Returns the position of the first job that is late, or the number of jobs
-/// if none is. After `stop` the next job counts as late.
-inline std::size_t ProgressiveFilling::fill(std::optional<std::chrono::steady_clock::time_point> stop) {
+/// if none is. Once `clock` is late, so is the next job.
+inline std::size_t ProgressiveFilling::fill(Clock& clock) {
     clear();
     for (std::size_t k = 0; k < order_.size(); ++k) {
-        if (stop && std::chrono::steady_clock::now() >= *stop) return k;
+        if (clock.late()) return k;
         std::optional<DeadlinePlan> pieces = plan_of(order_[k]);
         if (!pieces) return k;
         (void)take(*pieces);
@@ -226,11 +225,9 @@ inline std::size_t ProgressiveFilling::fill(std::optional<std::chrono::steady_cl
     return order_.size();
 }
 
-inline std::optional<DeadlinePlan> ProgressiveFilling::operator()(
-    std::size_t most_tries, std::optional<std::chrono::steady_clock::time_point> stop) {
-    for (std::size_t tries = 0; tries < most_tries; ++tries) {
-        if (stop && std::chrono::steady_clock::now() >= *stop) break;
-        const std::size_t late = fill(stop);
+inline std::optional<DeadlinePlan> ProgressiveFilling::operator()(std::size_t most_tries, Clock& clock) {
+    for (std::size_t tries = 0; tries < most_tries && !clock.late(); ++tries) {
+        const std::size_t late = fill(clock);
         if (late == order_.size()) {
             DeadlinePlan plan;
             for (const DeadlinePlan& pieces : plans_) plan.insert(plan.end(), pieces.begin(), pieces.end());

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "goodput/core/detail/bodies.hpp"
+#include "goodput/core/detail/clock.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/deadlines/admission_change.hpp"
 #include "goodput/deadlines/detail/promise_maker.hpp"
@@ -73,8 +74,7 @@ public:
             bad_input("promised rounds", "number of node times", times_.size(),
                       "that of nodes, " + text_of(snapshot.cluster.nodes.size()));
         snapshot_ = snapshot;
-        stop_.reset();
-        if (parts.options.deadline) stop_ = std::chrono::steady_clock::now() + *parts.options.deadline;
+        clock_ = Clock(parts.options.deadline);
         round_->enforced = false;
         round_->held_back.clear();
         alone_.clear();
@@ -167,8 +167,9 @@ public:
 
 private:
     [[nodiscard]] std::optional<std::chrono::nanoseconds> part_of_time(int parts) const {
-        if (!stop_) return std::nullopt;
-        return std::max(std::chrono::nanoseconds(0), *stop_ - std::chrono::steady_clock::now()) / parts;
+        const auto left = clock_.left();
+        if (!left) return std::nullopt;
+        return *left / parts;
     }
     /// Returns whether a job cannot be moved now, not even for a promise. A minimum run time does not
     /// count, because promises come before it.
@@ -564,8 +565,7 @@ private:
     std::unique_ptr<PromisedRound> round_ = std::make_unique<PromisedRound>();  // the maker reads it
     PromiseMaker maker_{};
     SnapshotCheck check_{};
-    std::optional<std::chrono::steady_clock::time_point> stop_{};  // deadline of the plan that is being
-                                                                   // made
+    Clock clock_{};  // of the plan that is being made
     std::function<void()> after_promises_ = [] {};
     std::map<std::string, double>
         began_{};  // when jobs began the restart that they are in, or their last one

@@ -23,7 +23,8 @@ namespace goodput {
 /// Gives each job a variant of its allotted option that its nodes can provide: the same GPUs with other
 /// cores or memory. For that, jobs may move to other nodes: those that start anyway or move at no cost, and
 /// others if a job would otherwise get nothing. If no cores and memory are found for a job, its option is
-/// withdrawn. Keeps its buffers between calls.
+/// withdrawn. If another limit counts cores or memory, no job gets more than it was allotted where that would
+/// exceed the limit. Keeps its buffers between calls.
 class DividedHosts {
 public:
     /// Implements NodeStation.

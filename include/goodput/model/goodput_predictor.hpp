@@ -36,8 +36,9 @@
 
 namespace goodput {
 
-/// Fills in the plan, goodput and knowledge of a job's options. It keeps its buffers, so use one predictor
-/// for many jobs.
+/// Fills in the plan, goodput and knowledge of a job's options. It looks at a configuration's first part
+/// only: makers of several parts predict them themselves (PredictingMaker). It keeps its buffers, so use one
+/// predictor for many jobs.
 class GoodputPredictor {
 public:
     /// A Scheduler asks once per round for all jobs that for_each_input() cannot tell apart. A derived

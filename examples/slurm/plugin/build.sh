@@ -5,7 +5,7 @@
 #
 # Needs g++, cmake, ninja-build, dpkg-dev and, of what the README installs, libeigen3-dev, libceres-dev,
 # libboost-graph-dev, liblbfgsb-dev, libcli11-dev, libjs-chart.js, zlib1g-dev and nlohmann-json3-dev; nothing
-# outside FOLDER is touched. The plugin that comes of it is a work based on Slurm, whose licence is the GPL, version 2 or later: see docs/slurm.md before you hand it on.
+# outside FOLDER is touched. The plugin that comes of it is a work based on Slurm, whose licence is the GPL, version 2 or later: see README.md here before you hand it on.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../../.." && pwd)

@@ -16,8 +16,11 @@
 //   int most_gpus(job, model, gpu_type)                   larger options are not offered this round
 //   optional<GradientStatistics> expected_gradient(job)   options are valued with these statistics; the batch
 //                                                         plan keeps to the present ones
-//   double value_beside(round, row, option)               what one more option would be worth
+//   double value_beside(round, row, option)               what one more option would be worth; a policy of
+//                                                         whole rounds needs it for makers that answer at
+//                                                         prices
 //   static constexpr bool weights_count = false           its values are not multiplied by Job::weight
+//   static constexpr bool rigid_jobs = true               a replay runs jobs as their owners asked for
 
 #include <algorithm>
 #include <concepts>

@@ -2,8 +2,8 @@
 #define GOODPUT_CORE_CLUSTER_HPP
 
 // The machines: nodes, each with GPUs of one type. Nodes with the same GPU type, size, spot flag and group
-// are interchangeable for an allotment and form a pool. The GPUs of a pool are one resource of the
-// allotment problem.
+// (a number that the caller chooses) are interchangeable for an allotment and form a pool. The GPUs of a
+// pool are one resource of the allotment problem.
 
 #include <algorithm>
 #include <cmath>
@@ -30,20 +30,22 @@ struct Node {
     double dollars_per_hour = 0;        ///< price of the whole node
     double interruptions_per_hour = 0;  ///< expected losses of the node per hour
     bool spot = false;                  ///< the provider may take it back; spot nodes form pools of their own
-    /// At least 0; nodes of different groups are in different pools, even if all else is equal.
+    /// The caller's number for the node, at least 0. Nodes with different numbers are in different pools,
+    /// even if all else is equal.
     int group = 0;
-    /// Seconds from now until the announced departure of the node. Jobs that need nodes for longer avoid
-    /// it.
+    /// Seconds from now until the announced departure of the node. A job that would run longer than this
+    /// avoids the node.
     double leaves_seconds = std::numeric_limits<double>::infinity();
 
     /// The node's pool.
     [[nodiscard]] constexpr operator PoolId() const { return {gpu_type, gpus, spot, group}; }
 };
 
-/// The nodes at present. A lost node stays in the list, drained, because erasing it would renumber all
-/// placements that follow. No job's placement names a lost node. A node that is drained gently stays in the
-/// list as well, until its jobs have gone. Both kinds count in their pools, so an allotter should offer
-/// only what is open (schedule/detail/open_nodes.hpp).
+/// The nodes at present. A lost node stays in the list, marked as drained, because erasing it would
+/// renumber all placements that follow. No job's placement may name a lost node. A node whose jobs may
+/// still finish stays in the list as well, also marked as drained. Drained nodes still count in
+/// Pool::gpus(), so an allotter should offer only the nodes that are open, which means not drained
+/// (schedule/detail/open_nodes.hpp).
 struct Cluster {
     std::vector<std::string> gpu_types{};  ///< names of the types; all other code uses the index here
     std::vector<Node> nodes{};             ///< in any order; placements use the index here
@@ -113,8 +115,8 @@ inline void validate_nodes(const Cluster& cluster) {
 
 namespace detail {
 
-/// Throws std::invalid_argument if a name is empty or given twice. `kind` says in the message what the
-/// names stand for. Sorts `names`.
+/// Throws std::invalid_argument if a name is empty or given twice. `kind` is what the message calls the
+/// named things, for example "node". Sorts `names`.
 inline void require_own_names(std::string_view kind, std::vector<const std::string*>& names) {
     const auto less = [](const std::string* a, const std::string* b) { return *a < *b; };
     const auto equal = [](const std::string* a, const std::string* b) { return *a == *b; };

@@ -4,9 +4,10 @@
 // The options of a job and their parts.
 //
 // A shape says how many GPUs on how many nodes. It names neither the nodes (a Placement does) nor the GPU
-// type (a PoolShare does). A configuration (Sia's term) is what one job holds or could hold: one or more
-// parts, each a number of GPUs of one pool in a shape, plus the CPU cores and host memory per GPU. Nearly
-// every configuration has one part, and such a configuration allocates no memory.
+// type (a PoolShare does). A configuration (a term of the scheduler Sia) is what one job holds or could
+// hold: one or more parts, each a number of GPUs of one pool in a shape, plus the CPU cores and host memory
+// per GPU. Nearly every configuration has one part; such a configuration allocates no memory unless it
+// counts cores or host memory.
 //
 // A batch plan says how many examples a GPU processes at once, and how often it does so before the GPUs
 // synchronise. An option is a configuration with its best batch plan and the resulting goodput. The policy
@@ -98,8 +99,8 @@ struct BatchLimits {
     int min_atomic_batch = 1;  ///< fewest examples per GPU and step
     int max_atomic_batch = 0;  ///< most examples per GPU and step (the GPU's memory limits it)
     /// Whether a single GPU must accumulate above the initial batch size. Pollux's gradient statistics need
-    /// two samples per iteration (section 2.3 of the released code). The differenced estimator does not
-    /// need this.
+    /// two samples per iteration (section 2.3 of the released code). An estimator that compares successive
+    /// gradients does not need this.
     bool single_gpu_accumulates = false;
 };
 
@@ -232,9 +233,13 @@ private:
 
 /// How well the models know the goodput of an option.
 enum class Knowledge {
-    measured,   ///< from the job's own model of this GPU type; a refined model, up to the measured replicas
-    projected,  ///< from more replicas than were measured, or scaled from the model of another GPU type
-    unknown     ///< the job has no measurement at all
+    /// The job's own model of this GPU type predicts it. With a refined model (fit/refined_fit.hpp) this
+    /// holds up to the largest number of replicas that was measured.
+    measured,
+    /// It comes from a refined model beyond the measured number of replicas, or was scaled from the model
+    /// of another GPU type.
+    projected,
+    unknown  ///< the job has no measurement at all
 };
 
 /// One thing that a job could get: a configuration, its best batch plan, and the resulting goodput.
@@ -247,9 +252,9 @@ struct Option {
     /// unknown speed is not a slow one.
     double goodput = 0;
     Knowledge knowledge = Knowledge::unknown;  ///< source of the goodput
-    /// How the job saves its state there, and the useful part of its time, which the goodput includes. The
-    /// mechanism is an index into Job::checkpoints; their number stands for the assumed one. All time is
-    /// useful if nothing is interrupted.
+    /// How the job saves its state there, and the useful fraction of its time, which the goodput includes.
+    /// The mechanism is an index into Job::checkpoints; an index equal to their number means
+    /// assumed_checkpoint(). If nothing is interrupted, all time is useful.
     Checkpointing checkpointing{};
 };
 

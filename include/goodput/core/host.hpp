@@ -1,8 +1,8 @@
 #ifndef GOODPUT_CORE_HOST_HPP
 #define GOODPUT_CORE_HOST_HPP
 
-// CPU cores and host memory per GPU: how much a job may get, and how fast it is with that (Synergy's
-// sensitivity profile).
+// CPU cores and host memory per GPU: how much a job may get, and how fast it is with that amount (called
+// the sensitivity profile of a job in the Synergy paper).
 
 #include <algorithm>
 #include <cmath>
@@ -21,7 +21,7 @@ namespace goodput {
 struct HostSpeed {
     double cores_per_gpu = 0;       ///< CPU cores per GPU during the measurement
     double memory_gib_per_gpu = 0;  ///< host memory per GPU during the measurement
-    double factor = 1;              ///< factor on the throughput, at least 0
+    double factor = 1;              ///< measured throughput divided by that with plenty of both, at least 0
 };
 
 /// The CPU cores and host memory that a job may get per GPU.
@@ -31,12 +31,12 @@ struct HostNeeds {
     /// Measured points in any order; if empty, the throughput does not depend on cores and memory.
     std::vector<HostSpeed> speed{};
 
-    /// Returns the factor on the throughput with this share. Between measured points it is bilinear on the
-    /// grid of their cores and memories. Beyond the grid it keeps the value at the edge, and below the
-    /// smallest measured amount it falls in proportion. A grid point that was not measured takes the
-    /// largest factor of the points with no more of either resource, because more of a resource never
-    /// harms. A resource that the share does not count is taken as plentiful. A counted amount of 0 is a
-    /// real 0.
+    /// Returns the factor by which this share changes the throughput. The measured amounts of cores and of
+    /// memory span a grid, and the factor is bilinear between the grid points. Above the grid it keeps the
+    /// value at the edge. Below the smallest measured amount it falls in proportion to the amount. A grid
+    /// point that was not measured takes the largest factor of the points with no more of either resource,
+    /// because more of a resource never harms, or the smallest factor of all if there is no such point. A
+    /// resource that the share does not count is taken as plentiful. A counted amount of 0 is a real 0.
     [[nodiscard]] double factor(const HostShare& share) const;
 
     /// Calls `input(number)` with every number that the needs consist of.
@@ -92,7 +92,7 @@ inline double factor_at(const std::vector<HostSpeed>& points, double cores, doub
 inline double HostNeeds::factor(const HostShare& share) const {
     if (speed.empty()) return 1;
     constexpr double far = std::numeric_limits<double>::infinity();
-    double below = 1;  // requested amount over the smallest measured amount, if it is smaller
+    double below = 1;  // requested amount over the smallest measured one, if it is smaller; else 1
     // Returns the measured amounts on both sides of `wanted`, and its relative position between the two. A
     // resource that is not counted does not limit.
     const auto between = [&](double HostSpeed::*amount, bool counts, double wanted) {

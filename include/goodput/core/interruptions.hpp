@@ -18,8 +18,8 @@ inline constexpr int most_stored_every = 64;
 inline constexpr double most_interruptions_per_hour = 1e15;
 /// The longest time off, pause or other duration that validate() accepts.
 inline constexpr double longest_checkpoint_seconds = 1e15;
-/// The smallest accepted shape of live periods. Below it nearly all periods end at once, and a few last for
-/// ever.
+/// The smallest accepted Interruptions::shape. Below it nearly all live periods end at once, and a few last
+/// forever.
 inline constexpr double least_live_shape = 0.05;
 
 /// How a node, job or device alternates between live periods and time off. Live periods are independent and
@@ -45,8 +45,8 @@ struct CheckpointMechanism {
     double caught = 0;
     double memory_gib_per_gpu = 0;  ///< host memory per GPU that the mechanism takes in addition
     bool saves = true;              ///< false: writes no checkpoint before all work is done
-    /// Fraction of interruptions that its checkpoints survive, 0 to 1. It is below 1 for a checkpoint in a
-    /// peer's memory, which may be lost together with the node.
+    /// Fraction of interruptions that its checkpoints survive, 0 to 1. It is below 1 for a checkpoint in
+    /// the memory of another node, which may be lost at the same time.
     double kept = 1;
     int stored_every = 1;  ///< every n-th checkpoint goes to storage, where it is never lost
 

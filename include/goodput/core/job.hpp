@@ -20,7 +20,7 @@
 
 namespace goodput {
 
-/// The properties of a job that a decision may change (Sia's classes of adaptivity).
+/// The properties of a job that a decision may change (the classes of adaptivity in the Sia paper).
 enum class Adaptivity {
     batch,  ///< GPU type, number of GPUs and batch size
     gpus,   ///< GPU type and number of GPUs; the total batch size is fixed (strong scaling)
@@ -34,9 +34,9 @@ struct TypeLimits {
     int gpus_per_replica = 1;  ///< pipeline stages; 1 for data parallelism
     int max_nodes = std::numeric_limits<int>::max();  ///< most nodes that the job may span
     /// Examples per second of one replica at its largest batch, as profiled before the first run; 0 if
-    /// unknown. It scales a model of another GPU type to this one (model/goodput_predictor.hpp).
-    /// JobHistory::begin() also gives it to refined models as a measurement (JobMemory). On its own it
-    /// makes no model.
+    /// unknown. It scales a model of another GPU type to this one (model/goodput_predictor.hpp). JobMemory
+    /// also makes a refined model from it, as from a measurement (JobHistory::begin() and refit()). A
+    /// Scheduler alone makes no model from it.
     double reference_rate = 0;
     /// The part of max_nodes that pinned jobs (jobs that keep what they hold) leave to this job in this
     /// round. limit_to_domains() sets it.
@@ -50,8 +50,8 @@ struct TypeLimits {
 /// job.
 struct Job {
     std::string name{};  ///< unique among the round's jobs
-    /// Jobs of one kind are believed to run one program, so the speed and size of some are expected of the
-    /// others (schedule/job_kinds.hpp). If empty, jobs with the same limits are one kind.
+    /// Jobs of one kind are believed to run one program, so measurements of some predict the speed and size
+    /// of the others (schedule/job_kinds.hpp). If empty, jobs with the same limits are one kind.
     std::string kind{};
     double submitted_seconds = 0;               ///< submission time, on the clock of Snapshot::time_seconds
     int restarts = 0;                           ///< restarts so far; the first start does not count
@@ -74,22 +74,23 @@ struct Job {
         gradient{};           ///< at the initial batch size; not measured if empty, or if both numbers are 0
     bool preemptible = true;  ///< false: the job keeps what it holds
     bool restarting = false;  ///< in the middle of a restart: the job keeps what it holds in this round
-    /// Seconds after a start during which the job keeps what it holds, so that the cost of the start pays
-    /// off. 0: the job may be stopped at any time.
+    /// Seconds after a start during which the job keeps what it holds, so that its useful work outweighs
+    /// the cost of the start. 0: the job may be stopped at any time.
     double minimum_run_seconds = 0;
-    /// minimum_run_seconds have not passed yet, so the job keeps what it holds in this round.
-    /// JobMemory::take_in() writes it for jobs with minimum_run_seconds whose start it has seen.
+    /// Whether less than minimum_run_seconds have passed since the start, so that the job keeps what it
+    /// holds in this round. JobMemory::take_in() writes it for jobs with minimum_run_seconds whose start it
+    /// has seen.
     bool just_started = false;
     Placement placement{};  ///< where it runs now; empty if it waits
     /// The batch plan that the job runs with now (RunningPlans); {0, 0} if not known. The job keeps this
-    /// plan unless another one pays (least_plan_gain).
+    /// plan unless another one has a goodput that is sufficiently larger (least_plan_gain).
     BatchPlan running_plan{};
     /// The reason why this round leaves the job as it is. If set, the job keeps what it holds, or waits,
     /// and its other fields are ignored. If empty, the job is planned.
     std::string set_aside{};
-    /// Whether the job gets one of its options whatever its value to the policy, as long as all such jobs
-    /// fit next to the pinned jobs. The job is offered what the maker lists. What it holds is an option
-    /// only if the maker lists it.
+    /// Whether the job must get one of its options, however little the policy values it, as long as all
+    /// such jobs fit next to the pinned jobs. Its options are those that the maker lists
+    /// (schedule/makers.hpp). What it holds is an option only if the maker lists it.
     bool must_run = false;
     /// Useful examples left to do, if the user declared the job's total work.
     std::optional<double> remaining_examples{};
@@ -103,7 +104,7 @@ struct Job {
     /// By GPU type: seconds of its share of time on that type that the job has not had yet; negative if it
     /// had more than its share (share/time_sharing.hpp). Empty if nothing is owed.
     std::vector<double> owed_seconds{};
-    std::string team{};               ///< team whose quota it counts in (TeamQuotas); empty if none
+    std::string team{};               ///< team whose quota its GPUs count against (TeamQuotas); empty if none
     double weight = 1;                ///< factor on the job's values, above 0
     std::optional<HostNeeds> host{};  ///< cores and memory per GPU; if empty, its share of the node's
     /// The mechanisms by which the job can save its state. If nodes are interrupted, the best one is
@@ -132,9 +133,9 @@ struct Job {
 };
 
 /// Returns the mechanism assumed for a job that declares none. A restart saves the state, starts and
-/// restores. Therefore a checkpoint is assumed to stop the job for half of the cost of a restart, and a
-/// start after an interruption to take as long as any restart. A job whose restarts cost nothing loses
-/// nothing.
+/// restores. Therefore a checkpoint is assumed to stop the job for half the cost of a restart, and a start
+/// after an interruption is assumed to take as long as any restart. If the restarts of a job cost nothing,
+/// its checkpoints cost nothing either.
 [[nodiscard]] inline CheckpointMechanism assumed_checkpoint(const Job& job) {
     return {.name = "full",
             .pause_seconds = job.restart_cost_seconds / 2,

@@ -50,7 +50,7 @@ struct GradientStatistics {
     double variance = 0;      ///< at least 0; only the ratio of both matters
 };
 
-/// Returns the reported statistics, or nothing if both are zero. Trainings report zeros before they have
+/// Returns the reported statistics, or nothing if both are zero. A training run reports zeros before it has
 /// measured anything; no real gradient is zero without any noise.
 [[nodiscard]] inline std::optional<GradientStatistics> measured_gradient(
     const std::optional<GradientStatistics>& reported) {
@@ -70,9 +70,9 @@ inline void require_configuration(std::string_view subject, Shape shape, BatchPl
 }  // namespace detail
 
 /// The shortest valid step time. It is far below any real step, but large enough that parameters fitted to
-/// it do not vanish on any shape and batch.
+/// it do not underflow to 0 for any shape and batch.
 inline constexpr double least_step_seconds = 1e-12;
-/// The longest valid step time. Nothing overflows at this time yet.
+/// The longest valid step time. Computations with this time do not overflow yet.
 inline constexpr double most_step_seconds = 1e12;
 
 /// Throws std::invalid_argument if a measurement is impossible: it has no GPU or no example, the time of
@@ -116,7 +116,7 @@ struct JobNews {
     /// The largest total batch size that the owner wants. Observed behaviour takes precedence: a batch size
     /// that the job was seen to use may be chosen again.
     std::optional<int> wanted_batch{};
-    bool brings_model = false;  ///< the snapshot holds the job's own model, which must not be changed
+    bool brings_model = false;  ///< whether the snapshot holds the job's own model, which must stay
 };
 
 }  // namespace goodput

@@ -56,14 +56,17 @@ struct TaskSample {
 /// Logarithms are natural logarithms of seconds.
 struct UsualTasks {
     double mean_log_seconds = 0;  ///< expected mean logarithm of a job's tasks
-    double between = 1;         ///< variance of a job's mean logarithm around that, from job to job, above 0
-    double within = 1;          ///< variance of logarithms among the tasks of one job, above 0
-    double within_freedom = 1;  ///< degrees of freedom that `within` is worth for one job, above 0
-    double mean_factor = 1;  ///< mean seconds of a job's tasks over the exponential of their mean logarithm
-    double work = 1;         ///< variance of the logarithm of a job's total task seconds, above 0
+    /// Variance of a job's mean logarithm around mean_log_seconds, from one job to another, above 0.
+    double between = 1;
+    double within = 1;  ///< variance of logarithms among the tasks of one job, above 0
+    /// Weight of `within` against a job's own finished tasks, as a number of degrees of freedom, above 0.
+    double within_freedom = 1;
+    /// Mean seconds of a job's tasks, divided by the exponential of their mean logarithm.
+    double mean_factor = 1;
+    double work = 1;  ///< variance of the logarithm of a job's total task seconds, above 0
 };
 
-/// The tasks of a job, in one or more strata. Tasks of one stratum are alike.
+/// The tasks of a job, in one or more strata. A stratum is a group of tasks that are expected to be alike.
 struct JobTasks {
     std::vector<TaskSample> strata{};   ///< at least one
     std::optional<UsualTasks> usual{};  ///< empty if no earlier job of the kind is known

@@ -9,8 +9,8 @@
 #include <memory>
 #include <utility>
 
-/// Stands before the body of a function that is declared elsewhere. It is `inline`, unless one source has
-/// the bodies.
+/// Precedes the body of a function that is declared elsewhere. It is `inline`, unless GOODPUT_COMPILED is
+/// defined.
 #ifdef GOODPUT_COMPILED
 #define GOODPUT_BODY
 #else
@@ -20,8 +20,8 @@
 namespace goodput::detail {
 
 /// State that a class keeps between calls and hides from its header: a T that only the bodies know. The
-/// first use creates it. A copy takes what was set(). It does not take what get() created, which is buffers
-/// and answers to the last call.
+/// first call of get() creates it. A copy of a Kept contains a T that was passed to set(), but not a T that
+/// get() created: such a T holds only buffers and answers to the last call.
 template <class T>
 class Kept {
 public:

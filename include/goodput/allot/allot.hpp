@@ -19,9 +19,9 @@ const AllotResult& solve(Kept<Solver>& solver, const AllotmentProblem& problem, 
 RelaxedAllotment relax(Kept<Solver>& solver, const AllotmentProblem& problem, const AllotOptions& options);
 }  // namespace detail
 
-/// The solver and its memory. Keep one and call it every round: a call allocates only if it needs more
-/// memory than any call before. A copy begins without memory. `Rule` is the order in which the search
-/// decides jobs.
+/// The solver and the buffers that it reuses. Keep one and call it every round: a call allocates only if it
+/// needs more memory than any call before. A copy of an Allotter starts without these buffers. `Rule` sets
+/// the order in which the search decides jobs (detail/branching.hpp).
 template <class Rule = FineGrainedFirst>
 class Allotter {
     static_assert(branching_fits<Rule>());
@@ -39,9 +39,10 @@ public:
             return detail::solve(solver_, problem, options, detail::AnyBranching(branching_));
     }
 
-    /// Returns the optimum of the linear relaxation, exact up to rounding. An option that alone exceeds a
-    /// capacity counts in part. An option that needs more than 2^30 times a capacity (so any that uses a
-    /// capacity of 0) does not count: the bound ignores it, and no job wants it at the prices returned.
+    /// Returns the optimum of the linear relaxation, exact up to rounding. It may contain a fraction of an
+    /// option that alone exceeds a capacity. An option that needs more than 2^30 times a capacity (any use
+    /// of a resource without capacity is such a need) does not count: the bound ignores it, and no job
+    /// wants it at the prices returned.
     RelaxedAllotment relax(const AllotmentProblem& problem, const AllotOptions& options = {}) {
         return detail::relax(solver_, problem, options);
     }

@@ -7,11 +7,12 @@
 //
 // 1. A single job none of whose options fits the empty cluster.
 // 2. Two jobs, by trying the pairs, as long as that is cheap.
-// 3. Otherwise, the jobs in order of their largest share of a capacity. Bisection finds how many of them it
-//    takes until the solver proves that they do not fit. Then one job after the other is left out, the least
-//    demanding first, and stays out if the rest still does not fit (deletion filter; Chinneck and Dravnieks
-//    1991, who call the outcome an irreducible infeasible subset). The same is done with the jobs in order of
-//    the sum of their shares, and the smaller of the two outcomes counts.
+// 3. Otherwise, the jobs sorted by their largest share of a capacity, the largest first. Bisection finds
+//    how many jobs from the head of this list the solver needs to prove that they do not fit. Then one job
+//    after the other is left out, the least demanding first, and stays out if the rest still does not fit
+//    (deletion filter; Chinneck and Dravnieks 1991, who call the outcome an irreducible infeasible subset).
+//    The same is done with the jobs in order of the sum of their shares, and the smaller of the two
+//    outcomes counts.
 //
 // Then resources are left out in the same manner, so that the conflict needs every resource that is named.
 //

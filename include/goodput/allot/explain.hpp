@@ -3,21 +3,22 @@
 
 // Explains why every job got its option, and what a unit of every resource is worth.
 //
-// At the prices pi the reduced value of option k is v_k - pi . a_k, and that of getting nothing is 0. A job
-// wants its option of largest value among those that fit the cluster (the cheapest of them if several have
-// that value). If the job got something of less value, then one of two things holds:
+// Let pi be the prices of the resources' units. The reduced value of option k is its value less the price
+// of its uses, v_k - pi . a_k. That of getting nothing is 0. A job wants its option of largest value among
+// those that fit the cluster (if several have that value, the cheapest one). If the job got something of
+// less value, then one of three things holds:
 //
 //   - The prices speak against the wanted option: what the job got has the larger reduced value. The resource
 //     in the way is the one that contributes most to the price of the wanted option beyond that of what the
 //     job got. To be chosen, the wanted option would have to be worth
 //     pi . a_wanted + (largest reduced value of the job's other options, or of nothing).
 //   - The prices do not speak against it, but options are whole, and the other jobs leave too little room.
-//     A higher value would not help. `no_room` names the resource that lacks most, as a share of its
+//     A higher value would not help. The resource in the way is the one that lacks most, as a share of its
 //     capacity.
 //
 // The worth of a unit of a resource is measured in the linear relaxation of the options that fit now: with
-// one unit more, and with one unit fewer. The price lies between the two, because the relaxation is
-// concave.
+// one unit more, and with one unit fewer. The price lies between the two, because the relaxation's optimum
+// is a concave function of the capacity.
 
 #include <chrono>
 #include <cstddef>
@@ -32,7 +33,7 @@
 
 namespace goodput {
 
-/// Index that stands for no resource: none is in the way.
+/// Index that means "no resource": none is in the way.
 inline constexpr std::size_t no_resource = std::numeric_limits<std::size_t>::max();
 
 /// The reason why a job got what it got.
@@ -53,7 +54,7 @@ struct JobExplanation {
     /// Option of largest value that fits the cluster; no_option if getting nothing is best. If the reason
     /// is too_large: the option of largest value.
     std::size_t wanted = no_option;
-    /// Resource in the way (see the two cases above). If the reason is too_large: the one whose capacity
+    /// Resource in the way (see the opening comment). If the reason is too_large: the one whose capacity
     /// `wanted` exceeds most.
     std::size_t resource = no_resource;
     /// Units of `resource` that `wanted` needs beyond those that other jobs leave. If the reason is

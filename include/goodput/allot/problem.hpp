@@ -2,8 +2,9 @@
 #define GOODPUT_ALLOT_PROBLEM_HPP
 
 // The allotment problem. Resources r = 0..R-1 have capacities C_r. Every job offers options. Option k has a
-// value v_k and uses a_kr >= 0 units of each resource. Choose at most one option per job (exactly one if
-// the job must run) so that the sum of the values is largest and no capacity is exceeded:
+// value v_k and uses a_kr >= 0 units of each resource. x_k is 1 if option k is chosen, and otherwise 0.
+// Choose at most one option per job (exactly one if the job must run) so that the sum of the values is
+// largest and no capacity is exceeded:
 //
 //     max sum v_k x_k    s.t.   sum a_kr x_k <= C_r for every r,   sum of x over a job's options <= 1 (= 1),
 //     x in {0, 1}
@@ -26,7 +27,7 @@
 
 namespace goodput {
 
-/// Index that stands for no option: the job gets nothing.
+/// Index that means "no option": the job gets nothing.
 inline constexpr std::size_t no_option = std::numeric_limits<std::size_t>::max();
 
 /// Values, capacities and units beyond this are refused, so that no product or sum of them is infinite.
@@ -54,9 +55,10 @@ class OfferingJobs {
 
 }  // namespace detail
 
-/// An allotment problem, an aggregate: `AllotmentProblem problem{.capacity = {8, 4}}`. clear() keeps the
-/// memory for the next round. Options may be added to any job at any time: the order makes no difference.
-/// Values that are whole numbers (cents, for example) are added up exactly as long as sums stay below 2^53.
+/// An allotment problem. It is an aggregate: `AllotmentProblem problem{.capacity = {8, 4}}`. clear() keeps
+/// the memory for the next round. Options may be added to any job at any time: the order makes no
+/// difference. Values that are whole numbers (cents, for example) are added up exactly as long as sums stay
+/// below 2^53.
 class AllotmentProblem {
 public:
     std::vector<double> capacity{};   ///< units of each resource
@@ -189,7 +191,8 @@ public:
     }
 
 private:
-    /// Returns what the message says is wanted in place of `amount`, a bad capacity or number of units.
+    /// Returns the end of a message about `amount`, a bad capacity or number of units: it says which
+    /// numbers are allowed.
     static std::string amount_wanted(double amount) {
         return std::isfinite(amount) && amount > 0 ? "at most " + text_of(largest_number)
                                                    : "a finite number of at least 0";

@@ -1,7 +1,8 @@
 #ifndef GOODPUT_ALLOT_RESULT_HPP
 #define GOODPUT_ALLOT_RESULT_HPP
 
-// The options of the allotment solver, and its answer with the certificate.
+// The options of the allotment solver, and its answer with the certificate. The objective is the sum of the
+// chosen values. The bound is a number that the objective of no allotment exceeds.
 
 #include <algorithm>
 #include <chrono>
@@ -23,29 +24,31 @@ struct AllotOptions {
     /// absolute_gap.
     double absolute_gap = 0;
     /// Time after which the solver returns the best allotment so far. Without a deadline it searches until
-    /// the result is proven or one of the limits below is reached. Some work is done in any case: reading
-    /// the problem, one look at all options at some prices, and a first allotment. That is linear in the
-    /// problem and takes 30 to 70 ns per option in all. The solver gives up other work within some tens of
-    /// microseconds (sorting: a few per cent of the time so far), but may still have to make the first
-    /// allotment then.
+    /// the result is proven or one of the limits below is reached. Some work is done even if the deadline
+    /// has passed: reading the problem, one look at all options at some prices, and a first allotment. The
+    /// time for this grows linearly with the size of the problem, and is 30 to 70 ns per option in all. The
+    /// solver stops all other work within some tens of microseconds of the deadline (a sort may take a few
+    /// per cent of the time so far), but may still have to make the first allotment then.
     std::optional<std::chrono::nanoseconds> deadline = std::nullopt;
     /// False: the answer depends on the problem alone. True: the search for prices starts from the prices
     /// of the last problem solved, if that had the same number of resources. This saves some time, and the
     /// answer may differ within the gap.
     bool warm_start = false;
-    /// Most states that the search looks at (AllotResult::nodes). This bounds the work with the same answer
-    /// on every machine. The default takes a second or two. States of R >= 8 resources take longer, so the
-    /// limit is then most_states / (R / 4). The tree (detail/price_tree.hpp) and a ProvingAllotter
-    /// (goodput/proving.hpp) count their work as the number of states that take as long. They finish their
-    /// present node, or their present pass over the jobs, so AllotResult::nodes may exceed this limit by
-    /// that much.
+    /// Most states that the search looks at (AllotResult::nodes). A state is a partial allotment. This
+    /// limits the work in such a way that the answer is the same on every machine. The default takes a
+    /// second or two. States of R >= 8 resources take longer, so the limit is then most_states / (R / 4),
+    /// with R / 4 rounded down. The tree (detail/price_tree.hpp) and a ProvingAllotter
+    /// (goodput/proving.hpp) count their work as the number of states that would take as long. They finish
+    /// their present node, or their present pass over the jobs, so AllotResult::nodes may exceed this limit
+    /// by that much.
     std::size_t most_states = std::size_t{1} << 23;
-    /// Most states that the search keeps at once. Half of them are states that wait to be searched. With R
-    /// resources (at least 4 in this formula) the states take less than memory_states * (8 R + 64) bytes,
-    /// and half as much again for a moment while the memory grows. That is 400 MB by default for up to 4
-    /// resources. A ProvingAllotter keeps at most 40 bytes for each of memory_states. The rest of the
-    /// solver takes some 100 bytes per option and 16 per use of the problem, 4 bytes per job and price pass
-    /// (at most 256 MB), and 8 R bytes for every option of every job that is left in the core.
+    /// Most states that the search keeps at once. Up to half of them may be states that wait to be
+    /// searched. With R resources (at least 4 in this formula) the states take less than memory_states * (8
+    /// R + 64) bytes, and half as much again for a moment while the memory grows. That is 400 MB by default
+    /// for up to 4 resources. A ProvingAllotter keeps at most 40 bytes for each of memory_states. The rest
+    /// of the solver takes some 100 bytes per option and 16 per use of the problem, 4 bytes per job and
+    /// price pass (at most 256 MB), and 8 R bytes for every option of every job that the prices leave
+    /// undecided.
     std::size_t memory_states = std::size_t{1} << 22;
 
     /// Returns by how much an objective may lie below `bound` and still count as proven.
@@ -83,21 +86,21 @@ enum class StopReason {
 struct AllotResult {
     std::vector<std::size_t> choice{};  ///< index of each job's option, or no_option
     double objective = 0;               ///< sum of the chosen values
-    double bound = 0;  ///< no allotment is worth more (up to rounding, 1e-12 relative to all values)
+    double bound = 0;  ///< no allotment is worth more (up to rounding, 1e-12 of the sum of all values)
     AllotStatus status = AllotStatus::optimal;  ///< what is proven about the allotment
     StopReason stopped = StopReason::proven;    ///< why the search ended
-    /// Price of a unit of each resource: a multiplier of the linear relaxation. It lies between what the
-    /// relaxation gains from one more unit and what it loses with one unit fewer, which are the two slopes
-    /// of its optimum over the capacity (see explain.hpp). Whole options make the gain of the allotment
-    /// different. If a deadline cut off the search for prices, these are the best prices met so far, and
-    /// they need not lie in that range: even a resource with idle units that no job could use may have a
-    /// price above 0. They still prove a bound (D(pi) in detail/prices.hpp), if a weaker one.
+    /// Price of a unit of each resource: a multiplier of the linear relaxation. The price lies between two
+    /// numbers: what the relaxation gains from one more unit, and what it loses with one unit fewer (see
+    /// explain.hpp). The allotment's own gain can differ, because its options are whole. If a deadline cut
+    /// off the search for prices, these are the best prices met so far, and they need not lie in that
+    /// range: even a resource with idle units that no job could use may have a price above 0. Such prices
+    /// still prove a bound (D(pi) in detail/prices.hpp), if a weaker one.
     std::vector<double> prices{};
     std::size_t passes = 0;  ///< number of evaluations of all options in the search for prices
     /// States that the search looked at, or work that took as long; 0 if no search was needed.
     std::size_t nodes = 0;
 
-    /// Returns by how much a better allotment could exceed the objective, at most.
+    /// Returns the most by which a better allotment could exceed the objective.
     [[nodiscard]] double gap() const { return bound - objective; }
 
     /// Returns one line for a log.
@@ -117,7 +120,8 @@ struct OptionFraction {
     double fraction = 0;     ///< share of the job that takes the option, above 0 and at most 1
 };
 
-/// The exact optimum of the linear relaxation, which may split jobs.
+/// The exact optimum of the linear relaxation, which may split a job between several options. The shares of
+/// all jobs together are called a mixture.
 struct RelaxedAllotment {
     std::vector<std::vector<OptionFraction>> choice{};  ///< fractions of each job, which sum to at most 1
     double objective = 0;                               ///< value of the mixture
@@ -127,7 +131,8 @@ struct RelaxedAllotment {
     /// off before it found a mixture in which these jobs fit.
     AllotStatus status = AllotStatus::optimal;
     /// `deadline`, or `states`. `states` means that the search for prices reached its own limit of work
-    /// (which takes some hundred resources), or the limit of precision for numbers of such different sizes.
+    /// (only a problem with about a hundred resources or more gets there), or that the numbers differ too
+    /// much in size for the precision of a double.
     StopReason stopped = StopReason::proven;
     std::vector<double> prices{};  ///< price of a unit of each resource, see AllotResult::prices
     std::size_t passes = 0;        ///< number of evaluations of all options in the search for prices

@@ -9,10 +9,11 @@
 
 namespace goodput {
 
-/// A branching rule orders the jobs of the core: jobs with small keys are decided first. The rule sees two
-/// things: the regrets of the options that a job may take, in ascending order, the first of which is 0; and
-/// the granule of the changes between these options, which is the greatest common divisor of the units, or
-/// 0 if they are not whole numbers.
+/// A branching rule orders the jobs that the prices leave undecided. It returns a key for each job, and
+/// jobs with small keys are decided first. The rule sees two things. `regrets` are the reduced costs of the
+/// options that the job may take, in ascending order: how far each option lies below the job's best one,
+/// value less price of its uses. The first of them is 0. `granule` is the greatest common divisor of the
+/// units by which these options differ, or 0 if these are not whole numbers.
 template <class B>
 concept BranchingRule = requires(const B& branching, std::span<const double> regrets, double granule) {
     { branching(regrets, granule) } -> std::convertible_to<std::pair<double, double>>;
@@ -27,11 +28,12 @@ consteval bool branching_fits() {
     return true;
 }
 
-/// The default rule. Jobs that can take odd numbers of units come first: once they are decided, it is clear
-/// how many units no smaller job is left for. Then come jobs whose second option costs least, so that many
-/// states soon have equal capacities left.
+/// The default rule. Jobs with a small granule come first. Once they are decided, all later changes are
+/// multiples of a larger granule, so a remainder below it is surely of no use. Among jobs of the same
+/// granule, those whose second-best option has the least regret come first, so that many states soon have
+/// equal capacities left and can be merged.
 struct FineGrainedFirst {
-    /// Returns the key of a job: odd numbers of units first, then the smaller second regret.
+    /// Returns the key of a job: its granule, then the regret of its second-best option.
     std::pair<double, double> operator()(std::span<const double> regrets, double granule) const {
         return {granule, regrets[1]};
     }

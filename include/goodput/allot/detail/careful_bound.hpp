@@ -2,7 +2,8 @@
 #define GOODPUT_ALLOT_DETAIL_CAREFUL_BOUND_HPP
 
 // Computes the bound that prices give if they are so large that the usual sum would lose the values to
-// rounding. Jobs that must run can drive prices to any height.
+// rounding. Jobs that must run can drive prices to any height. A group is a number of equal jobs, its
+// copies.
 
 #include <algorithm>
 #include <cmath>
@@ -24,9 +25,9 @@ public:
         lost_.reserve(resources);
     }
 
-    /// Returns a bound: no allotment is worth more. `choice`: each group's best option at the prices, as
-    /// far as rounding allows to tell. Computes with the units left of each capacity instead of the prices
-    /// paid, and adds everything that rounding may hide.
+    /// Returns a bound: no allotment is worth more. `choice`: each group's best option at the prices, up to
+    /// rounding. Computes with the units left of each capacity instead of the prices paid, and adds
+    /// everything that rounding may hide.
     double operator()(const CompactProblem& problem, std::span<const double> prices,
                       std::span<const std::uint32_t> choice) {
         left_.assign(problem.capacity.begin(), problem.capacity.end());

@@ -2,8 +2,8 @@
 #define GOODPUT_ALLOT_DETAIL_COMPACT_HPP
 
 // The problem as the solver uses it. It is in contiguous memory, because all later steps are passes over
-// it. Equal jobs form one group with a number of copies, and options that cannot be in a best allotment are
-// left out. Getting nothing is an option too (value 0, no use), except for jobs that must run.
+// it. Equal jobs form one group, and each of them is called a copy. Options that a best allotment does not
+// need are left out. Getting nothing is an option too (value 0, no use), except for jobs that must run.
 // compactor.hpp makes a compact problem.
 
 #include <algorithm>
@@ -44,7 +44,7 @@ struct CompactProblem {
     std::vector<std::uint32_t> end_hull;    ///< one past its last option that can be the best at some prices
     std::vector<std::uint32_t> first_copy;  ///< position of its first job in `job`
     std::vector<std::uint8_t> must;
-    std::vector<std::uint8_t> single;  ///< 1 if each of its options uses at most one resource
+    std::vector<std::uint8_t> single;  ///< 1 if each option of the group uses at most one resource
     // By option.
     std::vector<double> value;
     std::vector<ResourceUse> main_use;  ///< first use of the option; 0 units if it uses nothing

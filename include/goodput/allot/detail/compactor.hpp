@@ -10,8 +10,9 @@
 //    make any other option the best, so the search for prices need only look at these.
 //
 // Takes O(options) time if options use one resource each and come in order of resource and units, as they
-// nearly always do, and O(options log options) otherwise. When time has run out, it skips the one step that
-// is not required: the comparison of options that use several resources.
+// nearly always do, and O(options log options) otherwise. When time has run out, it skips what is not
+// required: the comparison of options that use several resources, and the search for a number that divides
+// all values.
 
 #include <algorithm>
 #include <bit>
@@ -123,7 +124,7 @@ private:
             hash = (hash ^ std::bit_cast<std::uint64_t>(number + 0.0)) * 0x9E3779B97F4A7C15u;
             hash ^= hash >> 29;
         };
-        // Two sums, because mixing every number would cost a multiplication each, which takes longer.
+        // Mix only two sums, because mixing every number takes longer.
         double units = 0, worth = 0, weight = 1.25;
         for (const ResourceUse& use : problem.uses(job)) units += use.units * (use.resource + 1.25);
         for (const double value : problem.values(job)) worth += value * (weight += 0.75);
@@ -163,8 +164,8 @@ private:
     /// stay.
     void add_single(const AllotmentProblem& problem, std::size_t job, CompactProblem& compact) {
         const bool required = problem.must(job);
-        // The best option without any use; getting nothing, of value 0, is one of them unless the job must
-        // run.
+        // The value of the best option without any use. Getting nothing, of value 0, is such an option
+        // unless the job must run.
         double floor = required ? -std::numeric_limits<double>::infinity() : 0;
         std::uint32_t floor_option = none;
         const auto values = problem.values(job);
@@ -187,7 +188,7 @@ private:
             candidates_[count++] = {value, index, resource, units, 0, 1, false};
         }
         const auto end = candidates_.begin() + static_cast<std::ptrdiff_t>(count);
-        // They nearly always have this order already.
+        // The candidates nearly always have this order already.
         if (!std::is_sorted(candidates_.begin(), end, before)) std::sort(candidates_.begin(), end, before);
         const bool has_floor = !required || floor_option != none;
         if (has_floor) compact.append(floor, floor_option, {});
@@ -316,9 +317,9 @@ private:
         return true;
     }
 
-    /// Returns a number that every value is a multiple of, or 0 if none is found. For whole numbers this is
-    /// their greatest common divisor. Otherwise it is that of the values as decimal fractions of up to four
-    /// digits (published policies round to two).
+    /// Returns a number of which every value is a multiple, or 0 if none is found. For whole numbers this
+    /// is their greatest common divisor. Other values are tried as decimal fractions of up to four digits
+    /// (published policies round to two).
     static double common_granularity(const CompactProblem& compact, Clock& clock) {
         constexpr double most_steps = 1e4;
         constexpr double to_integer = 0x1.8p52;  // adding and subtracting this rounds to the nearest integer

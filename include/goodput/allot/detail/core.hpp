@@ -1,15 +1,18 @@
 #ifndef GOODPUT_ALLOT_DETAIL_CORE_HPP
 #define GOODPUT_ALLOT_DETAIL_CORE_HPP
 
-// The core: the choices that regret leaves undecided. It starts from the rounded relaxation, in which no
-// choice has regret, and lists the moves away from it. Copies of a group that have the same option there
-// form a bunch. The moves of a bunch are the levels of the search, in the order of the branching rule:
+// The core: the choices that the prices leave undecided. The regret of an option is its reduced cost: how
+// far it lies below the job's best option, in value less price. An option of large regret cannot be in a
+// better allotment (search.hpp). The core starts from the rounded relaxation, in which no choice has
+// regret, and lists the moves away from it. Equal jobs are copies of a group. Copies that have the same
+// option in the rounded relaxation form a bunch. The moves of a bunch are the levels of the search, in the
+// order of the branching rule:
 //
 //  - A bunch of one copy is one level with a move to each other option. At most one of them is made.
 //  - A bunch of several copies is a chain of levels, one for each other option. The moves of such a level
 //    differ in the number of copies that take the option.
 //
-// Every level knows how far it and the later levels can still raise the Lagrangian bounds, and how many
+// Every level knows how far the levels from here on can still raise the Lagrangian bounds, and how many
 // units of each resource they can still give back.
 
 #include <algorithm>
@@ -29,7 +32,7 @@
 
 namespace goodput::detail {
 
-/// A number of copies of a bunch takes another option.
+/// Some copies of a bunch take the same other option.
 struct Move {
     double value;   ///< change of the allotment's value
     double regret;  ///< change of the sum of regrets; negative by at most base_regret()
@@ -117,8 +120,8 @@ public:
         return least_left_.data() + level * width();
     }
 
-    /// Returns the regret of the rounded relaxation itself, which is rounding unless a deadline cut off the
-    /// search for prices.
+    /// Returns the regret of the rounded relaxation itself. It is nothing but rounding unless a deadline
+    /// cut off the search for prices.
     [[nodiscard]] double base_regret() const { return base_regret_; }
 
     /// Returns how many numbers bound() and its callers read.
@@ -229,7 +232,7 @@ private:
         });
     }
 
-    /// Fills vectors_ with the prices, and with copies in which one price is somewhat lower or higher. A
+    /// Fills vectors_ with the prices, and with variants in which one price is somewhat lower or higher. A
     /// state that has used much of one resource has its best bound at a higher price of that resource. If
     /// there are many resources, all prices are varied together instead.
     void lay_out_nearby_prices(std::span<const double> prices) {
@@ -242,7 +245,8 @@ private:
                     vectors_.push_back(prices[r] * (!separate || r == varied ? factor : 1));
     }
 
-    /// Fills columns_ with the price vectors, transposed, and padded with copies of the first.
+    /// Fills columns_ with the price vectors, transposed. The first vector, repeated, fills up the last
+    /// group of `lanes`.
     void lay_out_vectors(const CompactProblem& problem, std::span<const double> prices) {
         const std::size_t resources = problem.resources();
         const std::size_t count = resources == 0 ? 1 : vectors_.size() / resources;
@@ -253,9 +257,10 @@ private:
                 columns_[r * stride_ + q] = q < count ? vectors_[q * resources + r] : prices[r];
     }
 
-    /// Fills, by level, what the search can still do after it: still_ (by how much later bunches can raise
-    /// the bounds), chain_ (the same per copy that is left to this bunch's chain), least_left_ (what must
-    /// be left, because both cannot give it back) and most_taken_ (what both can take).
+    /// Fills, for each level, what the search can still do after it. still_: by how much later bunches can
+    /// raise the bounds. chain_: by how much the rest of this bunch's chain can raise them, per copy left.
+    /// least_left_: the units that must be left, because neither later bunches nor this chain can give them
+    /// back. most_taken_: the units that both together can take.
     bool lay_out_what_remains(const CompactProblem& problem, Clock& clock) {
         still_.resize(levels_.size() * stride_);
         chain_.resize(levels_.size() * stride_);

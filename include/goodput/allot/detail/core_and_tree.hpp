@@ -1,12 +1,12 @@
 #ifndef GOODPUT_ALLOT_DETAIL_CORE_AND_TREE_HPP
 #define GOODPUT_ALLOT_DETAIL_CORE_AND_TREE_HPP
 
-// Turns a first allotment and a bound into a proof, with two searches. The search of the core (search.hpp)
-// takes its bounds from the prices of the relaxation and looks at millions of states. The tree
-// (price_tree.hpp) computes new prices at every node. They take turns of growing length, because one of
-// them often needs milliseconds for what takes the other hours: the core is quick if few rows bind, the
-// tree if many do. The core alternates between the branching rule's order and the opposite one, and starts
-// over in each turn. The tree continues where it ended.
+// Turns a first allotment and a bound into a proof, with two searches. The search of the core (search.hpp:
+// the choices that the prices leave undecided) takes its bounds from the prices of the relaxation and looks
+// at millions of states. The tree (price_tree.hpp) computes new prices at every node. They take turns of
+// growing length, because one of them often needs milliseconds for what takes the other hours: the core is
+// quick if few rows bind, the tree if many do. The core alternates between the branching rule's order and
+// the opposite one, and starts over in each turn. The tree continues where it ended.
 
 #include <algorithm>
 #include <cstddef>

@@ -1,16 +1,18 @@
 #ifndef GOODPUT_ALLOT_DETAIL_COVER_ROWS_HPP
 #define GOODPUT_ALLOT_DETAIL_COVER_ROWS_HPP
 
-// Finds covers of a resource: jobs that cannot all have a large option. Let t_g be a threshold for each of
-// some jobs. If any most + 1 of the thresholds together exceed the capacity, then
+// Finds covers of a resource: jobs that cannot all have a large option. Equal jobs are copies of a group.
+// Let t_g be a number of units for each group g of some groups, its threshold. If any `most` + 1 copies
+// together exceed the capacity when each takes its threshold, then
 //
 //     the number of copies that take an option of at least t_g units  <=  most.
 //
-// This row cuts off mixtures that the capacity alone allows. It is found from such a mixture by greedy
-// separation: thresholds whose jobs lack little of a whole copy, relative to their size, come first, until
-// they exceed the capacity. Then thresholds are lowered as long as they still exceed it, and every other
-// job joins at the largest of them (an extended cover). Letchford and Souli, Operations Research Letters
-// 47(2), 2019, choose thresholds by job in the same way.
+// This row cuts off mixtures (solutions that split jobs) that the capacity alone allows. Greedy separation
+// finds it from such a mixture. It takes the jobs of which the mixture lacks least to give all their copies
+// the threshold, relative to the threshold, until the thresholds together exceed the capacity. Then it
+// lowers thresholds as long as they still exceed the capacity. At last every other job joins at the largest
+// threshold (an extended cover). Letchford and Souli, Operations Research Letters 47(2), 2019, choose
+// thresholds by job in the same way.
 
 #include <algorithm>
 #include <cmath>
@@ -34,7 +36,8 @@ struct Cover {
 /// Finds covers. Keeps its memory.
 class CoverSearch {
 public:
-    /// Looks for a cover of a resource that these amounts violate. Returns whether cover() now holds one.
+    /// Looks for a cover of a resource that these amounts violate. `amounts`: how many copies take each
+    /// option. Returns whether cover() now holds such a cover.
     bool find(const CompactProblem& problem, std::size_t resource, std::span<const double> amounts) {
         const double capacity = problem.capacity[resource] + problem.tolerance[resource];
         list_steps(problem, resource, amounts);

@@ -2,7 +2,8 @@
 #define GOODPUT_ALLOT_DETAIL_DUAL_SIMPLEX_HPP
 
 // Solves the linear relaxation of an allotment problem in which options are forbidden or required, again
-// and again as these limits change:
+// and again as these limits change. x_k is the number of copies (equal jobs of a group) that take option k,
+// v_k the option's value, a_rk its units of row r, C_r the capacity of row r, and s_r what is left of it:
 //
 //     max  sum_k v_k x_k   s.t.  sum_k a_rk x_k + s_r = C_r,   sum of x over a group's options = its copies,
 //          least_k <= x_k <= most_k,   0 <= s_r <= C_r
@@ -11,8 +12,8 @@
 // group has a key option, which is in the basis. The rest of the basis is one option or slack per resource,
 // so the inverse has one row per resource, whatever the number of jobs. A change of limits leaves the last
 // basis dual feasible, so few pivots follow it. All variables have both limits, so any basis becomes dual
-// feasible once each variable on the wrong side of its price is set to its other limit. The method can
-// therefore begin anywhere.
+// feasible once each variable whose reduced cost has the wrong sign is set to its other limit. The method
+// can therefore begin anywhere.
 //
 // Every pivot reads all options once and yields prices. These yield a bound by weak duality, whatever
 // rounding has made of the inverse. The solution is recomputed at every pivot, so only the inverse drifts,
@@ -183,8 +184,9 @@ public:
     /// Returns a bound: by prices(), no allotment within the limits is worth more.
     [[nodiscard]] double bound() const { return best_bound_; }
     [[nodiscard]] std::span<const double> prices() const { return best_prices_; }
-    /// Returns, after an optimum, a bound from which regret() can be subtracted: the difference bounds the
-    /// allotments in which a copy takes that option. Holds for groups of one copy.
+    /// Returns, after an optimum, a bound from which regret() (an option's reduced cost) can be subtracted:
+    /// the difference bounds the value of allotments in which a copy takes that option. Holds for groups of
+    /// one copy.
     [[nodiscard]] double bound_of_regrets() const { return last_bound_; }
     /// Gets the prices that belong to bound_of_regrets() and the regrets.
     void prices_of_regrets(std::vector<double>& prices) const { write_prices(prices); }
@@ -278,8 +280,8 @@ private:
         return {inverse_.data() + row * rows_, rows_};
     }
 
-    /// Calls visit(row, units) for the column of a variable. The column of an option is what it takes more
-    /// than its group's key.
+    /// Calls visit(row, units) for the column of a variable. The column of an option is what it takes in
+    /// excess of its group's key option.
     template <class Visit>
     void for_each_unit(std::size_t variable, Visit visit) const {
         if (variable >= options_) return visit(variable - options_, 1.0);
@@ -577,8 +579,8 @@ private:
             candidates_.push_back(
                 {variable, up ? std::max(-reduced, 0.0) : std::max(reduced, 0.0), std::abs(units)});
     }
-    /// Among the variables whose prices are reached first, up to rounding, chooses the one with the largest
-    /// pivot (Harris 1973).
+    /// Among the variables whose reduced costs reach 0 first, up to rounding, chooses the one with the
+    /// largest pivot (Harris 1973).
     [[nodiscard]] std::size_t choose_entering() const {
         double least = std::numeric_limits<double>::infinity();
         for (const Entering& candidate : candidates_)

@@ -1,9 +1,9 @@
 #ifndef GOODPUT_ALLOT_DETAIL_EXCHANGE_HPP
 #define GOODPUT_ALLOT_DETAIL_EXCHANGE_HPP
 
-// Local search on an allotment. A job takes another option. If that does not fit, another job makes room
-// for it by changing its own option: either to what the first job gave up (a swap), or to anything else (an
-// ejection).
+// Local search on an allotment. The code calls each job a copy, because equal jobs form groups. A job takes
+// another option. If that does not fit, another job makes room for it by changing its own option: either to
+// what the first job gave up (a swap), or to anything else (an ejection).
 
 #include <algorithm>
 #include <cstddef>
@@ -25,7 +25,7 @@ public:
     /// fits, beginning with the copies that would lose least at these prices with another option. Then each
     /// copy without an option (`none`) gets the option with which the allotment is worth most. Returns
     /// false if one of them finds no option. Once `most_work` options have been looked at, or time has run
-    /// out, jobs no longer make room for others.
+    /// out, no job changes its option to make room for another.
     bool repair(const CompactProblem& problem, std::span<const double> prices, Incumbent& incumbent,
                 std::size_t most_work, Clock& clock) {
         work_ = 0;

@@ -3,10 +3,11 @@
 
 // Makes a first allotment from the prices and the linear relaxation: it repairs the rounded relaxation.
 // While a capacity is exceeded, it takes the step that loses the least value per unit of relieved overload,
-// weighted by prices. It considers only the options of small regret, a few per job on average, because
-// hardly any other option is ever chosen. If that fails, the jobs with the clearest preference (the largest
-// distance between their best and second-best options) get their best option first, and the others get the
-// best that still fits. At the end, jobs rise to better options where room is left.
+// weighted by prices. It considers only the options of small regret (reduced cost), a few per job on
+// average, because hardly any other option is ever chosen. If that fails, the caller's own repair is tried.
+// If that fails as well, each job in turn gets the best option that still fits. The jobs that must run come
+// first, then those with the clearest preference (the largest distance between their best and second-best
+// options). At the end, jobs rise to better options where room is left. Equal jobs are copies of one group.
 
 #include <algorithm>
 #include <cmath>
@@ -157,8 +158,8 @@ private:
         return relief;
     }
 
-    /// Gives the jobs with the clearest preference their best option first. Returns false if a job that
-    /// must run got nothing.
+    /// Gives each job in turn the best option that still fits. Jobs that must run come first, then those
+    /// with the clearest preference. Returns false if a job that must run got nothing.
     bool surest_first(const CompactProblem& problem, std::span<const double> prices, Incumbent& incumbent,
                       Clock& clock) {
         sureness_.assign(problem.groups(), 0);

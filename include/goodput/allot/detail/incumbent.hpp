@@ -1,8 +1,8 @@
 #ifndef GOODPUT_ALLOT_DETAIL_INCUMBENT_HPP
 #define GOODPUT_ALLOT_DETAIL_INCUMBENT_HPP
 
-// The best allotment so far: an option for every copy of every group, its value, and what it leaves of each
-// capacity.
+// An allotment, such as the best one so far (the incumbent): an option for every job, the sum of their
+// values, and what they leave of each capacity. Equal jobs are copies of one group (compact.hpp).
 
 #include <limits>
 #include <span>

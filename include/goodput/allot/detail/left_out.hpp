@@ -2,8 +2,8 @@
 #define GOODPUT_ALLOT_DETAIL_LEFT_OUT_HPP
 
 // Options that the compactor leaves out of a relaxation because they exceed a capacity far too much. The
-// prices must hold for them as well: at the prices of the other options alone, a job might want such an
-// option.
+// prices must be right for these options, too: at prices that only the other options determine, a job might
+// want one of them.
 
 #include <algorithm>
 #include <cstddef>

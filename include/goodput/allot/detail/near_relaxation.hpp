@@ -16,9 +16,9 @@
 namespace goodput::detail {
 
 /// Searches as if an allotment that is worth a little less than the bound were known. If the jobs that must
-/// run barely fit, this is faster than asking only whether all of them can be served, because the values
-/// tell which of many choices to look at. Each of two searches looks at an eighth of `most_states`, or of
-/// the options' remaining states if these are fewer. search(start, options) improves `incumbent` and
+/// run barely fit, this is faster than to ask only whether all of them can be served, because the values
+/// tell which of many choices to look at first. Each of two searches looks at an eighth of `most_states`,
+/// or of the options' remaining states if these are fewer. search(start, options) improves `incumbent` and
 /// returns its outcome. Returns whether an allotment was found.
 template <class Search>
 bool find_near_relaxation(const CompactProblem& problem, const Relaxation& relaxation, Incumbent& incumbent,

@@ -3,7 +3,9 @@
 
 // The small linear program that is solved between two evaluations of all options. The groups of jobs are
 // dealt to blocks. An evaluation at some prices chooses an option for each job. For each block this gives a
-// "column" with total value V_i and total usage U_i. Over the columns seen so far the program is
+// "column" with total value V_i and total usage U_i. Over the columns seen so far the program is as
+// follows. x_i is the weight of column i. s_r are the units of resource r that are left, and e_r the units
+// in excess of its capacity C_r, each of which costs ceiling_r.
 //
 //     max  sum_i V_i x_i - sum_r ceiling_r e_r
 //     s.t. sum_i U_ir x_i + s_r - e_r = C_r  (price_r),   sum_i x_i = 1 over each block's columns (constant),
@@ -11,11 +13,11 @@
 //
 // Its multipliers are the prices at which the columns' upper envelope is least, with 0 <= price <= ceiling.
 //
-// The primal simplex method solves it with an explicit inverse, which has a row for each resource and each
-// block. It restarts from the last basis, so few pivots follow each evaluation. Every pivot leaves a
-// mixture that later pivots only improve, so the method may stop after any of them: when time has run out,
-// or after as much work as a cold start with a hundred resources takes (some 100 pivots for each of 1,000
-// columns).
+// The primal simplex method solves it with an explicit inverse of the basis, which has a row for each
+// resource and each block. It restarts from the last basis, so few pivots follow each evaluation. After
+// every pivot the weights are a mixture of choices that later pivots only improve, so the method may stop
+// after any pivot. It stops when time has run out, or when the pivots have read 2^30 numbers. A cold start
+// with about a hundred resources reads that many.
 
 #include <algorithm>
 #include <cmath>
@@ -34,7 +36,7 @@ class PriceMaster {
 public:
     PriceMaster() = default;
     /// `most_work`: the numbers that all pivots together may read before the program is exhausted().
-    /// `least_gain`: a variable that gains no more stays out of the basis.
+    /// `least_gain`: a variable that gains no more than this stays out of the basis.
     PriceMaster(std::size_t most_work, double least_gain) : most_work_(most_work), least_gain_(least_gain) {}
 
     /// Begins a new program. The caller then adds a first column for every block, in order, and calls
@@ -296,8 +298,8 @@ private:
             for (std::size_t i = 0; i < columns(); ++i) offer_column(i);
             return best;
         }
-        // Columns that gained much suffice for some steps, because examining all of them takes as long as a
-        // step.
+        // For some pivots it suffices to examine the columns that gained much. Examining all columns takes
+        // as long as a pivot.
         for (const std::size_t i : offered_) offer_column(i);
         if (largest > least_offered_) return best;
         gains_.clear();
@@ -418,8 +420,8 @@ private:
         basis_[leaving] = entering;
     }
 
-    // A column that takes more than this many times a capacity is counted in parts that take the capacity
-    // about once, because the small part that fits would be lost in rounding.
+    // A column that takes more than this many times a capacity is scaled down until it takes the capacity
+    // about once. Otherwise the small part of it that fits would be lost in rounding.
     static constexpr double far_beyond = 1 << 20;
     static constexpr std::size_t few_columns = 64;
     std::size_t resources_ = 0, rows_ = 0, work_ = 0, most_work_ = std::size_t{1} << 30;

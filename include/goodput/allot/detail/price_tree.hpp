@@ -4,19 +4,22 @@
 // A search that computes new prices at every node. The search of the core (search.hpp) takes its bounds
 // from the prices of the relaxation. These say little if many rows bind, because deep in the search other
 // rows bind. Here a node is the set of choices that are still allowed. The search solves the node's linear
-// relaxation (dual_simplex.hpp), and closes the node if the relaxation is worth no more than the threshold.
-// Otherwise it takes a job that the relaxation splits, and branches: the job takes one of some options, or
-// none of them (Beale and Tomlin 1970). The search dives into one of the two children, and later continues
-// with the open node of the largest bound, so the bound keeps falling.
+// relaxation (dual_simplex.hpp), and closes the node if the relaxation is worth no more than the threshold:
+// the value that an allotment must exceed to be better than the best one so far (the incumbent) by more
+// than the gap. Otherwise it takes a job that the relaxation splits, and branches: the job takes one of
+// some options, or none of them (Beale and Tomlin 1970). The search dives into one of the two children.
+// Later it continues with the node of the largest bound among those not yet solved (the open ones), so the
+// bound keeps falling.
 //
-// If the units left of a resource are whole in every allotment, but not in the mixture, a node may decide
-// them instead: at most some number of units is left, or more.
+// A mixture is a solution that splits jobs. If the units left of a resource are whole in every allotment,
+// but not in the mixture, a node may decide the number of these units instead: at most some number is left,
+// or more.
 //
 // Before the first decision, rows that cut off the relaxation's mixture are added (cover_rows.hpp,
 // rounding_rows.hpp) as long as they lower the bound. When a better incumbent rules out options by their
-// regret at the root, these are left out from then on (Mansini and Speranza, INFORMS Journal on Computing
-// 24(3), 2012). Once many are left out, the search continues with a smaller problem (reduction.hpp).
-// Mixtures are rounded, and improved by exchanges (exchange.hpp).
+// reduced cost at the root (their regret), these are left out from then on (Mansini and Speranza, INFORMS
+// Journal on Computing 24(3), 2012). Once many are left out, the search continues with a smaller problem
+// (reduction.hpp). Mixtures are rounded to allotments, and exchanges improve these (exchange.hpp).
 
 #include <algorithm>
 #include <cmath>
@@ -93,9 +96,10 @@ public:
     }
 
 private:
-    static constexpr std::size_t numbers_a_state = 256;  ///< a state of the core reads about this many
+    static constexpr std::size_t numbers_a_state = 256;  ///< about as many as a state of the core reads
     static constexpr double whole = 1e-6;
-    /// A bound that exceeds the threshold by less than this part of the sum of values is almost proven.
+    /// A node whose bound exceeds the threshold by less than this part of the sum of values is almost
+    /// closed.
     static constexpr double nearly = 1e-6;
 
     struct Node {
@@ -107,7 +111,8 @@ private:
         double units;  // if units are decided: the most that are left of the resource in its first child
     };
 
-    /// Mean fall of the bound after a job was decided one way, per part of a copy that the decision moved.
+    /// A pseudocost: the mean fall of the bound after a job was decided one way, divided by the fraction of
+    /// a job that the decision moved.
     struct Fall {
         double sum = 0;
         std::size_t count = 0;
@@ -601,8 +606,8 @@ private:
         next_ = child + (second_first ? 1 : 0);
         put_away(child + (second_first ? 0 : 1));
     }
-    /// Fills sorted_ with the options of a job that are allowed here, in order of what they pay at the
-    /// prices of branch().
+    /// Fills sorted_ with the options of a job that are allowed here, in order of the price of their uses
+    /// (prices_, which branch() sets).
     void sort_options(std::uint32_t group) {
         sorted_.clear();
         for (std::uint32_t k = problem_->first[group]; k < problem_->first[group + 1]; ++k) {
@@ -664,7 +669,7 @@ private:
     static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
     static constexpr std::uint32_t no_group = std::numeric_limits<std::uint32_t>::max();
 
-    /// A reduced problem pays if it has at most this part of the options.
+    /// A reduced problem is worth making if it has at most this part of the options.
     static constexpr double most_left = 0.75;
 
     Log log_;

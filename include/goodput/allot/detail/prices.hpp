@@ -1,7 +1,9 @@
 #ifndef GOODPUT_ALLOT_DETAIL_PRICES_HPP
 #define GOODPUT_ALLOT_DETAIL_PRICES_HPP
 
-// Finds the prices. For prices pi >= 0 let every job take the option of largest value - pi . use. Then
+// Finds the prices. C_r is the capacity of resource r. v_jk is the value of option k of job j, and a_jk the
+// units that it uses. At prices pi >= 0 let every job take the option of largest value less price, v_jk -
+// pi . a_jk. Then
 //
 //     D(pi) = sum_r pi_r C_r + sum_j max_k (v_jk - pi . a_jk)
 //
@@ -10,12 +12,17 @@
 // in price space find this least value (Kelley 1960; equivalently Dantzig-Wolfe column generation on the
 // jobs): each evaluation of D gives a plane below it, and a small linear program (PriceMaster) gives the
 // next prices. The search ends when plane and function meet, so prices and bound are exact up to rounding.
-// An evaluation is one pass over the hull options of the groups. The number of passes grows with the number
-// of resources (about five per resource), not with the number of jobs.
+// An evaluation is one pass over the options of all groups of equal jobs; options that are best at no
+// prices (those below the concave hull) are skipped. The number of passes grows with the number of
+// resources (about five per resource), not with the number of jobs.
 //
-// The planes' own proposals jump about while there are few planes. So each proposal is moved part of the
-// way towards the best prices so far (Wentges 1997) until bound and planes are close. A warm search begins
-// with the prices whose planes met in the last optimum, which give nearly all the planes that it needs.
+// The prices that the linear program proposes jump about while there are few planes. So each proposal is
+// moved part of the way towards the best prices so far (Wentges 1997) until bound and planes are close. A
+// warm search begins with the prices whose planes met in the last optimum. Their new planes are nearly all
+// that it needs.
+//
+// The choices of one pass are a column of the linear program. Its solution weights the columns, so it may
+// split a job between options: it is a mixture of choices.
 
 #include <algorithm>
 #include <cmath>
@@ -70,7 +77,7 @@ public:
             add_columns();
             if (passes_ == 1) master_.begin();
         }
-        taught_ = true;  // there is no proposal yet that could have taught nothing
+        taught_ = true;  // no proposal has been made yet that could have given no new column
         const std::size_t most_passes = std::max(usual_passes, most_choices / (problem.groups() + 1));
         while (passes_ < most_passes && !master_.exhausted() && !clock.late()) {
             master_.solve(clock);
@@ -105,7 +112,7 @@ public:
     /// Returns whether the search ran to its end.
     [[nodiscard]] bool complete() const { return complete_; }
     /// Returns whether the linear relaxation has a solution (jobs that must run may make it infeasible). If
-    /// the search was cut short, this is about the columns known so far.
+    /// the search was cut short, this only counts the columns found so far.
     [[nodiscard]] bool relaxation_feasible() const { return master_.feasible(); }
 
     /// Computes the optimal mixture of the linear relaxation: for each option, how many copies of its group
@@ -121,9 +128,9 @@ public:
     }
 
 private:
-    /// Evaluates D at the trial prices. Keeps the choices for a column, and the best prices. The first
-    /// evaluation is always finished. A later one returns false if there is no time for it, and then leaves
-    /// no trace.
+    /// Evaluates D at the trial prices. Keeps the choices, of which add_columns() makes columns, and the
+    /// best prices. The first evaluation is always finished. A later one returns false if there is no time
+    /// for it, and then does not count.
     bool evaluate(const CompactProblem& problem, Clock& clock) {
         ++passes_;
         points_.insert(points_.end(), trial_.begin(), trial_.end());
@@ -183,9 +190,9 @@ private:
     }
 
     /// Sets the next prices to try: the master's proposal, moved part of the way towards the best prices
-    /// while the planes are far from the bound. If the last prices so moved taught the master nothing, the
-    /// proposal itself is next. If the unmoved proposal taught nothing either, rounding has stopped the
-    /// progress: returns false.
+    /// while the planes are far from the bound. If the last moved prices gave the master no new column, the
+    /// proposal itself is next. If the unmoved proposal gave no new column either, rounding has stopped the
+    /// progress, and the function returns false.
     bool move(double below) {
         constexpr double drawn = 0.3, close = 1e-3;
         const std::span<const double> next = master_.prices();
@@ -200,9 +207,10 @@ private:
         return true;
     }
 
-    /// Moves to the master's prices if they are as good as the best ones: they lie at a corner of the set
-    /// of best prices, and such prices hold over a range of capacities. Returns false if the master learned
-    /// from this evaluation that its prices are not best.
+    /// Moves to the master's prices if these are as good as the best ones. The master's prices lie at a
+    /// corner of the set of best prices, and prices at a corner stay best over a range of capacities.
+    /// Returns false if the evaluation gave the master a new column and showed that its prices are not
+    /// best.
     bool settle(const CompactProblem& problem, double below, Clock& clock) {
         if (settled_++ > 2 * trial_.size() || std::ranges::equal(master_.prices(), best_prices_)) return true;
         drawn_ = 0;
@@ -212,16 +220,16 @@ private:
         add_columns();
         if (trial_bound_ - below > problem.rounding()) return !taught_;
         best_prices_.assign(trial_.begin(), trial_.end());
-        best_bound_ = trial_bound_;  // must belong to these prices, because regrets are measured from it
+        best_bound_ = trial_bound_;  // must belong to these prices: reduced costs are measured from it
         return true;
     }
 
     /// Sets an upper limit on each price. Above a resource's largest value per unit no job uses it, so no
-    /// higher price is better (the limit is twice that, to stay clear of ties). For a job that must run,
-    /// the limit is first so high that it can outbid all other jobs. If several such jobs have to be moved
-    /// to other options, prices may have to be higher still, see raise_ceilings(). An option may use very
-    /// few units, so there is a second limit: at the best prices, a whole capacity costs no more than the
-    /// values of all jobs together, times `far_above` to cover jobs that must run.
+    /// higher price is better (the limit is twice that, to stay clear of ties). If a job that must run uses
+    /// the resource, the limit starts so high that the price can keep all other jobs off. If several such
+    /// jobs have to be moved to other options, prices may have to be higher still, see raise_ceilings(). An
+    /// option may use very few units, so there is a second limit: at the best prices, a whole capacity
+    /// costs no more than the values of all jobs together, times `far_above` to cover jobs that must run.
     void set_ceilings(const CompactProblem& problem) {
         const double everything = problem.magnitude > 0 ? problem.magnitude : 1;
         ceiling_.assign(problem.resources(), 0);
@@ -237,10 +245,10 @@ private:
                 ceiling_[r] = std::min(ceiling_[r], far_above * everything / problem.capacity[r]);
     }
 
-    /// Deals the groups to blocks. If there are many resources, few jobs share most of them (a team's jobs
-    /// share its quota). The jobs with the same rarest resource form a block, and the choices of different
-    /// blocks are mixed independently. So the same number of passes gives many more mixtures, and far fewer
-    /// passes are needed.
+    /// Deals the groups to blocks. If there are many resources, most of them are shared by few jobs (a
+    /// team's quota only by the team's jobs). The jobs with the same rarest resource form a block, and the
+    /// choices of different blocks are mixed independently. So the same number of passes gives many more
+    /// mixtures, and far fewer passes are needed.
     void deal_to_blocks(const CompactProblem& problem) {
         const std::size_t resources = problem.resources();
         blocks_ = 1;
@@ -248,11 +256,11 @@ private:
         if (resources <= most_resources_in_one_block) return;
         groups_of_.assign(resources, 0);
         constexpr std::uint32_t unseen = none;
-        rarest_.assign(resources, unseen);  // in this loop: the last group that used it
+        rarest_.assign(resources, unseen);  // in this loop: the last group that used the resource
         for (std::uint32_t group = 0; group < problem.groups(); ++group)
             for (const ResourceUse& use : uses_of_group(problem, group))
                 if (std::exchange(rarest_[use.resource], group) != group) ++groups_of_[use.resource];
-        rarest_.assign(resources, unseen);  // in this loop: its block
+        rarest_.assign(resources, unseen);  // in this loop: the block of the resource
         blocks_ = 0;
         for (std::uint32_t group = 0; group < problem.groups(); ++group) {
             std::size_t rare = resources;
@@ -312,7 +320,7 @@ private:
     int raises_ = 0;
     std::vector<double> ceiling_, trial_, usage_, best_prices_;
     std::vector<double> proposal_;        // the master's last proposal
-    double drawn_ = 0;                    // by how much the last trial was moved away from the proposal
+    double drawn_ = 0;                    // part of the way that the last trial was moved from the proposal
     std::vector<double> points_;          // prices of each pass, by resource
     std::vector<double> start_;           // points with which the next search begins
     std::vector<std::uint32_t> choices_;  // choice of each pass, by group

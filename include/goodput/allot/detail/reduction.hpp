@@ -1,10 +1,10 @@
 #ifndef GOODPUT_ALLOT_DETAIL_REDUCTION_HPP
 #define GOODPUT_ALLOT_DETAIL_REDUCTION_HPP
 
-// Makes a problem without the options that need not be considered. The units that all remaining options of
-// a job use are taken off the capacities for good. At the smaller capacities, rows that cut off a mixture
-// are stronger. Jobs and values stay as they are, so bounds and allotments have the same value in both
-// problems.
+// Makes a problem without the options that need not be considered. The units that a job uses with every
+// remaining option are taken off the capacities for good. With smaller capacities, the rows that cut off
+// fractional solutions (cover_rows.hpp, rounding_rows.hpp) are stronger. Jobs and values stay as they are,
+// so bounds and allotments have the same value in both problems.
 
 #include <algorithm>
 #include <cstddef>
@@ -24,7 +24,7 @@ public:
     CompactProblem problem;  ///< the reduced problem; `original` is the index of the option in the larger one
 
     /// Makes the reduced problem. `most`: by option, 0 if it is left out. Returns false if no allotment
-    /// fits.
+    /// fits, because the units taken off exceed a capacity.
     bool operator()(const CompactProblem& larger, std::span<const double> most) {
         problem.capacity.assign(larger.capacity.begin(), larger.capacity.end());
         problem.tolerance = larger.tolerance;

@@ -1,10 +1,10 @@
 #ifndef GOODPUT_ALLOT_DETAIL_RELAXATION_HPP
 #define GOODPUT_ALLOT_DETAIL_RELAXATION_HPP
 
-// The optimum of the linear relaxation as the rest of the solver uses it: its prices, its bound, and its
-// mixture of choices rounded to whole options. The mixture splits few jobs (at most one per resource, apart
-// from ties). No choice in it has regret at the prices. The rounded choices may exceed capacities by a
-// little.
+// The optimum of the linear relaxation as the rest of the solver uses it: its prices, its bound, its
+// mixture of choices, and this mixture rounded to whole options. The mixture splits few jobs (at most one
+// per resource, apart from ties). At the prices, every choice in it is a best one of its job (it has no
+// regret). The rounded choices may exceed capacities by a little. Equal jobs are copies of one group.
 
 #include <algorithm>
 #include <cmath>

@@ -1,8 +1,11 @@
 #ifndef GOODPUT_ALLOT_DETAIL_ROUNDING_ROWS_HPP
 #define GOODPUT_ALLOT_DETAIL_ROUNDING_ROWS_HPP
 
-// Makes rows by mixed-integer rounding. Add up the rows, each with its slack and times any multiplier, and
-// the rows that say that a group's amounts are its copies. The sum is again an equation:
+// Makes rows by mixed-integer rounding. Let x_k be the number of jobs that take option k, and s_r what is
+// left of the capacity of row r (its slack). Multiply each row, as an equation with its slack, by any
+// number lambda_r. Multiply the equations that give the number of equal jobs of each group by any numbers,
+// too. The sum of all these is again an equation, in which we call the coefficients alpha_k and the right
+// side beta:
 //
 //     sum_k alpha_k x_k + sum_r lambda_r s_r = beta
 //
@@ -13,10 +16,11 @@
 //
 // (Nemhauser and Wolsey, Mathematical Programming 46, 1990). If a slack is a whole number, its coefficient
 // is F(lambda_r) instead. The multipliers are those of a row of the simplex method in which an option's
-// amount is not whole, because then the mixture violates the new row (Gomory 1960). The slacks are
-// expressed by the options. The least coefficient of each group is subtracted from all its coefficients,
-// which changes nothing, as the group's amounts have a fixed sum. So all coefficients are at least 0 again.
-// The capacity is raised by the largest error that floating-point rounding may hide.
+// amount x_k is not whole, because then the simplex method's solution violates the new row (Gomory 1960).
+// The slacks are then replaced by capacity less uses. The least coefficient of each group is subtracted
+// from all its coefficients, which changes nothing, because the amounts of a group have a fixed sum. So all
+// coefficients are at least 0 again. The capacity is raised by the largest error that floating-point
+// rounding may hide.
 
 #include <algorithm>
 #include <cmath>

@@ -1,25 +1,26 @@
 #ifndef GOODPUT_ALLOT_DETAIL_SEARCH_HPP
 #define GOODPUT_ALLOT_DETAIL_SEARCH_HPP
 
-// The exact search. At prices pi let the regret of an option be how far its reduced value lies below that
-// of the job's best option. Then
+// The exact search. The reduced value of an option at prices pi is its value less the price of its uses.
+// Its regret (reduced cost) is how far it lies below the reduced value of the job's best option. Then
 //
 //     bound(pi) - value of an allotment = sum of its regrets + pi . (unused capacity),
 //
-// so an option whose regret exceeds bound - incumbent cannot be in a better allotment. The remaining
-// choices are the core (detail/core.hpp): moves away from the rounded relaxation. The search goes through
-// the core level by level, one bunch of equal jobs after the other (branch and bound, breadth first). A
-// state is what the moves so far leave of the capacities, and the value of the allotment. What they leave
-// may be negative as long as later moves can give it back. If two states of a level leave the same, only
-// the more valuable one stays (dynamic programming, which tames many equal jobs and tied values). The
-// search drops a state if the least of the Lagrangian bounds at several price vectors shows that nothing of
-// interest follows from it. A state that leaves nothing negative is an allotment.
+// so an option whose regret exceeds bound - incumbent (the best allotment so far) cannot be in a better
+// allotment. The remaining choices are the core (detail/core.hpp): moves away from the rounded relaxation.
+// The search goes through the core level by level, one bunch of equal jobs after the other (branch and
+// bound, breadth first). A state is what the moves so far leave of the capacities, and the value of the
+// allotment. The units left of a resource may be negative as long as later moves can give enough of them
+// back. If two states of a level leave the same, only the more valuable one stays (dynamic programming,
+// which tames many equal jobs and tied values). The search drops a state if the least of the Lagrangian
+// bounds at several price vectors shows that nothing of interest follows from it. A state that leaves
+// nothing negative is an allotment.
 //
 // Only the `beam` most promising states of a level go on. Passes with a growing beam give strong incumbents
-// early, which shrink the core. The bound of the states that a pass sets aside holds for all allotments
-// that it skips. The last beam sets no state aside for good: the other states wait on a stack until the
-// search takes them up, so the search is complete. The worst case is exponential, because the problem is
-// NP-hard. AllotOptions::most_states limits the work, and AllotOptions::memory_states the memory. No
+// early, which shrink the core. No allotment that a pass skips is worth more than the largest bound of the
+// states that it sets aside. The widest beam sets no state aside: the other states wait on a stack until
+// the search takes them up, so the search is complete. The worst case is exponential, because the problem
+// is NP-hard. AllotOptions::most_states limits the work, and AllotOptions::memory_states the memory. No
 // function here calls itself: the stack holds states.
 
 #include <algorithm>
@@ -138,7 +139,7 @@ private:
     /// The work on a state grows with the number of resources. Up to this number the growth does not
     /// matter.
     static constexpr std::size_t cheap_resources = 4;
-    /// This many steps count as one waiting state, about in proportion to their sizes.
+    /// This many steps take about as much memory as one waiting state, and count as one.
     static constexpr std::size_t steps_a_state = 4;
     /// With this limit, indices of states and steps fit in 32 bits.
     static constexpr std::size_t most_memory_states = std::size_t{1} << 30;

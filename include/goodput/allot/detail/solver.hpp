@@ -3,7 +3,8 @@
 
 // Solves a problem in four steps: it makes the compact problem (compactor.hpp), finds prices (prices.hpp),
 // makes a first allotment from them (first_allotment.hpp), and searches exactly until the gap asked for is
-// proven.
+// proven. In the compact problem, equal jobs are the copies of one group. A mixture is a solution of the
+// linear relaxation: it may split jobs between several options.
 
 #include <algorithm>
 #include <cstddef>
@@ -112,7 +113,8 @@ private:
         result_.passes = possible_ ? relaxation_.passes() : 0;
     }
 
-    /// Returns the options, reduced by the states that the search has looked at so far.
+    /// Returns the options, with most_states reduced by the number of states that the search has looked at
+    /// so far.
     [[nodiscard]] AllotOptions what_is_left_of(const AllotOptions& options) const {
         AllotOptions rest = options;
         rest.most_states -= std::min(rest.most_states, search_.nodes());
@@ -156,9 +158,9 @@ private:
         });
     }
 
-    /// Fills service_, the problem whether all jobs that must run can be served: each of their options is
-    /// worth 1, and they may get nothing. All other jobs get nothing. `original` is the option of compact_.
-    /// Returns the number of jobs that must run.
+    /// Fills service_, a problem whose optimum says whether all jobs that must run can be served: each of
+    /// their options is worth 1, and they may get nothing. All other jobs get nothing. `original` is the
+    /// option's index in compact_. Returns the number of jobs that must run.
     double ask_for_service() {
         service_.capacity = compact_.capacity;
         service_.tolerance = compact_.tolerance;

@@ -1,7 +1,8 @@
 #ifndef GOODPUT_ALLOT_DETAIL_STATES_HPP
 #define GOODPUT_ALLOT_DETAIL_STATES_HPP
 
-// The states of a search level, and the table that merges equal ones.
+// The states of a search level, and the table that merges equal ones. core.hpp explains levels, bunches
+// (equal jobs that start with the same option) and the chain of levels that decides a bunch.
 
 #include <algorithm>
 #include <bit>
@@ -24,7 +25,7 @@ struct State {
     /// Value of the allotment if all later bunches keep their options of the rounded relaxation.
     double value;
     double bound;               ///< no allotment that follows from this state is worth more
-    std::uint32_t copies_left;  ///< copies left in the bunch whose chain of levels this is
+    std::uint32_t copies_left;  ///< copies that the chain of levels has yet to decide
     std::uint32_t step;         ///< last move on the way to this state
 };
 

@@ -1,16 +1,16 @@
 #ifndef GOODPUT_ALLOT_DETAIL_WHOLE_UNITS_HPP
 #define GOODPUT_ALLOT_DETAIL_WHOLE_UNITS_HPP
 
-// Tightens a problem by using that options are whole. First, let the granule of a resource be the greatest
-// common divisor of all uses of it. Only multiples of the granule can be used, so capacities are rounded
-// down to such a multiple. Second, for a size b
+// Tightens a problem in two ways, because a job takes an option as a whole or not at all. First, let the
+// granule of a resource be the greatest common divisor of all uses of it. Only multiples of the granule can
+// be used, so capacities are rounded down to such a multiple. Second, for a size b
 //
 //     sum of floor(units / b)  <=  floor(capacity / b).
 //
-// This becomes a row for the least size above the granule, unless b divides the capacity, or another
-// resource implies the row because every option takes at least as large a part of that resource's capacity.
-// (The blocks of nodes in schedule/detail/node_blocks.hpp are such rows.) More rows would cost more than
-// they prove.
+// This becomes a row with b as the least use above the granule. The row is left out if b divides the
+// capacity, or if another resource implies it: every option takes at least as large a part of that
+// resource's capacity as of the row's. (The blocks of nodes in schedule/detail/node_blocks.hpp are such
+// rows.) More rows would cost more than they prove.
 
 #include <algorithm>
 #include <cmath>

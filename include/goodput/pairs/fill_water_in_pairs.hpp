@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "goodput/core/error.hpp"
-#include "goodput/pairs/detail/pair_program.hpp"
 #include "goodput/pairs/paired_problem.hpp"
 #include "goodput/share/problem.hpp"
 #include "goodput/share/share_time.hpp"
@@ -43,7 +42,7 @@ public:
         : problem_(problem.alone),
           hierarchy_(hierarchy),
           options_(options),
-          program_(problem),
+          program_(problem.alone, problem.pairs),
           rises_(problem.alone.jobs.size()),
           one_(problem.alone.jobs.size()),
           height_(problem.alone.jobs.size(), 0),
@@ -130,7 +129,7 @@ private:
             },
             no_value, false);
         program_.program().reward = 1;
-        PairProgram::Method<> method(program_.program());
+        ShareProgram::Method<> method(program_);
         method.solve(accuracy);
         result_.iterations += method.iterations();
         // At these prices the level cannot be higher, with all of what those have who stand.
@@ -140,7 +139,7 @@ private:
         double highest = std::numeric_limits<double>::infinity(), gap = highest;
         for (std::size_t j = 0; j < rises_.size(); ++j) {
             const std::size_t g = program_.group_of(j);
-            if (g == PairProgram::no_group) continue;
+            if (g == ShareProgram::no_group) continue;
             const double price = method.rate_price(g) / program_.top_rate(j);
             given += price * one_[j] * height_[j] * give;
             rise.parts[j] = price * one_[j] * speed_[j];
@@ -200,7 +199,7 @@ private:
     const ShareProblem& problem_;
     const ShareHierarchy& hierarchy_;
     const ShareOptions& options_;
-    PairProgram program_;
+    ShareProgram program_;
     std::vector<char> rises_;  // by job
     std::vector<double> one_;  // by job: rate of a height of 1
     std::vector<double> height_, speed_;

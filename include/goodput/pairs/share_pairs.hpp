@@ -6,7 +6,6 @@
 
 #include <utility>
 
-#include "goodput/pairs/detail/pair_program.hpp"
 #include "goodput/pairs/paired_problem.hpp"
 #include "goodput/share/objectives.hpp"
 #include "goodput/share/problem.hpp"
@@ -28,7 +27,7 @@ template <ShareObjective O>
 [[nodiscard]] ShareResult share_time(const PairedShareProblem& problem, const O& objective,
                                      const ShareOptions& options = {}) {
     problem.validate();
-    detail::PairProgram program(problem);
+    detail::ShareProgram program(problem.alone, problem.pairs);
     const ShareProblem compared = program.with_rates_to_compare();
     ShareResult result = detail::share_with(compared, std::move(program), objective, options);
     result.pair_shares.resize(problem.pairs.size() * problem.alone.types(), 0);  // none where nobody can run

@@ -59,13 +59,12 @@ double highest_where(Function function, double most, double low, double high) {
     return high;
 }
 
-/// What a program, ShareProgram or PairProgram, says of one level.
-template <class Program>
+/// What a program says of one level.
 class LevelTrial {
 public:
     /// `asked(job)` is the rate that the program asks of a job, in steps/s.
     template <class Asked>
-    LevelTrial(Program& program, std::size_t jobs, Asked asked, double accuracy)
+    LevelTrial(ShareProgram& program, std::size_t jobs, Asked asked, double accuracy)
         : program_(program), jobs_(jobs), method_(built(program, asked)) {
         method_.solve(accuracy);
         worth_ = program.dual_value(method_, method_.rate_prices());
@@ -97,34 +96,34 @@ public:
 
 private:
     template <class Asked>
-    static auto& built(Program& program, Asked asked) {
+    static ShareProgram& built(ShareProgram& program, Asked asked) {
         program.build(
             [&](std::size_t job) -> ProgramRow {
                 return {asked(job) / program.top_rate(job), 0};
             },
             no_value, false);
         program.program().reward = 1;
-        return program.program();
+        return program;
     }
 
-    Program& program_;
+    ShareProgram& program_;
     std::size_t jobs_;
-    typename Program::template Method<> method_;
+    ShareProgram::Method<> method_;
     double worth_ = 0;
 };
 
 /// Levels for a GPU more, by type, where a level of `bound` costs needed(bound).
-template <class Program, class Needed>
-std::vector<double> level_prices(const LevelTrial<Program>& trial, Needed needed, double bound) {
+template <class Needed>
+std::vector<double> level_prices(const LevelTrial& trial, Needed needed, double bound) {
     const double around = 1e-6 * bound, steep = (needed(bound) - needed(bound - around)) / around;
     return trial.gpu_prices(steep > 0 ? 1 / steep : 0);
 }
 
 /// Highest level: `rate_for(job, level)` in steps/s, `level_at(job, rate)` its inverse, infinity where a job
 /// does not count. `top`, above 0, cannot be passed: there it begins.
-template <class Program, class RateFor, class LevelAt>
-HighestLevel highest_level(const ShareProblem& problem, Program& program, RateFor rate_for, LevelAt level_at,
-                           double top, const ShareOptions& options) {
+template <class RateFor, class LevelAt>
+HighestLevel highest_level(const ShareProblem& problem, ShareProgram& program, RateFor rate_for,
+                           LevelAt level_at, double top, const ShareOptions& options) {
     const double gap = options.gap;
     const std::size_t jobs = problem.jobs.size();
     HighestLevel best;

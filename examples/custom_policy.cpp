@@ -1,4 +1,4 @@
-// A policy of one's own: how fast a job is for every dollar, beside its best choice, and more for jobs that
+// A policy of one's own: how fast a job is per dollar, relative to its best choice, and more for jobs that
 // have waited long.
 
 #include <algorithm>

@@ -5,7 +5,7 @@
 #include <iostream>
 #include <map>
 using namespace goodput;
-/// The policy: a job's speed beside its best one, worth more with age. A move has to gain a fourth.
+/// The policy: a job's speed relative to its best one, worth more with age. A move has to gain a quarter.
 struct FairSpeed {
     void value_row(const Round& round, const Job& job, std::span<const Option> options,
                    std::span<double> values) const {

@@ -1,16 +1,22 @@
 #!/usr/bin/env python3
-"""Writes the man page and the completions of the program goodput from what its --help says.
+"""Writes the man page and the completions of the program goodput from what its --help says, and from the schema of its
+lines, docs/goodput.schema.json.
 
     packaging/describe_program.py build/release/examples/goodput           writes them
     packaging/describe_program.py build/release/examples/goodput --check   fails if they are not up to date
 """
 
+import json
 import pathlib
 import re
 import subprocess
 import sys
 
 root = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(root / "python"))
+from make_documents import inside, name_of, range_of  # noqa: E402
+
+SCHEMA = json.loads((root / "docs" / "goodput.schema.json").read_text(encoding="utf-8"))
 
 
 class Option:
@@ -68,7 +74,39 @@ def value_name(option):
     return re.split(r"[ :=]", option.value)[0]
 
 
+def objects_of(schema, found=None):
+    """The names of the objects that a part of the schema refers to, and so on, in their order."""
+    found = [] if found is None else found
+    for part in [schema, *inside(schema)]:
+        if "$ref" in part and name_of(part) not in found:
+            found.append(name_of(part))
+            objects_of(SCHEMA["$defs"][name_of(part)], found)
+        elif part is not schema:
+            objects_of(part, found)
+    return found
+
+
+def lines_of(command, described):
+    """What a line of a command may contain: object by object, those that an earlier command has by reference."""
+    lines = []
+    for name in objects_of(SCHEMA["commands"][command]["in"]) if command in SCHEMA["commands"] else ():
+        of = SCHEMA["$defs"][name]
+        if name in described:
+            lines += [f".SS {name}", f"The same as in GOODPUT {described[name].upper()}."]
+            continue
+        described[name] = command
+        lines += [f".SS {name}", for_roff(of["description"])]
+        for field, schema in of["properties"].items():
+            within = objects_of(schema)
+            said = ", ".join(filter(None, ["required" if field in of.get("required", ()) else "", within[0] if within else "",
+                                           range_of(schema)]))
+            lines += [".TP", f"\\fB{for_roff(field)}\\fR" + (f" ({for_roff(said)})" if said else ""),
+                      for_roff(schema["description"])]
+    return lines
+
+
 def man_page(top, commands, version):
+    described = {}
     lines = [f'.TH GOODPUT 1 "" "goodput {version}" "User commands"',
              ".SH NAME", "goodput \\- share GPUs among training jobs by goodput",
              ".SH SYNOPSIS"]
@@ -90,6 +128,7 @@ def man_page(top, commands, version):
             lines += [".TP", names + value, for_roff(text)]
         for note in ["", *command.notes] if command.notes else []:
             lines.append(".PP" if not note else for_roff(note))
+        lines += lines_of(command.name, described)
     lines += [".SH EXIT STATUS", ".TP", "0", "All went well.", ".TP", "1",
               "A line of input was refused, or a file could not be read.", ".TP", "2",
               "Options or the command make no sense; nothing was read."]

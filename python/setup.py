@@ -39,7 +39,8 @@ class BuildWithLibrary(build_py):
         library = os.path.realpath(os.environ.get("GOODPUT_LIBRARY") or built_library(os.path.join(BUILD, "library")))
         package = os.path.join(self.build_lib, "goodput")
         shutil.copy(library, os.path.join(package, re.sub(r"(\.so\.\d+).*", r"\1", os.path.basename(library))))
-        for path in (("compiled", "c", "include", "goodput", "goodput.h"), ("python", "goodput", "py.typed"), ("LICENSE",)):
+        for path in (("compiled", "c", "include", "goodput", "goodput.h"), ("docs", "goodput.schema.json"),
+                     ("python", "goodput", "py.typed"), ("LICENSE",)):
             shutil.copy(os.path.join(ROOT, *path), package)
 
 

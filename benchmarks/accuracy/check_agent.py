@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Is what the agent of a real training measures, decides and keeps right? The measures of docs/agent_training.md.
+"""Is what the agent of a real training measures, decides and keeps right? The measures of docs/figures.md.
 
 usage: check_agent.py [--program build/training/examples/training/goodput-training] MEASURE...
 

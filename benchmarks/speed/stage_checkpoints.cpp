@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "../cpu_time.hpp"
-#include "goodput/parallel/stage_checkpoints.hpp"
-#include "parallel/stage_random.hpp"
+#include "availability/stage_random.hpp"
+#include "goodput/availability/stage_checkpoints.hpp"
 #include "support/random.hpp"
 
 namespace {

@@ -18,23 +18,9 @@
 #include "goodput/agent/training_agent.hpp"
 #include "goodput/core/configuration.hpp"
 #include "goodput/core/error.hpp"
+#include "json_text.hpp"
 
 namespace goodput::c {
-
-inline std::string json_text(std::string_view text) {
-    std::string json = "\"";
-    for (const char c : text) {
-        constexpr std::string_view digits = "0123456789abcdef";
-        const auto byte = static_cast<unsigned char>(c);
-        if (c == '"' || c == '\\')
-            json.append(1, '\\').append(1, c);
-        else if (byte < 0x20)
-            json.append("\\u00").append(1, digits[byte >> 4]).append(1, digits[byte & 15]);
-        else
-            json.append(1, c);
-    }
-    return json.append(1, '"');
-}
 
 /// As much of a JSON reader as a plan file needs.
 class PlanReader {

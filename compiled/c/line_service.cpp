@@ -37,6 +37,7 @@ std::vector<std::string> settings_of(const Json& options) {
     return settings;
 }
 
+/// What serves the command that the options name. Refuses options that the command does not have.
 cli::ServeDocument server_of(const Json& options) {
     std::ostream nowhere(nullptr);
     cli::Warnings none(nowhere, true);
@@ -69,16 +70,14 @@ cli::ServeDocument server_of(const Json& options) {
     command.refuse("one of plan, allot, fit, share");
 }
 
-/// The options of a text, which may not have any that the command does not know.
+/// The document of a text; whether the command has all its options is server_of()'s matter.
 Json options_of(std::string_view text) {
     std::vector<std::string> twice;
-    Json options;
     try {
-        options = cli::parse_json(std::string(text), twice);
+        return cli::parse_json(text, twice);
     } catch (const Json::exception& error) {
         throw std::invalid_argument(std::string(subject) + ": not JSON: " + error.what());
     }
-    return options;
 }
 
 }  // namespace

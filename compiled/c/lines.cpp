@@ -9,6 +9,7 @@
 #include "goodput/goodput.h"
 #include "goodput/line_service.hpp"
 #include "goodput/version.hpp"
+#include "json_text.hpp"
 
 struct goodput_lines {
     std::unique_ptr<goodput::LineService> service{};  ///< none if the options cannot be used
@@ -19,16 +20,6 @@ struct goodput_lines {
 namespace {
 
 constexpr const char* no_memory = R"({"error": "no memory"})";
-
-/// {"error": SENTENCE}. The sentence has no control characters.
-std::string error_answer(const std::string& sentence) {
-    std::string text = R"({"error": ")";
-    for (const char c : sentence) {
-        if (c == '"' || c == '\\') text.push_back('\\');
-        text.push_back(static_cast<unsigned char>(c) < 0x20 ? ' ' : c);
-    }
-    return text + "\"}";
-}
 
 }  // namespace
 
@@ -84,8 +75,8 @@ const char* goodput_open_error(const goodput_lines* lines) {
 const char* goodput_answer(goodput_lines* lines, const char* line) {
     if (!lines) return no_memory;
     try {
-        lines->answer =
-            lines->service ? lines->service->answer(line ? line : "") : error_answer(lines->error);
+        lines->answer = lines->service ? lines->service->answer(line ? line : "")
+                                       : R"({"error": )" + goodput::c::json_text(lines->error) + "}";
         return lines->answer.c_str();
     } catch (const std::bad_alloc&) {
         return no_memory;

@@ -1,4 +1,4 @@
-// How long does this training still take? Read off its metric, alone and beside earlier jobs of the kind.
+// How long does this training still take? Read off its metric, alone and with earlier jobs of the kind.
 
 #include <goodput/tasks/learning_curve.hpp>
 #include <iostream>
@@ -17,11 +17,11 @@ int main() {
         seen.push_back({epochs, now});
         if (seen.size() % 4 != 0) continue;
         const CurveForecast alone = forecast_curve(seen, target, epochs);
-        const CurveForecast beside = forecast_curve(seen, target, epochs, {.earlier_totals = {55, 70, 60}});
+        const CurveForecast informed = forecast_curve(seen, target, epochs, {.earlier_totals = {55, 70, 60}});
         std::cout << "after " << epochs << " epochs: " << alone.remaining << " more, between "
-                  << alone.interval.low << " and " << alone.interval.high << "; beside earlier jobs "
-                  << beside.remaining << ", between " << beside.interval.low << " and "
-                  << beside.interval.high << "\n";
+                  << alone.interval.low << " and " << alone.interval.high << "; with earlier jobs "
+                  << informed.remaining << ", between " << informed.interval.low << " and "
+                  << informed.interval.high << "\n";
     }
     // [/forecast]
     return 0;

@@ -6,7 +6,7 @@
 #include <goodput/fit/noise_scale.hpp>
 #include <goodput/hosts/host_fit.hpp>
 #include <goodput/hosts/host_profile.hpp>
-#include <goodput/parallel/profile_runs.hpp>
+#include <goodput/statistics/profile_runs.hpp>
 #include <goodput/tasks/forecast.hpp>
 #include <iostream>
 #include <span>

@@ -18,7 +18,7 @@ int main() {
     for (const char* name : {"images-0", "images-1", "text-0", "text-1"}) {
         Job job{.name = name, .min_gpus = 4, .max_gpus = 4, .initial_batch = 256, .max_batch = 256};
         job.types = {{.max_atomic_batch = 64, .reference_rate = 500}};
-        // {cores a GPU, GiB a GPU, times as fast as when its throughput was measured}
+        // {cores per GPU, GiB per GPU, speed relative to that of the measured throughput}
         job.host = HostNeeds{.least = {1, 16}, .most = {12, 128}};
         if (job.name.starts_with("images"))
             job.host->speed = {{2, 64, 0.5}, {4, 64, 1}, {6, 64, 1.5}, {8, 64, 1.8}};

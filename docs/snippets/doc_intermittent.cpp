@@ -1,7 +1,7 @@
 // A neural network on a device that harvests power: it runs for two seconds, charges for six, and so on. How
 // does each layer save what it has done? MII's question (IEEE TCAD 43(11), 2024).
 
-#include <goodput/parallel/stage_checkpoints.hpp>
+#include <goodput/availability/stage_checkpoints.hpp>
 #include <iostream>
 #include <limits>
 #include <string>

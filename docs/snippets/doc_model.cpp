@@ -31,7 +31,7 @@ int main() {
     const BatchLimits limits{.initial_batch = 128, .max_batch = 4096, .max_atomic_batch = most};
     for (const Shape shape : {Shape{1, 1}, Shape{1, 4}, Shape{4, 16}}) {
         const BestPlan best = best_batch_plan(speed, noise, shape, limits);
-        std::cout << shape.gpus << " GPUs: " << best.plan.atomic_batch << " a GPU, "
+        std::cout << shape.gpus << " GPUs: " << best.plan.atomic_batch << " per GPU, "
                   << best.plan.accumulation_steps << " accumulation steps, efficiency "
                   << noise.efficiency(static_cast<double>(best.plan.total(shape.gpus))) << ", "
                   << best.goodput << " useful examples/s\n";

@@ -34,8 +34,8 @@ int main() {
             replay<RefinedModels>(cluster, applications, trace, GoodputPolicy{}, options);
         const ReplayMetrics metrics = metrics_of(result, FairShares(applications, trace, cluster));
         std::cout << events.size() << " events: average " << metrics.average_hours << " h, makespan "
-                  << metrics.makespan_hours << " h, restarts a job " << metrics.restarts_per_job
-                  << ", failures a job " << metrics.failures_per_job << ", mean rho " << metrics.rho_mean
+                  << metrics.makespan_hours << " h, restarts per job " << metrics.restarts_per_job
+                  << ", failures per job " << metrics.failures_per_job << ", mean rho " << metrics.rho_mean
                   << "\n";
     }
     // [/replay]

@@ -20,7 +20,7 @@ using namespace goodput;
 namespace {
 
 // [policy]
-/// Short jobs first, and whoever runs keeps running unless a change gains a fourth.
+/// Short jobs first, and running jobs keep running unless a change gains a quarter.
 struct SoonDone {
     void value_row(const Round& round, const Job& job, std::span<const Option> options,
                    std::span<double> values) const {
@@ -90,7 +90,7 @@ void show(const char* name, double load, P policy) {
     const ReplayMetrics metrics = metrics_of(result);
     // [/replay]
     std::cout << "load " << load << " " << name << ": average " << metrics.average_hours
-              << " h, 99th percentile " << metrics.p99_hours << " h, restarts a job "
+              << " h, 99th percentile " << metrics.p99_hours << " h, restarts per job "
               << metrics.restarts_per_job << "\n";
 }
 

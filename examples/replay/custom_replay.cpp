@@ -35,7 +35,7 @@ int main(int count, char** words) {
         const auto result = goodput::replay(cluster, applications, trace.submissions, policy);
         const goodput::ReplayMetrics metrics = goodput::metrics_of(result, alone);
         std::cout << name << ": " << metrics.completed << " of " << metrics.jobs << " jobs, average "
-                  << metrics.average_hours << " h, 99 % " << metrics.p99_hours << " h, restarts a job "
+                  << metrics.average_hours << " h, 99 % " << metrics.p99_hours << " h, restarts per job "
                   << metrics.restarts_per_job << ", mean rho " << metrics.rho_mean << '\n';
     };
     replay_under("mine", NearlyDoneFirst());

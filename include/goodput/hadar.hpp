@@ -1,8 +1,8 @@
 #ifndef GOODPUT_HADAR_HPP
 #define GOODPUT_HADAR_HPP
 
-// Hadar and HadarE: utilities of completion times, prices that rise with use, and jobs on GPUs of several
-// types or in several copies.
+// Hadar and HadarE: utilities of completion times, prices that rise with use, and jobs with GPUs of several
+// types or with several copies.
 
 #include "goodput/hadar/hadar.hpp"
 #include "goodput/hadar/job_copies.hpp"

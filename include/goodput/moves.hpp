@@ -1,7 +1,7 @@
 #ifndef GOODPUT_MOVES_HPP
 #define GOODPUT_MOVES_HPP
 
-// Defragmentation: which running jobs move, in which order, so that there is room.
+// Defragmentation: moves running jobs to make room, in a feasible order.
 
 #include "goodput/moves/defragment.hpp"
 #include "goodput/moves/defragment_plan.hpp"

@@ -3,7 +3,6 @@
 
 // Large models over several GPUs, types and zones: which layers in which stage on which GPUs.
 
-#include "goodput/parallel/checkpointed_stage.hpp"
 #include "goodput/parallel/large_models.hpp"
 #include "goodput/parallel/layer_profile_fit.hpp"
 #include "goodput/parallel/layered_model.hpp"
@@ -16,9 +15,6 @@
 #include "goodput/parallel/plan_question.hpp"
 #include "goodput/parallel/plan_score.hpp"
 #include "goodput/parallel/plan_terms.hpp"
-#include "goodput/parallel/profile_runs.hpp"
 #include "goodput/parallel/refined_constants.hpp"
-#include "goodput/parallel/stage_checkpoints.hpp"
-#include "goodput/parallel/stage_question.hpp"
 
 #endif

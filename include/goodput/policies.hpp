@@ -1,7 +1,7 @@
 #ifndef GOODPUT_POLICIES_HPP
 #define GOODPUT_POLICIES_HPP
 
-// Policies of published systems, and one for jobs of fixed sizes, beside the usual ones in policy/.
+// Policies of published systems, and one for jobs of fixed sizes, in addition to those in policy/.
 
 #include "goodput/policies/balanced_slowdown.hpp"
 #include "goodput/policies/optimus.hpp"

@@ -2,10 +2,11 @@
 #define GOODPUT_STATISTICS_HPP
 
 // What systems share to say how sure they are: quantiles, and on which coordinates of a fit a time depends.
-// And efficiency from gradient statistics at several batch sizes.
+// Then efficiency from gradient statistics at several batch sizes, and which runs to measure next.
 
 #include "goodput/statistics/distributions.hpp"
 #include "goodput/statistics/fitted_slopes.hpp"
 #include "goodput/statistics/gradient_by_batch.hpp"
+#include "goodput/statistics/profile_runs.hpp"
 
 #endif

@@ -19,7 +19,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 HERE = os.path.join(ROOT, "packaging", "site")
-TOP_PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+TOP_PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "benchmarks/experiments.md")
 LIST_ITEM = re.compile(r"^([-*+]|\d+\.) ")
 
 
@@ -72,6 +72,7 @@ def stage(folder):
             if os.path.isfile(os.path.join(ROOT, there)) and not there.endswith(".md") and not os.path.exists(target):
                 os.makedirs(os.path.dirname(target), exist_ok=True)
                 shutil.copy(os.path.join(ROOT, there), target)
+        os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)
         with open(os.path.join(folder, name), "w", encoding="utf-8") as page:
             page.write(content)
     return pages

@@ -87,7 +87,7 @@ private:
     goodput::PredictorJoint predictor_;
 };
 
-/// An Allotter that, while it is told to, keeps the last problem and its answer.
+/// An Allotter that can keep the last problem and its answer.
 class KeepingAllotter {
 public:
     const goodput::AllotResult& operator()(const goodput::AllotmentProblem& problem,

@@ -333,9 +333,10 @@ private:
         const Field deadline = about["deadline_s"], refused = about["deadline"], promise = about["promise"];
         const bool or_never = refused.given() && refused.is("or_never");
         if (refused.given() && !or_never) refused.refuse("\"or_never\"");
-        const bool kept = promise.given() && promise.is("kept");
+        // A promise at risk is one that still stands.
+        const bool kept = promise.given() && (promise.is("kept") || promise.is("at_risk"));
         if (promise.given() && !kept && !promise.is("refused") && !promise.is("broken"))
-            promise.refuse("\"kept\", \"refused\" or \"broken\"");
+            promise.refuse("\"kept\", \"at_risk\", \"refused\" or \"broken\"");
         if (!deadline.given()) {
             if (refused.given() || promise.given()) deadline.refuse("given beside deadline and promise");
             return;

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "goodput/parallel/stage_checkpoints.hpp"
+#include "goodput/availability/stage_checkpoints.hpp"
 
 #include "fuzz/support/bytes.hpp"
 #include "fuzz/support/check.hpp"

@@ -8,6 +8,7 @@
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "goodput/allot/allot.hpp"
@@ -24,13 +25,12 @@
 using namespace goodput;
 using support::Random;
 
-TEST_CASE("numbers are exact") {
+TEST_CASE_TEMPLATE("numbers are exact", Whole, detail::NarrowNumber, detail::WholeNumber) {
     Random random(48);
-    detail::FractionText fractions;
-    const auto text_of = [&](double number, int bits) {
-        std::string text;
-        fractions.append(text, detail::scaled(number, bits), bits);
-        return text;
+    const auto text_of = [](double number, int bits) {
+        detail::ProofText text;
+        text.fraction(detail::scaled<Whole>(number, bits), bits);
+        return text.take();
     };
     CHECK(text_of(0, 10) == "0");
     CHECK(text_of(-0.75, 10) == "-3/4");
@@ -40,13 +40,45 @@ TEST_CASE("numbers are exact") {
     CHECK(text_of(-0x1p-70, 70) == "-1/1180591620717411303424");
     CHECK(text_of(2.5, 0) == "3");
     for (int round = 0; round < 1000; ++round) {
-        const double number = random.between(-1, 1) * std::pow(10, random.integer(-200, 100));
+        const bool narrow = std::is_same_v<Whole, detail::NarrowNumber>;
+        const double number =
+            random.between(-1, 1) * std::pow(10, narrow ? random.integer(-8, 8) : random.integer(-200, 100));
         const int bits = detail::fraction_bits(number);
         CAPTURE(number);
-        REQUIRE(detail::double_above(detail::scaled(number, bits), bits) == number);
-        REQUIRE((bits == 0 || detail::scaled(number, bits) % 2 != 0));
-        const double above = detail::double_above(detail::scaled(number, bits + 9) + 1, bits + 9);
-        REQUIRE(above == std::nextafter(number, std::numeric_limits<double>::infinity()));
+        REQUIRE(detail::to_double(detail::scaled<Whole>(number, bits), bits) == number);
+        REQUIRE((bits == 0 || detail::scaled<Whole>(number, bits) % 2 != 0));
+        const detail::WholeNumber whole = detail::scaled<detail::WholeNumber>(number, bits + 60);
+        REQUIRE(detail::double_above(whole, bits + 60) == number);
+        REQUIRE(detail::double_above(detail::WholeNumber(whole + 1), bits + 60) ==
+                std::nextafter(number, std::numeric_limits<double>::infinity()));
+    }
+}
+
+TEST_CASE("whole numbers of every length are written alike") {
+    Random random(49);
+    for (int bits = 0; bits < 127; ++bits)
+        for (int round = 0; round < 30; ++round) {
+            detail::WholeNumber number = 1;
+            for (int bit = 0; bit < bits; ++bit) number = number * 2 + random.integer(0, 1);
+            if (round < 2) number = (detail::WholeNumber(1) << static_cast<unsigned>(bits)) - round;
+            if (round % 3 == 0) number = -number;
+            detail::ProofText wide, narrow;
+            wide.whole(number);
+            narrow.whole(number.convert_to<detail::NarrowNumber>());
+            REQUIRE(wide.view() == number.str());
+            REQUIRE(narrow.view() == number.str());
+            if (number != 0) {
+                REQUIRE(detail::bits_of(number) ==
+                        detail::bits_of(number.convert_to<detail::NarrowNumber>()));
+                REQUIRE(detail::twos_in(number) ==
+                        detail::twos_in(number.convert_to<detail::NarrowNumber>()));
+            }
+        }
+    for (std::size_t number = 1; number < std::size_t{1} << 62; number = number * 10 + random.integer(0, 9)) {
+        detail::ProofText text;
+        text.entry(number - 1);
+        text.entry(number, false);
+        CHECK(text.take() == " " + std::to_string(number - 1) + " 1 " + std::to_string(number) + " -1");
     }
 }
 

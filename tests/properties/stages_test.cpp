@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "goodput/parallel/stage_checkpoints.hpp"
-#include "parallel/stage_random.hpp"
+#include "availability/stage_random.hpp"
+#include "goodput/availability/stage_checkpoints.hpp"
 
 #include "properties.hpp"
 

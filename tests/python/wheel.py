@@ -23,7 +23,8 @@ def main():
         names = set(file.namelist())
     package = os.environ["PYTHONPATH"]
     modules = {os.path.relpath(path, package) for path in glob.glob(package + "/goodput/**/*.py", recursive=True)}
-    assert modules | {"goodput/goodput.h", "goodput/py.typed", "goodput/LICENSE"} <= names, names
+    others = {"goodput/goodput.h", "goodput/goodput.schema.json", "goodput/py.typed", "goodput/LICENSE"}
+    assert modules | others <= names, names
     assert any("goodput_c" in name for name in names), names
     environment = {name: value for name, value in os.environ.items() if name not in ("GOODPUT_LIBRARY", "PYTHONPATH")}
     with tempfile.TemporaryDirectory() as folder, open(ROUND, encoding="utf-8") as round_:

@@ -61,6 +61,7 @@ set(pairs_third_party "^(${eigen}|ceres/tiny_solver[.]h)$")
 set(deadlines_third_party "^${eigen}$")
 set(parallel_third_party "${fit_third_party}")
 set(tasks_third_party "^${eigen}$")
+set(statistics_third_party "^${eigen}$")
 set(availability_third_party "^boost/math/tools/minima[.]hpp$")
 # The one header that needs the library of Ceres Solver.
 set(with_ceres goodput/fit/ceres_backend.hpp)

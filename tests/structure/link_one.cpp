@@ -3,12 +3,18 @@
 #include "goodput/availability.hpp"
 #include "goodput/deadlines.hpp"
 #include "goodput/goodput.hpp"
+#include "goodput/hadar.hpp"
 #include "goodput/hosts.hpp"
+#include "goodput/memory.hpp"
+#include "goodput/moves.hpp"
 #include "goodput/pairs.hpp"
 #include "goodput/parallel.hpp"
+#include "goodput/policies.hpp"
+#include "goodput/proof.hpp"
 #include "goodput/proving.hpp"
 #include "goodput/share.hpp"
 #include "goodput/sim.hpp"
+#include "goodput/statistics.hpp"
 #include "goodput/tasks.hpp"
 
 std::string_view version_of_the_other();

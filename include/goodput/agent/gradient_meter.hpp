@@ -1,37 +1,37 @@
 #ifndef GOODPUT_AGENT_GRADIENT_METER_HPP
 #define GOODPUT_AGENT_GRADIENT_METER_HPP
 
-// From gradients to the norms that the noise scale is estimated from (noise_scale.hpp), of all parameter
-// groups in one pass over memory for each gradient, without keeping the gradients:
+// Turns gradients into the norms from which the noise scale is estimated (noise_scale.hpp), for all
+// parameter groups in one pass over memory per gradient, without keeping the gradients:
 //
 //     L = (1/n) sum_q |P^-1 g_q|^2          T = |P^-1 (1/n) sum_q g_q|^2
 //
-// A step with a single gradient is paired with the one before (differenced form). Both are then measured in
-// the metric P from before the earlier of them: later ones contain it (Adam's v does) and make it look
-// smaller, on a quadratic the squared norm by 8 % over the first thirty steps.
+// A step with a single gradient is paired with the step before it (differenced form). Both gradients are
+// then measured in the metric P from before the earlier one. Later metrics contain the earlier gradient
+// (Adam's v does) and make it look smaller, on a quadratic by 8 % of the squared norm over the first thirty
+// steps.
 //
-// Gradients come in pieces, as frameworks hold them, a tensor after the other. What has to be kept is kept in
-// single precision:
+// Gradients come in pieces, as frameworks hold them: one tensor after the other. The meter keeps what it
+// needs in single precision:
 //
 //     the average is given                             nothing
-//     it is not                                        the sum: 4 bytes a parameter
-//     a step has a single gradient (differenced form)  that of the step before: 4 bytes
-//     and with Adam, but for the first of these        1 / P^2: 4 bytes more
+//     the average is not given                         the sum: 4 bytes per parameter
+//     a step has a single gradient (differenced form)  the previous gradient: 4 bytes per parameter
+//     Adam, except in the first of these cases         in addition 1 / P^2: 4 bytes per parameter
 //
-// which is allocated in the first step of its kind. Sums are added up in double precision.
+// The first step of each kind allocates this memory. Sums are computed in double precision.
 //
-// In data-parallel training every replica adds its own microbatches; running_sum() and totals() are what the
-// replicas then add up among them, before end().
+// In data-parallel training every replica adds its own microbatches. Before end() the replicas sum
+// running_sum() and totals() among themselves.
 //
-// In which metric is a gradient's norm taken? An optimiser that divides gradients by a diagonal P sees the
-// noise of P^-1 g, so that is what the noise scale of its training is computed from (Pollux's released code,
-// gradient_noise_scale.py):
+// An optimiser that divides gradients by a diagonal P sees the noise of P^-1 g. Therefore the noise scale
+// of its training is computed from norms in this metric (Pollux's released code, gradient_noise_scale.py):
 //
 //     SGD     P = 1
 //     Adam    P_i = sqrt(v_i / (1 - beta2^step)) + epsilon       once step >= 5; before, v is too poor: P = 1
 //
-// v must not contain the gradient that is measured yet, or large gradients divide themselves by themselves:
-// take P before the optimiser's update.
+// Take P before the optimiser's update. If v contained the measured gradient, large gradients would be
+// divided by themselves.
 
 #include <algorithm>
 #include <array>
@@ -50,13 +50,14 @@
 
 namespace goodput {
 
-/// The metric of Adam and AdamW; of SGD, too, whose P is 1, with no steps.
+/// The metric of Adam and AdamW. With no steps it is also the metric of SGD, P = 1.
 template <std::floating_point Real>
 struct AdamPreconditioner {
-    std::span<const Real> second_moments{};  ///< v, not corrected for its start; one a parameter
-    std::int64_t step = 0;                   ///< updates that v has seen
-    double beta2 = 0.999;                    ///< in (0, 1)
-    double epsilon = 1e-8;                   ///< above 0
+    /// The moments v before the correction for their start, one per parameter.
+    std::span<const Real> second_moments{};
+    std::int64_t step = 0;  ///< number of updates that v has seen
+    double beta2 = 0.999;   ///< in (0, 1)
+    double epsilon = 1e-8;  ///< above 0
 
     /// Whether v has seen enough updates.
     [[nodiscard]] bool ready() const { return step >= 5; }
@@ -69,12 +70,13 @@ struct AdamPreconditioner {
         return 1 / (std::sqrt(static_cast<double>(second_moments[i]) * correction) + epsilon);
     }
 
-    /// What v is multiplied by for its start at zero.
+    /// The factor that corrects v for its start at zero.
     [[nodiscard]] double correction() const {
         return -1 / std::expm1(static_cast<double>(step) * std::log(beta2));
     }
 
-    /// Refuses another number of moments than parameters, and settings outside their ranges.
+    /// Throws std::invalid_argument if the number of moments is not the number of parameters, or if a
+    /// setting is out of range.
     void check(std::size_t parameters) const {
         if (!(beta2 > 0 && beta2 < 1)) bad_input("Adam", "beta2", beta2, "between 0 and 1");
         require_positive("Adam", "epsilon", epsilon);
@@ -84,29 +86,30 @@ struct AdamPreconditioner {
     }
 };
 
-/// What a step's gradients said.
+/// The result of metering the gradients of a step.
 enum class StepNorms {
     known,       ///< the norms are there
-    waiting,     ///< a single gradient, which has to wait for that of the next step
-    not_finite,  ///< an overflow: the optimiser leaves out such a step
-    lost         ///< norms so large that no average could take them in
+    waiting,     ///< a single gradient, which must wait for the gradient of the next step
+    not_finite,  ///< an overflow; the optimiser skips such a step
+    lost         ///< norms too large to be averaged
 };
 
-/// What the meter has to know of a step before its gradients.
+/// Facts about a step that the meter needs before its gradients.
 struct MeteredStep {
-    double scale_of_one = 1;      ///< examples of one gradient, over the initial batch size
-    bool single = false;          ///< the step has one gradient in all, on all replicas together
-    bool after_the_last = true;   ///< directly after the last step that was metered
-    bool before_the_next = true;  ///< the next step may be paired with this one, if both are single
-    double gradient_scale = 1;    ///< what gradients are multiplied by (loss scaling); above 0
-    bool preconditioned = false;  ///< P is not 1: the preconditioners of the step are ready()
+    double scale_of_one = 1;      ///< examples per gradient over the initial batch size
+    bool single = false;          ///< the step has one gradient in total, over all replicas
+    bool after_the_last = true;   ///< this step directly follows the last metered step
+    bool before_the_next = true;  ///< the next step may be paired with this one if both are single
+    double gradient_scale = 1;    ///< factor on the gradients (loss scaling), above 0
+    bool preconditioned = false;  ///< P is not 1, because the step's preconditioners are ready()
 };
 
-/// Norms of the gradients of one step after the other.
+/// Measures the norms of the gradients of successive steps.
 class GradientMeter {
 public:
-    /// Of so many parameters in each group, and whether the mean of a step's gradients is given (else it is
-    /// summed up). Refuses no groups, and empty ones (std::invalid_argument).
+    /// `group_sizes` holds the number of parameters of each group. If `mean_given`, the caller passes the
+    /// mean of a step's gradients; else the meter sums the gradients. Throws std::invalid_argument if there
+    /// is no group or a group is empty.
     explicit GradientMeter(std::vector<std::size_t> group_sizes, bool mean_given = false)
         : mean_given_(mean_given),
           ends_(std::move(group_sizes)),
@@ -123,74 +126,78 @@ public:
         if (ends_.empty()) bad_input("gradients", "parameter groups", ends_.size(), "at least 1");
     }
 
-    /// Begins a step; one that was begun and not ended is dropped. Refuses scales that are not positive
-    /// (std::invalid_argument).
+    /// Begins a step, and drops a step that has not ended. Throws std::invalid_argument if a scale is not
+    /// positive.
     void begin(const MeteredStep& step);
 
-    /// Adds the next piece of a microbatch's mean gradient, in the order of the parameters; when all of them
-    /// are there, the next piece is that of the next microbatch. `metric` is the piece's part of P, from
-    /// before the optimiser's update; it is not kept. Refuses a piece that goes beyond the last parameter, a
-    /// metric that check() refuses, and one that is ready where the step is not or the other way round
-    /// (std::invalid_argument).
+    /// Adds the next piece of a microbatch's mean gradient, in the order of the parameters. After the last
+    /// parameter, the next piece belongs to the next microbatch. `metric` is the piece's part of P from
+    /// before the optimiser's update; it is not kept. Throws std::invalid_argument if the piece goes beyond
+    /// the last parameter, if check() rejects the metric, or if only one of metric and step is
+    /// preconditioned.
     template <std::floating_point Real, std::floating_point Moment = Real>
     void add(std::span<const Real> piece, const AdamPreconditioner<Moment>& metric = {});
 
-    /// Adds the next piece of the mean of all gradients, where that is given; `scale` is what it is
-    /// multiplied by.
+    /// Adds the next piece of the mean of all gradients, if the mean is given. `scale` is the factor on the
+    /// mean.
     template <std::floating_point Real, std::floating_point Moment = Real>
     void add_mean(std::span<const Real> piece, const AdamPreconditioner<Moment>& metric = {},
                   double scale = 1);
-    /// The squared norm of a group's part of it, by who has it already; of all groups then.
+    /// Sets the squared norm of a group's part of the mean, as an alternative to add_mean(). It must then
+    /// be set for all groups.
     void set_square_of_mean(std::size_t group, double square);
 
-    /// Sum of this replica's gradients, to be summed over replicas in place; empty where the mean is given.
+    /// Returns the sum of this replica's gradients, to be summed over replicas in place. It is empty if the
+    /// mean is given or the step has a single gradient.
     [[nodiscard]] std::span<float> running_sum() {
         return mean_given_ || step_.single ? std::span<float>() : std::span<float>(kept_);
     }
-    /// Sums of squared norms by group, then the number of gradients: to be summed over replicas in place.
+    /// Returns the sums of squared norms by group, then the number of gradients, to be summed over replicas
+    /// in place.
     [[nodiscard]] std::span<double> totals() { return totals_; }
-    /// Number of gradients that are complete, after a reduction those of all replicas.
+    /// Returns the number of complete gradients; after a reduction, those of all replicas.
     [[nodiscard]] int count() const { return static_cast<int>(totals_.back()); }
 
-    /// Ends the step; fills in the norms of each group where they are known. Refuses a step without
-    /// gradients, with an unfinished one, or whose mean is missing (std::invalid_argument).
+    /// Ends the step. Writes the norms of each group if they are known. Throws std::invalid_argument if the
+    /// step has no gradient, an unfinished one, or no mean although the mean is given by the caller.
     StepNorms end(std::span<GradientNorms> norms);
 
-    /// Drops the step that is begun, and the gradient of the step before.
+    /// Drops the present step and the gradient of the previous step.
     void forget() { begun_ = has_previous_ = false; }
 
-    /// In which metric the last norms were: a later one in another must not be averaged with them. To be kept
-    /// with the estimates.
+    /// The metric of the last norms. Norms in another metric must not be averaged with them, so save the
+    /// metric together with the estimates.
     struct Metric {
         bool preconditioned = false;  ///< P is not 1
-        double scale = 0;             ///< then: of the step, because moments depend on it
-        /// Same metric.
+        double scale = 0;  ///< if preconditioned, the scale of the step, because moments depend on it
+        /// Equal metrics.
         friend bool operator==(const Metric&, const Metric&) = default;
     };
-    /// None before the first norms.
+    /// The metric of the last norms; empty before the first norms.
     [[nodiscard]] const std::optional<Metric>& reported() const { return reported_; }
-    /// forget(), and goes on as if the last norms had been in that metric.
+    /// Forgets as forget() does, and continues as if the last norms had been in this metric.
     void restore(const std::optional<Metric>& reported) {
         forget();
         reported_ = reported;
     }
 
 private:
-    static constexpr std::size_t block_size = 512;  ///< numbers at a time: stays in the first cache
+    static constexpr std::size_t block_size = 512;  ///< numbers per block; a block fits the first-level cache
     using Block = std::array<double, block_size>;
 
-    /// Calls `use(values, weights or null, first, size, group)` for the blocks of a piece that begins at
+    /// Calls `use(values, weights or null, first, size, group)` for each block of a piece that begins at
     /// parameter `first`.
     template <class Real, class Moment, class Use>
     void for_each_block(std::span<const Real> piece, const AdamPreconditioner<Moment>& metric,
                         std::size_t first, double scale, const Use& use);
-    /// Its own metric is not needed of a gradient that is only paired with the one before.
+    /// Whether the gradient needs its own metric. A gradient that is only paired with the previous one does
+    /// not.
     [[nodiscard]] bool weighted() const { return step_.preconditioned && keeps(); }
     [[nodiscard]] bool keeps() const { return !step_.single || step_.before_the_next; }
     [[nodiscard]] Metric metric() const {
         return {step_.preconditioned, step_.preconditioned ? step_.scale_of_one * totals_.back() : 0};
     }
-    /// Refuses a piece that cannot come next in what has `left` parameters to come.
+    /// Throws std::invalid_argument if a piece cannot come next while `left` parameters are missing.
     template <class Moment>
     void require_piece(std::size_t size, std::size_t left, const AdamPreconditioner<Moment>& metric) const;
     StepNorms end_single(std::span<GradientNorms> norms);
@@ -198,29 +205,30 @@ private:
 
     bool mean_given_;
     std::size_t parameters_ = 0;
-    std::vector<std::size_t> ends_;  ///< of each group
-    std::vector<float> kept_{};      ///< the sum of the step, or the gradient of the step before
-    std::vector<float> weights_{};   ///< 1 / P^2 that goes with it
+    std::vector<std::size_t> ends_;  ///< end of each group
+    std::vector<float> kept_{};      ///< sum of the step's gradients, or the previous gradient
+    std::vector<float> weights_{};   ///< 1 / P^2 that belongs to kept_
     std::vector<double> totals_;
-    std::vector<double> mean_squares_;                 ///< of the mean, by group
-    std::vector<bool> mean_square_set_;                ///< by group, which of them were given as such
-    std::vector<double> previous_squares_;             ///< of the step before, in its own metric
-    std::vector<double> pair_squares_, both_squares_;  ///< of this one and of both, in the metric before
+    std::vector<double> mean_squares_;      ///< squared norms of the mean, by group
+    std::vector<bool> mean_square_set_;     ///< by group, whether set_square_of_mean() gave them
+    std::vector<double> previous_squares_;  ///< squared norms of the previous gradient, in its own metric
+    /// Squared norms of this gradient and of the sum, in the previous metric.
+    std::vector<double> pair_squares_, both_squares_;
     MeteredStep step_{};
     std::size_t position_ = 0, mean_position_ = 0;
     Metric previous_metric_{};
     std::optional<Metric> reported_{};
     double previous_scale_ = 0;
     bool begun_ = false;
-    bool has_previous_ = false, pairs_ = false;  ///< a gradient is kept; this step is paired with it
+    bool has_previous_ = false, pairs_ = false;  ///< kept_ holds a gradient; this step is paired with it
 };
 
-/// The noise scale of a model whose parameters form groups with learning rates of their own: an estimator for
-/// each (fit/noise_scale.hpp). Squared norms and traces of covariances add up over groups, so the statistics
-/// of the job are the sums of those of its groups; learning-rate rules look at each group alone.
+/// The noise scale of a model whose parameters form groups with their own learning rates, with one
+/// estimator per group (fit/noise_scale.hpp). Squared norms and traces of covariances add up over groups,
+/// so the job's statistics are the sums over its groups. Learning-rate rules use each group alone.
 class GroupedNoiseScale {
 public:
-    /// `smoothing` as in NoiseScaleEstimator. Refuses zero groups (std::invalid_argument).
+    /// `smoothing` is as in NoiseScaleEstimator. Throws std::invalid_argument if there are no groups.
     explicit GroupedNoiseScale(std::size_t groups, double smoothing = 0.999)
         : groups_(groups, NoiseScaleEstimator(smoothing)) {
         if (groups == 0) bad_input("noise scale", "parameter groups", groups, "at least 1");
@@ -229,9 +237,10 @@ public:
     /// Number of groups.
     [[nodiscard]] std::size_t size() const { return groups_.size(); }
 
-    /// Takes in a step: the norms of each group. A step that is not finite in any group is skipped in all of
-    /// them, because the optimiser skips it too: false. Refuses another number of groups, and what
-    /// NoiseScaleEstimator::observe() refuses, and is unchanged then (std::invalid_argument).
+    /// Takes in a step: the norms of each group. If the norms of any group are not finite, skips the step
+    /// in all groups and returns false, because the optimiser skips it too. Throws std::invalid_argument
+    /// and stays unchanged if the number of groups is wrong, or if NoiseScaleEstimator::observe() rejects
+    /// the norms.
     bool observe(std::span<const GradientNorms> step) {
         if (step.size() != groups_.size())
             bad_input("noise scale", "parameter groups of a step", step.size(), text_of(groups_.size()));
@@ -246,17 +255,19 @@ public:
         return finite;
     }
 
-    /// Statistics of one group; `group` below size().
+    /// Returns the statistics of one group; `group` must be below size().
     [[nodiscard]] GradientStatistics statistics(std::size_t group) const {
         return groups_[group].statistics();
     }
 
-    /// What the estimator of a group remembers; `group` below size().
+    /// Returns the state of a group's estimator; `group` must be below size().
     [[nodiscard]] NoiseScaleState state(std::size_t group) const { return groups_[group].state(); }
-    /// Goes on from there; `group` below size(). Refuses what NoiseScaleEstimator::restore() refuses.
+    /// Restores the state of a group's estimator; `group` must be below size(). Throws what
+    /// NoiseScaleEstimator::restore() throws.
     void restore(std::size_t group, const NoiseScaleState& state) { groups_[group].restore(state); }
 
-    /// Their sum: what efficiency models and the scheduler take. Zero before the first step.
+    /// Returns the sums over all groups, as efficiency models and the scheduler expect them. Zero before
+    /// the first step.
     [[nodiscard]] GradientStatistics statistics() const {
         GradientStatistics sum;
         for (const NoiseScaleEstimator& group : groups_) {

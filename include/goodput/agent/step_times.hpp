@@ -1,16 +1,16 @@
 #ifndef GOODPUT_AGENT_STEP_TIMES_HPP
 #define GOODPUT_AGENT_STEP_TIMES_HPP
 
-// How long steps took, by what was held and which batch plan ran, and the model that explains it.
+// The durations of a job's steps, by GPU type, shape and batch plan, and the model that explains them.
 //
-// Of each (GPU type, shape, plan) the latest 32 steps are kept, and their medians are one measurement: a few
-// steps in which something else was going on do not change it. At most 64 such are kept; the one that ran
-// longest ago makes room.
+// The latest 32 steps of each (GPU type, shape, plan) are kept. Their medians are one measurement, so a few
+// disturbed steps do not change it. At most 64 such combinations are kept; the one that ran longest ago is
+// dropped.
 //
-// A fit (fit/job_fit.hpp) is due when a plan has run long enough to be believed, and again when it has run
-// twice as many steps as at the last fit, but at the latest after a thousand: some ten fits in the life of a
-// plan, of 0.1 to 1 ms. Every fit starts afresh from the measurements, so that who keeps these with a
-// checkpoint gets the same model again.
+// A fit (fit/job_fit.hpp) is due as soon as a plan has run long enough to be trusted. It is due again when
+// the plan has run twice as many steps as at its last fit, and after a thousand more steps at the latest.
+// This makes some ten fits in the life of a plan, of 0.1 to 1 ms each. Every fit starts afresh from the
+// measurements, so measurements that are saved with a checkpoint give the same model again.
 
 #include <algorithm>
 #include <array>
@@ -31,7 +31,7 @@ namespace goodput {
 
 namespace detail {
 
-/// Refuses total batches below `least` or too large to be counted.
+/// Throws std::invalid_argument if the total batch is below `least` or too large to be counted.
 inline void require_total(std::string_view subject, BatchPlan plan, Shape shape, int least) {
     const double total = 1.0 * plan.atomic_batch * (plan.accumulation_steps + 1.0) * shape.gpus;
     if (!(total >= least && total <= 0x1p60))
@@ -40,26 +40,27 @@ inline void require_total(std::string_view subject, BatchPlan plan, Shape shape,
 
 }  // namespace detail
 
-/// The latest step times of one GPU type, shape and plan.
+/// The latest step times of one combination of GPU type, shape and plan.
 struct TimedPlan {
-    static constexpr std::size_t kept = 32;  ///< steps
+    static constexpr std::size_t kept = 32;  ///< steps kept
 
-    std::size_t gpu_type = 0;                 ///< index into StepTimes::gpu_types()
-    Shape shape{};                            ///< nodes and replicas
-    BatchPlan plan{};                         ///< batch plan
-    bool sync_known = false;                  ///< the synchronising part was timed in all of them
-    bool whole_iteration = false;             ///< all microbatches were timed together
-    std::int64_t steps = 0;                   ///< timed in all
-    std::int64_t fitted_steps = 0;            ///< timed when it was last fitted; 0: never
-    std::int64_t last_used = 0;               ///< when it ran, in steps timed of all plans
-    std::array<double, kept> step_seconds{};  ///< of the last microbatch or the iteration, a ring
-    std::array<double, kept> sync_seconds{};  ///< the part of it, where known
+    std::size_t gpu_type = 0;       ///< index into StepTimes::gpu_types()
+    Shape shape{};                  ///< nodes and replicas
+    BatchPlan plan{};               ///< batch plan
+    bool sync_known = false;        ///< whether the synchronising part was timed in all steps
+    bool whole_iteration = false;   ///< whether all microbatches were timed together
+    std::int64_t steps = 0;         ///< number of steps timed so far
+    std::int64_t fitted_steps = 0;  ///< `steps` at the last fit; 0 if never fitted
+    std::int64_t last_used = 0;     ///< when it last ran, counted in timed steps of all plans
+    /// Ring buffer: seconds of the last microbatch, or of the iteration.
+    std::array<double, kept> step_seconds{};
+    std::array<double, kept> sync_seconds{};  ///< ring buffer: synchronising part of step_seconds, if known
 
-    /// These are of that type, shape and plan.
-    [[nodiscard]] bool of(std::size_t type, Shape on, BatchPlan ran) const {
+    /// Whether these are the times of this GPU type, shape and plan.
+    [[nodiscard]] bool is_of(std::size_t type, Shape on, BatchPlan ran) const {
         return gpu_type == type && shape == on && plan == ran;
     }
-    /// The medians of what is kept.
+    /// Returns the medians of the kept steps.
     [[nodiscard]] ThroughputSample sample() const {
         ThroughputSample sample{
             .shape = shape, .plan = plan, .sync_known = sync_known, .whole_iteration = whole_iteration};
@@ -67,14 +68,14 @@ struct TimedPlan {
         if (sync_known) {
             std::array<double, kept> computing{};
             for (std::size_t i = 0; i < kept; ++i) computing[i] = step_seconds[i] - sync_seconds[i];
-            // Medians of two parts need not add up; the step's and the computing part's are what fits use.
+            // The medians of two parts need not add up. Fits use the step and its computing part.
             sample.sync_seconds =
                 std::clamp(sample.step_seconds - median(computing), 0.0, 0.999999 * sample.step_seconds);
         }
         return sample;
     }
 
-    /// How many are kept.
+    /// Number of steps kept.
     [[nodiscard]] std::size_t size() const {
         return static_cast<std::size_t>(std::clamp<std::int64_t>(steps, 0, kept));
     }
@@ -90,19 +91,20 @@ private:
     }
 };
 
-/// Step times of one job on all that it has held, and its fitted models.
+/// The step times of one job on everything it has held, and its fitted models.
 class StepTimes {
 public:
-    static constexpr std::size_t most_plans = 64;      ///< kept at once
-    static constexpr std::size_t most_gpu_types = 16;  ///< that a job may have held
+    static constexpr std::size_t most_plans = 64;      ///< combinations kept at once
+    static constexpr std::size_t most_gpu_types = 16;  ///< GPU types that a job may have held
 
-    /// A plan's times count from `least_steps` steps on.
+    /// The times of a plan count once it has run `least_steps` steps.
     explicit StepTimes(int least_steps) : least_steps_(least_steps) {
         plans_.reserve(most_plans);
         gpu_types_.reserve(most_gpu_types);
     }
 
-    /// Index of a GPU type, which is added if it is new. Refuses the seventeenth (std::invalid_argument).
+    /// Returns the index of a GPU type, and adds the type if it is new. Throws std::invalid_argument if
+    /// there would be more than most_gpu_types.
     std::size_t type_index(const std::string& gpu_type) {
         const auto found = std::find(gpu_types_.begin(), gpu_types_.end(), gpu_type);
         if (found != gpu_types_.end()) return static_cast<std::size_t>(found - gpu_types_.begin());
@@ -112,11 +114,11 @@ public:
         gpu_types_.push_back(gpu_type);
         samples_.emplace_back().reserve(most_plans);
         models_.emplace_back();
-        if (fitted_) fit();  // what the other types let expect of it
+        if (fitted_) fit();  // gives the new type a prior from the other types
         return gpu_types_.size() - 1;
     }
 
-    /// Takes in one step; `type` is of type_index(). Fits again where that is due: true.
+    /// Takes in one step; `type` comes from type_index(). Returns whether it fitted the models again.
     bool add(std::size_t type, const ThroughputSample& step) {
         TimedPlan& timed = find(type, step);
         const auto at = static_cast<std::size_t>(timed.steps % static_cast<std::int64_t>(TimedPlan::kept));
@@ -134,21 +136,22 @@ public:
 
     /// Names of the GPU types.
     [[nodiscard]] std::span<const std::string> gpu_types() const { return gpu_types_; }
-    /// What is kept.
+    /// The kept combinations.
     [[nodiscard]] std::span<const TimedPlan> plans() const { return plans_; }
-    /// The model of a type, measured or from what others say; null before the first fit.
+    /// Returns the model of a type, measured or expected from other types. Returns null before the first
+    /// fit.
     [[nodiscard]] const RefinedThroughput* model(std::size_t type) const {
         return fitted_ ? &models_[type].fit.model : nullptr;
     }
 
-    /// The step's median where the plan has run long enough on this, else nothing.
+    /// Returns the medians if the plan has run long enough on this shape, else nothing.
     [[nodiscard]] std::optional<ThroughputSample> measured(std::size_t type, Shape shape,
                                                            BatchPlan plan) const {
         for (const TimedPlan& timed : plans_)
-            if (timed.of(type, shape, plan) && timed.steps >= least_steps_) return timed.sample();
+            if (timed.is_of(type, shape, plan) && timed.steps >= least_steps_) return timed.sample();
         return std::nullopt;
     }
-    /// The largest total batch that has run long enough; 0: none.
+    /// Returns the largest total batch that has run long enough; 0 if there is none.
     [[nodiscard]] double largest_total_batch() const {
         double largest = 0;
         for (const TimedPlan& timed : plans_)
@@ -157,8 +160,8 @@ public:
         return largest;
     }
 
-    /// Names what is kept to `archive`, which writes or reads it (agent/detail/saved_text.hpp). What was read
-    /// is checked (std::invalid_argument), and what the last fit explained is fitted again.
+    /// Passes all kept state to `archive`, which writes or reads it (agent/detail/saved_text.hpp). After
+    /// reading, checks the state (std::invalid_argument) and repeats the last fit.
     template <class Self, class Archive>
     static void for_each_field(Self& self, Archive& archive) {
         const auto ran = [&archive](auto& shape, auto& plan) {
@@ -197,9 +200,9 @@ public:
 private:
     TimedPlan& find(std::size_t type, const ThroughputSample& step) {
         for (TimedPlan& timed : plans_) {
-            if (!timed.of(type, step.shape, step.plan)) continue;
+            if (!timed.is_of(type, step.shape, step.plan)) continue;
             if (timed.sync_known != step.sync_known || timed.whole_iteration != step.whole_iteration) {
-                timed.steps = timed.fitted_steps = 0;  // two kinds of times do not make one median
+                timed.steps = timed.fitted_steps = 0;  // times of two kinds must not be mixed in one median
                 timed.sync_known = step.sync_known;
                 timed.whole_iteration = step.whole_iteration;
             }
@@ -216,7 +219,7 @@ private:
     }
 
     void collect() {
-        for (auto& of_type : samples_) of_type.clear();
+        for (auto& samples : samples_) samples.clear();
         for (TimedPlan& timed : plans_) {
             if (timed.steps < least_steps_) continue;
             samples_[timed.gpu_type].push_back(timed.sample());
@@ -224,7 +227,7 @@ private:
         }
     }
 
-    /// Goes on from what was read.
+    /// Checks what was read, and continues from it.
     void take_up() {
         constexpr std::string_view subject = "saved agent";
         for (auto name = gpu_types_.begin(); name != gpu_types_.end(); ++name)
@@ -251,16 +254,16 @@ private:
         }
         models_.resize(gpu_types_.size());
         bool any = false;
-        for (std::vector<ThroughputSample>& of_type : samples_) {
-            for (const ThroughputSample& sample : of_type) validate(sample, subject);
-            any = any || !of_type.empty();
-            of_type.reserve(most_plans);
+        for (std::vector<ThroughputSample>& samples : samples_) {
+            for (const ThroughputSample& sample : samples) validate(sample, subject);
+            any = any || !samples.empty();
+            samples.reserve(most_plans);
         }
         if (any) fit();
     }
 
     void fit() {
-        for (TypeFit& type : models_) type.fit.samples = 0;  // not from where the last fit ended
+        for (TypeFit& type : models_) type.fit.samples = 0;  // do not start from the last fit
         JobFitter()([this](std::size_t t) -> std::span<const ThroughputSample> { return samples_[t]; },
                     std::span(models_), "step times", [](std::size_t) { return true; });
         fitted_ = true;

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_AGENT_TRAINING_SETTINGS_HPP
 #define GOODPUT_AGENT_TRAINING_SETTINGS_HPP
 
-// What the agent of a training is told once: the model's size, the optimiser, which batch sizes are allowed,
-// and how eagerly the batch plan is to be changed. And what it is told at each start: the GPUs.
+// The settings of a training's agent. Given once: the model's size, the optimiser, the allowed batch sizes,
+// and how readily the batch plan changes. Given at each start: the GPUs.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,53 +16,59 @@
 
 namespace goodput {
 
-/// What the training is and may do. Defaults are for a single group of parameters under SGD.
+/// The properties and limits of a training. The defaults describe a single parameter group under SGD.
 struct TrainingSettings {
-    std::size_t parameters = 0;              ///< numbers of one gradient, all groups together
-    std::vector<std::size_t> group_sizes{};  ///< of groups with learning rates of their own; empty: one group
-    Optimizer optimizer = Optimizer::sgd;    ///< which one updates the parameters
-    LearningRateScaling scaling = LearningRateScaling::by_optimizer;  ///< the rule of the learning rate
-    double adam_beta2 = 0.999;                                        ///< of Adam, in (0, 1)
-    double adam_epsilon = 1e-8;                                       ///< of Adam, above 0
+    std::size_t parameters = 0;  ///< length of a gradient, over all groups
+    /// Sizes of groups with their own learning rates; empty if there is one group.
+    std::vector<std::size_t> group_sizes{};
+    Optimizer optimizer = Optimizer::sgd;  ///< optimiser that updates the parameters
+    LearningRateScaling scaling = LearningRateScaling::by_optimizer;  ///< rule for the learning rate
+    double adam_beta2 = 0.999;                                        ///< Adam's beta2, in (0, 1)
+    double adam_epsilon = 1e-8;                                       ///< Adam's epsilon, above 0
 
-    int initial_batch = 0;  ///< total batch that the script and its learning rate were written for: the least
-    int max_batch = 0;      ///< largest total batch to train with
-    int min_atomic_batch = 1;  ///< least examples per GPU and microbatch
-    int max_atomic_batch = 0;  ///< most, by memory, where Holding::max_atomic_batch does not say
+    /// Total batch size that the script and its learning rate were written for; plans never go below it.
+    int initial_batch = 0;
+    int max_batch = 0;         ///< largest total batch size
+    int min_atomic_batch = 1;  ///< fewest examples per GPU and microbatch
+    /// Most examples per GPU and microbatch (memory), unless Holding::max_atomic_batch is set.
+    int max_atomic_batch = 0;
 
-    /// The training averages its gradients anyway and gives the average to add_mean_gradient(): then the
-    /// agent keeps no sum of its own.
+    /// Whether the training averages its gradients anyway and passes the average to add_mean_gradient().
+    /// The agent then keeps no sum of its own.
     bool mean_gradient_given = false;
-    /// Gradients are looked at in one step of so many (two successive ones where successive gradients are
-    /// compared). 0: as often with several gradients a step as with one, which split_every says; the training
-    /// then goes the same way on one replica and on many. Where split_every is 0, too: in every step up to a
-    /// million parameters, whose gradient fits into a cache; else in one of 16, with Adam, whose metric takes
-    /// a root and a division a parameter, in one of 64.
+    /// Gradients are measured in one of every measure_every steps (in two successive steps if successive
+    /// gradients are compared). 0 means as often with several gradients per step as with one, which
+    /// split_every controls; the training then takes the same course on one replica and on many. If
+    /// split_every is 0 too, gradients are measured in every step up to a million parameters, because such
+    /// a gradient fits into a cache. Larger models are measured in one of 16 steps, and with Adam, whose
+    /// metric takes a root and a division per parameter, in one of 64.
     int measure_every = 0;
-    /// Where a step would have a single gradient (one replica, no accumulation), one in so many steps takes
-    /// its batch in two halves: TrainingAgent::plan() says so from begin_step() to end_step(). Until enough
-    /// is known for a plan, one in two; later above a million parameters, whose halves take long, one in
-    /// eight times as many; fewer where measure_every says so. 0: never; then successive gradients are
-    /// compared, which is biased as soon as parameters move (with momentum 0.9 the squared norm by a third
-    /// and more).
+    /// If a step would have a single gradient (one replica, no accumulation), one of every split_every
+    /// steps processes its batch in two halves. TrainingAgent::plan() returns that plan from begin_step()
+    /// to end_step(). Until enough is known for a plan, one of two steps is split. Later, above a million
+    /// parameters, only one of 8 * split_every steps is, because halves of large models take long.
+    /// measure_every may make splits rarer. 0 means that no step is split. Then successive gradients are
+    /// compared, which is biased as soon as parameters move (with momentum 0.9 the squared norm is off by a
+    /// third or more).
     int split_every = 8;
-    /// What a step at the initial batch leaves of the averages of the noise scale, which changes as a
-    /// training goes on: a mean of 500 steps at most. More would be steadier, and lag further behind.
+    /// The factor on the averages of the noise scale per step at the initial batch. The noise scale changes
+    /// during a training. The default averages over at most 500 steps; a larger value would be steadier,
+    /// but lag further behind.
     double smoothing = 0.996;
 
-    int warmup_steps = 3;  ///< after a start or another plan, whose times do not count
-    int least_steps = 5;   ///< steps timed before a plan's time is believed
-    /// Steps whose gradients were looked at, before a plan is chosen by the noise scale.
+    int warmup_steps = 3;  ///< steps after a start or a change of plan whose times do not count
+    int least_steps = 5;   ///< timed steps before a plan's time is trusted
+    /// Steps with measured gradients before the noise scale is used to choose a plan.
     int least_measured_steps = 20;
     double retune_gain =
-        least_plan_gain;        ///< a plan is worth adopting above so many times the present goodput
-    double retune_seconds = 0;  ///< what changing the plan costs: new buffers, another compilation
-    double retune_horizon_seconds = 600;  ///< within which that must be won back
-    /// Twice the atomic batch is tried for some steps where no larger one was timed on what is held, and it
-    /// would pay if steps took no longer. Each is tried once.
+        least_plan_gain;  ///< a plan must have at least this many times the present goodput to be adopted
+    double retune_seconds = 0;  ///< cost of changing the plan, such as new buffers or another compilation
+    double retune_horizon_seconds = 600;  ///< time within which a change must pay off
+    /// Whether twice the atomic batch is tried for some steps, if no larger batch was timed on the present
+    /// holding, and if it would pay in case steps took no longer. Each size is tried once.
     bool tries_larger_batches = true;
-    /// A plan's total batch, over the largest that was timed so far. Leaps on a young noise scale, with the
-    /// learning rate to match, make trainings diverge.
+    /// The most that a plan's total batch may be, relative to the largest one timed so far. Large jumps on
+    /// a young noise scale, with the learning rate to match, make trainings diverge.
     double largest_growth = 2;
 
     /// Number of parameter groups.
@@ -71,7 +77,7 @@ struct TrainingSettings {
     [[nodiscard]] std::size_t group_size(std::size_t group) const {
         return group_sizes.empty() ? parameters : group_sizes[group];
     }
-    /// measure_every, or what its 0 stands for where split_every is 0.
+    /// Returns measure_every or, if that is 0, the interval that 0 means when split_every is 0.
     [[nodiscard]] int steps_a_measurement() const {
         if (measure_every > 0) return measure_every;
         if (parameters <= 1'000'000) return 1;
@@ -79,18 +85,18 @@ struct TrainingSettings {
     }
 };
 
-/// What the job holds now. All of it is one GPU type.
+/// The GPUs that the job holds now, all of one type.
 struct Holding {
-    std::string gpu_type = "gpu";  ///< as the scheduler names it
+    std::string gpu_type = "gpu";  ///< the scheduler's name for the GPU type
     int nodes = 1;                 ///< nodes
-    int gpus = 1;                  ///< in all: one replica each
-    int max_atomic_batch = 0;      ///< most examples that fit one of these GPUs; 0: as the settings say
+    int gpus = 1;                  ///< GPUs in total, one replica each
+    int max_atomic_batch = 0;      ///< most examples that fit one of these GPUs; 0: as in the settings
 
     /// Nodes and replicas.
     [[nodiscard]] Shape shape() const { return {nodes, gpus}; }
 };
 
-/// Refuses settings that contradict each other or are out of range (std::invalid_argument).
+/// Throws std::invalid_argument if settings contradict each other or are out of range.
 inline void validate(const TrainingSettings& settings) {
     constexpr std::string_view subject = "training settings";
     if (settings.parameters == 0) bad_input(subject, "parameters", settings.parameters, "at least 1");
@@ -123,7 +129,7 @@ inline void validate(const TrainingSettings& settings) {
     require_at_least(subject, "largest_growth", settings.largest_growth, 1);
 }
 
-/// Refuses a holding without a type, GPU or node, or with more nodes than GPUs (std::invalid_argument).
+/// Throws std::invalid_argument if a holding has no type, GPU or node, or more nodes than GPUs.
 inline void validate(const Holding& holding) {
     constexpr std::string_view subject = "holding";
     if (holding.gpu_type.empty()) bad_input(subject, "gpu_type", "empty", "a name");

@@ -31,11 +31,11 @@ struct AllotOptions {
     /// last problem solved, if that had as many resources. That takes somewhat less time, and the answer may
     /// be another one within the gap.
     bool warm_start = false;
-    /// Most states of the search looked at (AllotResult::nodes): bounds the work of the search, with the same
-    /// answer on every machine. Of R >= 8 resources, whose states take longer, most_states / (R / 4). The
-    /// default takes a second or two. What the tree (detail/price_tree.hpp) and a ProvingAllotter
-    /// (goodput/proving.hpp) read and write besides counts as states that take as long. Each finishes the node,
-    /// or the pass over the jobs, that it is in, so AllotResult::nodes may end above this by what that counts.
+    /// Most states of the search (AllotResult::nodes): bounds its work, with the same answer on every
+    /// machine. With R >= 8 resources, whose states take longer, it is most_states / (R / 4). The default
+    /// takes a second or two. The tree (detail/price_tree.hpp) and a ProvingAllotter (goodput/proving.hpp)
+    /// count their work as states that take as long. They finish the node, or the pass over the jobs, that
+    /// they are in, so AllotResult::nodes may end above this by that much.
     std::size_t most_states = std::size_t{1} << 23;
     /// Most states of the search kept at once, half of them those that wait to be searched. With R resources
     /// (counted as 4 if they are fewer) their memory stays below memory_states * (8 R + 64) bytes, and half

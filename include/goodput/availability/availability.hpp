@@ -1,17 +1,18 @@
 #ifndef GOODPUT_AVAILABILITY_AVAILABILITY_HPP
 #define GOODPUT_AVAILABILITY_AVAILABILITY_HPP
 
-// The third factor of goodput: the useful part of a job's time where it is interrupted. In a live period a
-// job restores its state, then trains and saves it in turns:
+// The third factor of goodput: the useful part of a job's time if it is interrupted. In a live period a job
+// restores its state, then alternates between training and saving:
 //
 //     restore | train tau | pause | train tau | pause | ... interrupted | off | restore | ...
 //                                 | write |               nothing after the last safe checkpoint counts
 //
-// Live periods are alike and independent, so the useful part of the time is the work that one leaves behind
-// on average, over its mean length and the time off (renewal reward). With S(t) the probability that it lasts
-// t, checkpoint j is safe with probability S(restore + j (tau + pause) + write). For periods that end at
-// random these are powers of one number, and the sum is that of Daly (Future Generation Computer Systems 22,
-// 2006, equation 20); for Weibull periods it is summed up.
+// Live periods are independent and identically distributed. So the useful part of the time is the work that
+// one live period saves on average, divided by the mean length of a live period plus the time off (renewal
+// reward). With S(t) the probability that a live period lasts t, checkpoint j is safe with probability
+// S(restore + j (tau + pause) + write). If interruptions strike at random, these are powers of one number,
+// and the sum is that of Daly (Future Generation Computer Systems 22, 2006, equation 20). For Weibull
+// periods the sum is computed numerically.
 
 #include <algorithm>
 #include <cmath>
@@ -25,9 +26,9 @@
 
 namespace goodput {
 
-/// The interruptions of a job that runs on `nodes` (at least 1) nodes alike and stops when any of them does,
-/// each as if it began when the job does. The least of n Weibull times of one shape k is one of them
-/// shortened by n^(1/k).
+/// Returns the interruptions of a job that runs on `nodes` (at least 1) equal nodes and stops when any of
+/// them does, as if each node's live period began with the job. The minimum of n Weibull times of one shape
+/// k is a Weibull time shortened by n^(1/k).
 [[nodiscard]] inline Interruptions interruptions_of(const Interruptions& node, int nodes) {
     require_between("job", "nodes", nodes, 1, 1 << 30);
     Interruptions job = node;
@@ -35,19 +36,20 @@ namespace goodput {
     return job;
 }
 
-/// The useful part of a job's time, 0 to 1, with a checkpoint after every `interval_seconds` (above 0,
-/// finite) of training; longer ones where writing the last checkpoint takes longer. A mechanism that saves
-/// nothing is asked with all the work that there is as its interval. Both structs as validate() wants them;
-/// bad intervals are refused (std::invalid_argument).
+/// Returns the useful part of a job's time, 0 to 1, with a checkpoint after every `interval_seconds` (above
+/// 0, finite) of training. Intervals get longer if writing the last checkpoint takes longer. For a
+/// mechanism that saves nothing, pass all the remaining work as the interval. Both structs must satisfy
+/// validate(). Throws std::invalid_argument for invalid intervals.
 [[nodiscard]] inline double useful_share(const Interruptions& job, const CheckpointMechanism& mechanism,
                                          double interval_seconds) {
     require_positive("checkpoints", "interval_seconds", interval_seconds);
     return detail::CheckpointReward(job, mechanism).useful_share(interval_seconds);
 }
 
-/// The interval of largest useful share, at most `longest_seconds` (above 0, finite): what the job has left
-/// to do, say. In closed form where interruptions strike at random and all of a checkpoint's cost is its
-/// pause (Lambert's W, as Daly's derivation ends), otherwise by search.
+/// Returns the interval with the largest useful share, at most `longest_seconds` (above 0, finite), such as
+/// the work that the job has left. The solution is in closed form if interruptions strike at random and a
+/// checkpoint costs only its pause (Lambert's W, as Daly's derivation ends); otherwise it is found by
+/// search.
 [[nodiscard]] inline Checkpointing best_checkpointing(const Interruptions& job,
                                                       const CheckpointMechanism& mechanism,
                                                       double longest_seconds) {
@@ -55,8 +57,8 @@ namespace goodput {
     return detail::CheckpointReward(job, mechanism).best(longest_seconds);
 }
 
-/// The mechanism of largest useful share at its best interval; the first of equals. Refuses none
-/// (std::invalid_argument).
+/// Returns the mechanism with the largest useful share at its best interval; the first one among equals.
+/// Throws std::invalid_argument if there is no mechanism.
 [[nodiscard]] inline Checkpointing best_checkpointing(const Interruptions& job,
                                                       std::span<const CheckpointMechanism> mechanisms,
                                                       double longest_seconds) {
@@ -70,9 +72,10 @@ namespace goodput {
     return best;
 }
 
-/// The useful part of the time of a job that has `left_seconds` (above 0, finite) still to train: whole
-/// intervals, and a rest that is no longer than one and ends with the job instead of a checkpoint. Whoever
-/// has less left than an interval takes no checkpoint at all. Intervals as useful_share() takes them.
+/// Returns the useful part of the time of a job that still has `left_seconds` (above 0, finite) to train.
+/// It trains whole intervals, then a remainder of at most one interval that ends with the job instead of a
+/// checkpoint. A job with less work left than an interval takes no checkpoint. Intervals are as for
+/// useful_share().
 [[nodiscard]] inline double useful_share_until_end(const Interruptions& job,
                                                    const CheckpointMechanism& mechanism,
                                                    double interval_seconds, double left_seconds) {
@@ -91,9 +94,9 @@ namespace goodput {
     return left_seconds / ((whole > 0 ? whole * interval / in_whole : 0) + rest / of_rest);
 }
 
-/// The interval of largest useful share until the end, for a job with `left_seconds` (above 0, finite) to
-/// train, from `long_run_seconds`, the best interval of one that trains for ever. Where no checkpoint is best
-/// the interval is at least as long as what is left.
+/// Returns the interval with the largest useful share until the end, for a job with `left_seconds` (above
+/// 0, finite) to train. `long_run_seconds` is the best interval for a job that trains for ever. If no
+/// checkpoint is best, the interval is at least as long as the work left.
 [[nodiscard]] inline Checkpointing best_checkpointing_until_end(const Interruptions& job,
                                                                 const CheckpointMechanism& mechanism,
                                                                 double long_run_seconds,
@@ -104,9 +107,10 @@ namespace goodput {
     Checkpointing best = at(long_run_seconds);
     const double start = std::max(std::round(left_seconds / long_run_seconds), 1.0);
     if (!mechanism.saves || start > 1e6) return best;
-    // A second nearly always costs more in a whole interval than in the rest, so that all are equally long.
+    // A second nearly always costs more in a whole interval than in the remainder, so intervals of equal
+    // length are best.
     const auto consider = [&](double parts) {
-        // A little longer, so that rounding does not make one part more of it.
+        // Slightly longer, so that rounding does not add another interval.
         const Checkpointing here = at(std::max(left_seconds / parts * (1 + 1e-12), mechanism.write_seconds));
         if (here.availability > best.availability) best = here;
         return here.availability;
@@ -122,8 +126,8 @@ namespace goodput {
     return best;
 }
 
-/// Seconds that work of so many seconds (at least 0, without interruptions or checkpoints) is expected to
-/// take in the long run; infinite where nothing is ever saved.
+/// Returns the seconds that `work_seconds` of work (at least 0, without interruptions or checkpoints) is
+/// expected to take in the long run; infinity if nothing is ever saved.
 [[nodiscard]] inline double expected_seconds(double work_seconds, const Checkpointing& how) {
     require_at_least("checkpoints", "work_seconds", work_seconds, 0);
     if (work_seconds == 0) return 0;

@@ -1,17 +1,17 @@
 #ifndef GOODPUT_AVAILABILITY_INTERRUPTION_FIT_HPP
 #define GOODPUT_AVAILABILITY_INTERRUPTION_FIT_HPP
 
-// How often nodes of one kind are interrupted, and for how long, from what was observed of them.
+// Estimates how often nodes of one kind are interrupted, and for how long, from observations.
 //
-// Live periods t are Weibull, with the cumulative hazard theta t^k; those that have not ended yet count as
-// far as they go. Given k, a gamma distribution is conjugate to theta: a prior (a, b), n interruptions and
-// the sum T of all t^k leave it at (a + n, b + T), and the evidence for k and b is
+// Live periods t are Weibull, with the cumulative hazard theta t^k. Periods that have not ended yet count
+// as far as they have lasted. Given k, a gamma distribution is conjugate to theta. A prior (a, b), n
+// interruptions and the sum T of all t^k lead to (a + n, b + T), and the evidence for k and b is
 //
 //     k^n prod t^(k-1)  b^a / Gamma(a)  Gamma(a + n) / (b + T)^(a + n)
 //
-// (Soland, IEEE Transactions on Reliability R-18, 1969, with k on a grid). b is on a grid as well, because a
-// single gamma distribution would never believe a rate far above its own. k = 1, interruptions that strike at
-// random, is kept until the data is clearly for another one.
+// (Soland, IEEE Transactions on Reliability R-18, 1969, with k on a grid). b is on a grid as well, because
+// a single gamma distribution would never accept a rate far above its own. The fit keeps k = 1, which means
+// that interruptions strike at random, until the data clearly favours another k.
 
 #include <algorithm>
 #include <cmath>
@@ -31,39 +31,42 @@
 
 namespace goodput {
 
-/// What was seen of nodes of one kind; seconds, in any order.
+/// Observations of nodes of one kind, in seconds and in any order.
 struct ObservedPeriods {
-    std::vector<double> live_seconds{};     ///< of periods that an interruption ended; above 0
-    std::vector<double> running_seconds{};  ///< of periods that go on, or ended otherwise; at least 0
-    std::vector<double> off_seconds{};      ///< from an interruption until work could begin again; at least 0
+    std::vector<double> live_seconds{};     ///< periods that an interruption ended; above 0
+    std::vector<double> running_seconds{};  ///< periods that continue, or ended otherwise; at least 0
+    std::vector<double> off_seconds{};      ///< from an interruption until work could begin again; at least
+                                            ///< 0
 };
 
-/// What is believed before anything was seen: medians, and standard deviations of their logarithms.
+/// The prior: medians, and standard deviations of logarithms.
 struct InterruptionPrior {
-    double per_hour = 1.0 / 720;  ///< interruptions of a node: one a month; above 0
+    double per_hour = 1.0 / 720;  ///< interruptions of a node per hour: one a month; above 0
     double off_seconds = 600;     ///< time off; above 0
-    double spread = 1.5;          ///< of both, at least 0: within 4.5 times as much with probability 2/3
-    double shape_spread = 0.5;    ///< of the shape, whose median is 1; above 0
+    double spread = 1.5;          ///< of both logarithms, at least 0: within a factor of 4.5 with
+                                  ///< probability 2/3
+    double shape_spread = 0.5;    ///< of the logarithm of the shape, whose median is 1; above 0
 };
 
-/// The interruptions of a node, and how sure they are.
+/// The interruptions of a node, and how certain they are.
 struct InterruptionFit {
-    Interruptions interruptions{};  ///< shape 1 unless the data is clearly for another one
-    Interval per_hour{};            ///< of InterruptionFitOptions::coverage
-    Interval shape{};               ///< the same; that of a Weibull distribution, whichever is used
-    Interval off_seconds{};         ///< the same, of their mean, as if they ended at random
-    double weibull_evidence = 0;    ///< ln of how much better any shape explains what was seen than shape 1
+    Interruptions interruptions{};  ///< shape 1 unless the data clearly favours another one
+    Interval per_hour{};            ///< interval with probability InterruptionFitOptions::coverage
+    Interval shape{};               ///< same, for a Weibull distribution, whether or not it is used
+    Interval off_seconds{};         ///< same, for the mean time off, as if times off were exponential
+    double weibull_evidence = 0;    ///< ln of the ratio by which free shapes explain the observations
+                                    ///< better than shape 1
 };
 
-/// How sure intervals are, and when a shape other than 1 is used.
+/// How certain intervals are, and when a shape other than 1 is used.
 struct InterruptionFitOptions {
-    double coverage = 0.9;      ///< probability that an interval holds; above 0, below 1
+    double coverage = 0.9;      ///< probability that an interval contains the value; above 0, below 1
     double clear_evidence = 3;  ///< ln of the Bayes factor from which the Weibull is used; at least 0
 };
 
 namespace detail {
 
-/// A mixture over shapes and beliefs: theta ~ gamma(count, e^log_total), in units of some seconds.
+/// A mixture over shapes and priors: theta ~ gamma(count, e^log_total), in units of `unit` seconds.
 struct PeriodPosterior {
     struct Cell {
         double log_shape = 0, log_gamma = 0, log_total = 0, weight = 0;
@@ -71,20 +74,20 @@ struct PeriodPosterior {
     std::vector<Cell> cells{};
     double count = 0;
     double unit = 1;          ///< seconds
-    double log_evidence = 0;  ///< of these shapes together
+    double log_evidence = 0;  ///< of all these shapes together
 
-    /// The probability that periods last `seconds` on average or more.
+    /// Returns the probability that periods last at least `seconds` on average.
     [[nodiscard]] double mean_above(double seconds) const {
         double sum = 0;
         for (const Cell& cell : cells) {
-            // theta = (Gamma(1 + 1/k) / mean)^k, in units of what was observed.
+            // theta = (Gamma(1 + 1/k) / mean)^k, in units of the observations.
             const double log_theta = std::exp(cell.log_shape) * (cell.log_gamma - std::log(seconds / unit));
             sum +=
                 cell.weight * lower_gamma_part(count, std::exp(std::min(log_theta + cell.log_total, 700.0)));
         }
         return sum;
     }
-    /// The mean that is exceeded with this probability; seconds.
+    /// Returns the mean, in seconds, that is exceeded with this probability.
     [[nodiscard]] double mean_exceeded(double probability) const {
         double low = std::log(unit) - 60, high = std::log(unit) + 60;
         for (int pass = 0; pass < 64; ++pass) {
@@ -95,11 +98,11 @@ struct PeriodPosterior {
     }
 };
 
-/// From periods that ended and some that did not, and the median that is believed; for one shape of
-/// logarithm 0, or for a grid of them.
+/// Returns the posterior from periods that ended, periods that did not, and the prior median. Uses only
+/// shape 1 if `shape_spread` is 0, otherwise a grid of shapes.
 inline PeriodPosterior period_posterior(std::span<const double> ended, std::span<const double> running,
                                         double believed_seconds, double spread, double shape_spread) {
-    constexpr double worth = 2, median = 1.6783469900166605;  // of the gamma distribution of that shape
+    constexpr double worth = 2, median = 1.6783469900166605;  // shape of the gamma prior, and its median
     constexpr double least_log = -1.7, most_log = 4;          // shapes 0.18 to 55
     const int shapes = shape_spread > 0 ? 161 : 1, beliefs = spread > 0 ? 25 : 1;
     PeriodPosterior result;
@@ -108,7 +111,7 @@ inline PeriodPosterior period_posterior(std::span<const double> ended, std::span
     result.unit = believed_seconds;
     for (const double t : ended) result.unit = std::max(result.unit, t);
     for (const double t : running) result.unit = std::max(result.unit, t);
-    double log_sum = 0;  // shape 1 does without it: times off may be 0, whose logarithm is not finite
+    double log_sum = 0;  // sum for free shapes only: times off may be 0, whose logarithm is not finite
     if (shapes > 1)
         for (const double t : ended) log_sum += std::log(t / result.unit);
     std::vector<double> logs;
@@ -145,25 +148,26 @@ inline PeriodPosterior period_posterior(std::span<const double> ended, std::span
 
 inline void validate(const ObservedPeriods& seen, const InterruptionPrior& prior,
                      const InterruptionFitOptions& options) {
-    constexpr std::string_view of = "interruptions";
+    constexpr std::string_view subject = "interruptions";
     for (const auto& [field, times, least] : {std::tuple{"live_seconds", &seen.live_seconds, 1e-6},
                                               std::tuple{"running_seconds", &seen.running_seconds, 0.0},
                                               std::tuple{"off_seconds", &seen.off_seconds, 0.0}})
-        for (const double t : *times) require_between(of, field, t, least, longest_checkpoint_seconds);
-    require_between(of, "prior.per_hour", prior.per_hour, 1e-8, most_interruptions_per_hour);
-    require_between(of, "prior.off_seconds", prior.off_seconds, 1e-6, longest_checkpoint_seconds);
-    require_between(of, "prior.spread", prior.spread, 0, 10);
-    require_between(of, "prior.shape_spread", prior.shape_spread, 1e-3, 2);
+        for (const double t : *times) require_between(subject, field, t, least, longest_checkpoint_seconds);
+    require_between(subject, "prior.per_hour", prior.per_hour, 1e-8, most_interruptions_per_hour);
+    require_between(subject, "prior.off_seconds", prior.off_seconds, 1e-6, longest_checkpoint_seconds);
+    require_between(subject, "prior.spread", prior.spread, 0, 10);
+    require_between(subject, "prior.shape_spread", prior.shape_spread, 1e-3, 2);
     if (!(options.coverage > 0 && options.coverage < 1))
-        bad_input(of, "coverage", options.coverage, "above 0 and below 1");
-    require_at_least(of, "clear_evidence", options.clear_evidence, 0);
+        bad_input(subject, "coverage", options.coverage, "above 0 and below 1");
+    require_at_least(subject, "clear_evidence", options.clear_evidence, 0);
 }
 
 }  // namespace detail
 
-/// The interruptions of a node from live periods and times off of nodes like it. Without any of them it is
-/// about what was believed before. Periods that ended after less than a microsecond, NaN, infinite and
-/// excessive ones are refused, and so are priors that are not positive (std::invalid_argument).
+/// Estimates the interruptions of a node from live periods and times off of nodes like it. Without
+/// observations the result is close to the prior. Throws std::invalid_argument for periods that ended after
+/// less than a microsecond, for values that are NaN, infinite or excessive, and for priors that are not
+/// positive.
 [[nodiscard]] inline InterruptionFit fit_interruptions(const ObservedPeriods& seen,
                                                        const InterruptionPrior& prior = {},
                                                        const InterruptionFitOptions& options = {}) {

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_AVAILABILITY_LIVE_PERIODS_HPP
 #define GOODPUT_AVAILABILITY_LIVE_PERIODS_HPP
 
-// How long something runs until it is interrupted: the Weibull distribution of a live period.
+// The Weibull distribution of a live period: how long something runs until it is interrupted.
 
 #include <cmath>
 
@@ -10,27 +10,29 @@
 
 namespace goodput {
 
-/// The length of a live period, seconds.
+/// The length of a live period in seconds.
 class LivePeriods {
 public:
-    /// Of what is interrupted so; the rate has to be above 0.
-    explicit LivePeriods(const Interruptions& of)
-        : mean_(3600 / of.per_hour), shape_(of.shape), scale_(mean_ / std::tgamma(1 + 1 / of.shape)) {}
+    /// Takes the rate and the shape of the interruptions. The rate must be above 0.
+    explicit LivePeriods(const Interruptions& interruptions)
+        : mean_(3600 / interruptions.per_hour),
+          shape_(interruptions.shape),
+          scale_(mean_ / std::tgamma(1 + 1 / interruptions.shape)) {}
 
-    /// On average.
+    /// Returns the mean.
     [[nodiscard]] double mean() const { return mean_; }
-    /// The probability that one lasts at least so long, at least 0.
+    /// Returns the probability that a live period lasts at least `seconds` (at least 0).
     [[nodiscard]] double survival(double seconds) const {
-        // Work that just fits, but for rounding, fits.
+        // Work fits if it exceeds the period only by rounding.
         if (std::isinf(shape_)) return seconds <= mean_ * (1 + 1e-9) ? 1 : 0;
         return std::exp(-hazard(seconds));
     }
-    /// The cumulative hazard of the first so many seconds, at least 0, for a finite shape: how many
-    /// interruptions are to be expected if one that comes did not end it.
+    /// Returns the cumulative hazard of the first `seconds` (at least 0), for a finite shape: the number of
+    /// interruptions to expect if an interruption did not end the period.
     [[nodiscard]] double hazard(double seconds) const {
         return shape_ == 1 ? seconds / mean_ : std::pow(seconds / scale_, shape_);
     }
-    /// How much of the first so many seconds, at least 0, it lasts on average.
+    /// Returns the expected part of the first `seconds` (at least 0) during which the period lasts.
     [[nodiscard]] double within(double seconds) const {
         if (shape_ == 1) return -mean_ * std::expm1(-seconds / mean_);
         if (std::isinf(shape_)) return std::fmin(seconds, mean_);

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_AVAILABILITY_LOST_TIME_HPP
 #define GOODPUT_AVAILABILITY_LOST_TIME_HPP
 
-// What interruptions leave of an option's goodput: the useful part of the time there, with the checkpoints
-// that lose least. Nothing is computed where no node is ever interrupted.
+// Reduces an option's goodput by interruptions: multiplies it by the useful part of the time, with the
+// checkpoints that lose least. Computes nothing if no node is ever interrupted.
 
 #include <algorithm>
 #include <cmath>
@@ -26,12 +26,12 @@
 
 namespace goodput {
 
-/// What interruptions cost each option of a round. Keeps its buffers.
+/// The cost of interruptions for each option of a round. Keeps its buffers between rounds.
 class LostTime {
 public:
-    /// Finds how often nodes of each pool are lost: the mean of its open nodes, or of the drained ones where
-    /// none is open. Whether any node is ever interrupted. The round's pools have to outlive the
-    /// answers.
+    /// Finds how often nodes of each pool are lost: the mean of its open nodes, or of the drained ones if
+    /// none is open. Returns whether any node is ever interrupted. The round's pools must outlive the calls
+    /// that follow.
     bool begin_round(const Round& round) {
         best_.clear();
         pools_ = round.pools;
@@ -44,8 +44,8 @@ public:
         return any_;
     }
 
-    /// Says how the job would best save its state with that option, whose goodput is that without
-    /// interruptions, and leaves the useful part of it.
+    /// Finds how the job would best save its state with this option. Multiplies the option's goodput
+    /// without interruptions by the useful part of the time.
     void operator()(const Job& job, Option& option) {
         option.checkpointing = {};
         if (!any_ || option.configuration.empty()) return;
@@ -56,16 +56,18 @@ public:
         for (const PoolShare& part : option.configuration.parts()) {
             const std::size_t pool = find_pool(pools_, part);
             if (pool == of_pool_.size()) continue;
-            const OfPool& of = of_pool_[pool];
-            all.per_hour += interruptions_of({.per_hour = of.per_hour}, part.shape.nodes).per_hour;
-            if (!says_memory && of.memory_gib_per_gpu > 0) memory = std::min(memory, of.memory_gib_per_gpu);
+            const OfPool& pool_loss = of_pool_[pool];
+            all.per_hour += interruptions_of({.per_hour = pool_loss.per_hour}, part.shape.nodes).per_hour;
+            if (!says_memory && pool_loss.memory_gib_per_gpu > 0)
+                memory = std::min(memory, pool_loss.memory_gib_per_gpu);
         }
         if (all.per_hour == 0 && !job.checkpoint_seconds) return;
         option.checkpointing = best_of(job, all, memory, seconds_left(job, option));
         option.goodput *= option.checkpointing.availability;
     }
 
-    /// "11% of the time is expected to be lost, best checkpoint every 14 min, asynchronous".
+    /// Returns a note such as "11% of the time is expected to be lost, best checkpoint every 14 min,
+    /// asynchronous".
     [[nodiscard]] std::string note(const GivenOption& given) const {
         const Checkpointing& with = given.given.checkpointing;
         if (!(with.interval_seconds > 0)) return {};
@@ -75,14 +77,14 @@ public:
                                  "% of the time is expected to be lost, ";
         if (std::isinf(with.interval_seconds)) return part + "best without checkpoints, " + mechanism;
         return part + (given.job.checkpoint_seconds ? "checkpoints " : "best checkpoint ") +
-               // A checkpoint that costs nothing cannot come too often.
+               // A checkpoint without cost cannot come too often.
                (with.interval_seconds < 1 ? "at every step"
                                           : "every " + text_of_seconds(with.interval_seconds)) +
                ", " + mechanism;
     }
 
 private:
-    /// "14 min", "3 h".
+    /// Returns a text such as "14 min" or "3 h".
     static std::string text_of_seconds(double seconds) {
         const auto rounded = [](double number) {
             return rounded_text_of(number < 10 ? std::round(number * 10) / 10 : std::round(number));
@@ -93,26 +95,26 @@ private:
     }
 
     struct OfPool {
-        double per_hour = 0;            ///< of a node
-        double memory_gib_per_gpu = 0;  ///< the least of its nodes; 0: not counted
+        double per_hour = 0;            ///< interruptions per hour of a node
+        double memory_gib_per_gpu = 0;  ///< smallest amount of its nodes; 0 if not counted
     };
-    /// Of a job that nothing is known of: whoever has as long to go may as well save its state once a month.
+    /// Used for a job of unknown length. A job with this much time left can save its state once a month.
     static constexpr double longest_interval = 30 * 86400.0;
-    static constexpr double least_availability = 1e-9;  // who would never get anywhere still has options
+    static constexpr double least_availability = 1e-9;  // a job that would never progress still has options
 
     static OfPool mean_of(const Cluster& cluster, const Pool& pool) {
-        OfPool of;
+        OfPool mean;
         std::vector<std::size_t> nodes = pool.nodes;
         for (std::size_t node = 0; pool.nodes.empty() && node < cluster.nodes.size(); ++node)
             if (is_node_of(cluster.nodes[node], pool)) nodes.push_back(node);
-        if (nodes.empty()) return of;
-        of.memory_gib_per_gpu = std::numeric_limits<double>::infinity();
+        if (nodes.empty()) return mean;
+        mean.memory_gib_per_gpu = std::numeric_limits<double>::infinity();
         for (const std::size_t index : nodes) {
             const Node& node = cluster.nodes[index];
-            of.per_hour += node.interruptions_per_hour / static_cast<double>(nodes.size());
-            of.memory_gib_per_gpu = std::min(of.memory_gib_per_gpu, node.memory_gib / node.gpus);
+            mean.per_hour += node.interruptions_per_hour / static_cast<double>(nodes.size());
+            mean.memory_gib_per_gpu = std::min(mean.memory_gib_per_gpu, node.memory_gib / node.gpus);
         }
-        return of;
+        return mean;
     }
 
     static double seconds_left(const Job& job, const Option& option) {
@@ -122,14 +124,14 @@ private:
         return std::clamp(*left / option.goodput, 1.0, longest_interval);
     }
 
-    /// Over the mechanisms that fit into the memory beside the GPUs; the assumed one where none is given or
-    /// fits.
+    /// Finds the best of the mechanisms that fit into the memory per GPU, or uses the assumed mechanism if
+    /// none is given or fits.
     Checkpointing best_of(const Job& job, const Interruptions& all, double memory, double left) {
         const double needed = job.host ? job.host->least.memory_gib_per_gpu : 0;
         Checkpointing best{0, 0, -1};
         const auto consider = [&](std::size_t index, const CheckpointMechanism& mechanism) {
             const bool chosen = mechanism.saves && !job.checkpoint_seconds;
-            // To one that saves nothing, its interval is all the work that there is.
+            // For a mechanism that saves nothing, the interval is all the work.
             const double interval = !mechanism.saves ? longest_interval
                                     : chosen         ? best_interval(all, mechanism)
                                                      : *job.checkpoint_seconds;
@@ -145,7 +147,8 @@ private:
                 best = {index, mechanism.saves ? found.interval_seconds : none, found.availability};
         };
         for (std::size_t m = 0; m < job.checkpoints.size(); ++m)
-            if (const double its = job.checkpoints[m].memory_gib_per_gpu; its == 0 || needed + its <= memory)
+            if (const double memory_gib = job.checkpoints[m].memory_gib_per_gpu;
+                memory_gib == 0 || needed + memory_gib <= memory)
                 consider(m, job.checkpoints[m]);
         if (best.availability < 0) consider(job.checkpoints.size(), assumed_checkpoint(job));
         best.availability = std::max(best.availability, least_availability);
@@ -161,7 +164,7 @@ private:
     bool any_ = false;
     std::span<const Pool> pools_;
     std::vector<OfPool> of_pool_;
-    // Intervals of this round, by interruptions an hour and mechanism: many jobs are alike.
+    // intervals of this round, by interruptions per hour and mechanism, because many jobs are alike
     std::map<std::pair<double, CheckpointMechanism>, double> best_;
 };
 

@@ -1,16 +1,17 @@
 #ifndef GOODPUT_AVAILABILITY_NODE_RENTER_HPP
 #define GOODPUT_AVAILABILITY_NODE_RENTER_HPP
 
-// Renting round after round: what is worth its price (renting.hpp), and when to give it back.
+// Rents nodes round after round: decides which are worth their price (renting.hpp), and when to return
+// them.
 //
-// What is worth its price is ordered at once. A node that is not worth its price any more is kept for a
-// while, because what it is wanted for may come back: then it would have to start again, for which a job
-// waits and the node is paid. It is given back after as long as keeping it costs as much as that,
+// A node that is worth its price is ordered at once. A node that is not worth its price any more is kept
+// for a while, because the need for it may come back. It would then have to start again, while a job waits
+// and the node is paid. It is returned once keeping it has cost as much as starting it again,
 //
 //     keep = (start-up + restart) * (1 + c / price)
 //
-// which is never more than twice as dear as knowing what comes (the ski rental problem; Karlin, Manasse,
-// McGeoch and Owicki, Algorithmica 11, 1994). `restart` is the mean of the jobs that would have to move.
+// which never costs more than twice as much as knowing the future (the ski rental problem; Karlin, Manasse,
+// McGeoch and Owicki, Algorithmica 11, 1994). `restart` is the mean over the jobs that would have to move.
 
 #include <algorithm>
 #include <cstddef>
@@ -23,7 +24,7 @@
 
 namespace goodput {
 
-/// Says round after round how many nodes of each offer to have. Remembers what was wanted.
+/// Decides, round after round, how many nodes of each offer to have. Remembers what was wanted.
 template <OptionPredictor Predictor = GoodputPredictor, Policy P = GoodputPolicy, class Pack = Limits<>>
 class NodeRenter {
 public:
@@ -31,9 +32,10 @@ public:
     explicit NodeRenter(double hour_worth, Predictor predictor = {}, P policy = {}, Pack limits = {})
         : advisor_(hour_worth, std::move(predictor), std::move(policy), std::move(limits)) {}
 
-    /// By offer: the nodes to have from now on. `rented` says by offer how many there are, those that start
-    /// included. Snapshots' times must not go back. Valid until the next call; refuses what
-    /// RentAdvisor::advise() refuses, and as many numbers as offers are not (std::invalid_argument).
+    /// Returns the number of nodes to have from now on, by offer. `rented` is the present number by offer,
+    /// including nodes that are starting. The times of snapshots must not go back. The result is valid
+    /// until the next call. Throws std::invalid_argument for whatever RentAdvisor::advise() rejects, and if
+    /// `rented` does not have one number per offer.
     std::span<const int> rent(const Snapshot& snapshot, std::span<const RentOffer> offers,
                               std::span<const int> rented) {
         if (rented.size() != offers.size())
@@ -46,7 +48,7 @@ public:
             std::deque<Wanted>& recent = wanted_[o];
             const double since = snapshot.time_seconds - keep_seconds(snapshot, offers[o]);
             while (!recent.empty() && recent.front().time_seconds < since) recent.pop_front();
-            // Of those left, only what nothing later exceeds can be the most.
+            // Drop entries that the new one equals or exceeds: they can no longer be the maximum.
             while (!recent.empty() && recent.back().nodes <= now) recent.pop_back();
             recent.push_back({snapshot.time_seconds, now});
             nodes_[o] = std::max(now, std::min(rented[o], recent.front().nodes));
@@ -54,7 +56,7 @@ public:
         return nodes_;
     }
 
-    /// For how long a node that is not worth its price any more is kept.
+    /// Returns how long a node is kept that is not worth its price any more.
     [[nodiscard]] double keep_seconds(const Snapshot& snapshot, const RentOffer& offer) const {
         double restart = 0;
         for (const Job& job : snapshot.jobs) restart += job.restart_cost_seconds;

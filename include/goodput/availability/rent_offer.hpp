@@ -19,16 +19,16 @@ namespace goodput {
 struct RentOffer {
     std::string name{};                 ///< unique among the offers
     std::size_t gpu_type = 0;           ///< index into Cluster::gpu_types
-    int gpus = 1;                       ///< of a node, at least 1
-    double dollars_per_hour = 0;        ///< what the whole node costs
-    int most_nodes = 0;                 ///< that may be rented at one time
-    double start_seconds = 180;         ///< from the order, which is paid for, to the first job
-    bool spot = false;                  ///< the provider may take it back
+    int gpus = 1;                       ///< GPUs per node, at least 1
+    double dollars_per_hour = 0;        ///< price of the whole node
+    int most_nodes = 0;                 ///< largest number of nodes rented at one time
+    double start_seconds = 180;         ///< time from the order to the first job; it is paid for
+    bool spot = false;                  ///< whether the provider may take it back
     double interruptions_per_hour = 0;  ///< how often each node is expected to be lost
 };
 
-/// Refuses names given twice, unknown GPU types, two offers of nodes of one pool, and numbers out of range
-/// (std::invalid_argument naming the offer).
+/// Throws std::invalid_argument, naming the offer, for duplicate names, unknown GPU types, two offers with
+/// nodes of one pool, and numbers out of range.
 inline void validate(std::span<const RentOffer> offers, const Cluster& cluster) {
     std::vector<const std::string*> names;
     for (const RentOffer& offer : offers) {
@@ -51,7 +51,7 @@ inline void validate(std::span<const RentOffer> offers, const Cluster& cluster) 
     detail::require_own_names("offer", names);
 }
 
-/// A node of an offer.
+/// Returns a node of an offer.
 [[nodiscard]] inline Node node_of(const RentOffer& offer, std::string name) {
     return {.name = std::move(name),
             .gpu_type = offer.gpu_type,

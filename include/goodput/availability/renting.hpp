@@ -1,25 +1,25 @@
 #ifndef GOODPUT_AVAILABILITY_RENTING_HPP
 #define GOODPUT_AVAILABILITY_RENTING_HPP
 
-// Which nodes are worth their price now.
+// Decides which nodes are worth their price now.
 //
-// Let an hour in which a job is not complete be worth c dollars. With n GPUs at p dollars an hour each, and R
-// examples to go at goodput g, a job costs
+// Let an hour in which a job is not complete be worth c dollars. With n GPUs at p dollars per hour each,
+// and R examples left at goodput g, a job costs
 //
 //     cost = (n p + c) * (R / g + restart, if it would have to) + p * (GPUs that it has not yet) * start-up
 //
-// dollars until it ends, and it wants the option that costs least. Of a long job that is the option with the
-// largest g / (n p + c), whatever is left of it. What all jobs want, in whole nodes, is what is worth
-// renting: nodes beyond that cost more than the time that they save.
+// dollars until it ends, and it wants the option that costs least. For a long job that is the option with
+// the largest g / (n p + c), however much work is left. Renting is worthwhile for what all jobs want, in
+// whole nodes. More nodes cost more than the time that they save.
 //
-// Where an offer's limit, or what is there anyway, does not reach for all wishes, the allotment solver finds
-// who gets what: with w the cost of the job's best option, an hour with an option is worth
+// If an offer's limit, or the nodes that exist anyway, cannot satisfy all wishes, the allotment solver
+// decides which job gets what. With w the cost of the job's best option, an hour with an option is worth
 //
 //     value = w / (R / g + restart) - n p            dollars an hour: c for the best option, less for others
 //
 // and the prices of the solution say what a GPU beyond the limit would be worth. The policy's own values do
-// not count: they say who comes first, and no dollars. Jobs that keep what they hold keep it here, too, and
-// no team wants more than its quotas allow.
+// not count, because they express priority and not dollars. Jobs that keep what they hold keep it here too,
+// and no team wants more than its quotas allow.
 
 #include <algorithm>
 #include <cmath>
@@ -48,30 +48,30 @@
 
 namespace goodput {
 
-/// What is said of one offer.
+/// The advice on one offer.
 struct OfferAdvice {
-    int nodes = 0;        ///< that are worth their price, those that are rented already included
-    int gpus_wanted = 0;  ///< by all jobs together, in these nodes
-    /// Dollars an hour that one more GPU beyond the limit would be worth, its price included; the price where
-    /// the limit does not stand in the way.
+    int nodes = 0;        ///< number of nodes worth their price, including nodes already rented
+    int gpus_wanted = 0;  ///< GPUs in these nodes that all jobs together want
+    /// Dollars per hour that one more GPU beyond the limit would be worth, including its price. If the
+    /// limit has no effect, this is the price.
     double gpu_worth = 0;
     std::string why{};  ///< one sentence
 };
 
-/// By offer.
+/// The advice on all offers.
 struct RentAdvice {
     std::vector<OfferAdvice> offers{};  ///< in the order of the offers
-    double dollars_per_hour = 0;        ///< of all nodes together
+    double dollars_per_hour = 0;        ///< price of all advised nodes together
 };
 
-/// Says what is worth renting, call after call. A policy says which gradient noise it expects and how far a
-/// job may grow; its values are not asked for. Limits (limits.hpp) hold as in a Scheduler; what is kept
+/// Advises which nodes to rent, call after call. The policy determines the expected gradient noise and how
+/// far a job may grow; its values are not used. Limits (limits.hpp) hold as in a Scheduler. What is kept
 /// beyond them is kept.
 template <OptionPredictor Predictor = GoodputPredictor, Policy P = GoodputPolicy, class Pack = Limits<>>
 class RentAdvisor {
 public:
-    /// `hour_worth`: dollars that an hour is worth in which a job is not complete, above 0
-    /// (std::invalid_argument).
+    /// `hour_worth` is the value in dollars of an hour in which a job is not complete, above 0. Throws
+    /// std::invalid_argument otherwise.
     explicit RentAdvisor(double hour_worth, Predictor predictor = {}, P policy = {}, Pack limits = {})
         : hour_worth_(hour_worth),
           predict_(std::move(predictor)),
@@ -80,13 +80,13 @@ public:
         require_positive("renting", "hour_worth", hour_worth);
     }
 
-    /// Dollars that an hour of a job's life is worth.
+    /// Returns the value in dollars of an hour of a job's life.
     [[nodiscard]] double hour_worth() const { return hour_worth_; }
 
-    /// What is worth renting for the jobs of a snapshot. Nodes of its cluster that could be of an offer (GPU
-    /// type, size, spot) are taken for rented ones; all others are there anyway and cost nothing. Valid until
-    /// the next call. Sets aside and refuses what Scheduler::plan() does, and refuses what validate() refuses
-    /// of offers (std::invalid_argument).
+    /// Advises what to rent for the jobs of a snapshot. Nodes of its cluster that match an offer (GPU type,
+    /// size, spot) count as rented; all others exist anyway and cost nothing. The advice is valid until the
+    /// next call. Sets aside and rejects what Scheduler::plan() does, and throws std::invalid_argument for
+    /// whatever validate() rejects in offers.
     const RentAdvice& advise(const Snapshot& given, std::span<const RentOffer> offers) {
         validate(offers, given.cluster);
         const Snapshot& snapshot = check_(given, true, warnings_);
@@ -100,23 +100,23 @@ public:
 
 private:
     struct PoolTerms {
-        double gpu_price = 0;  ///< dollars an hour
+        double gpu_price = 0;  ///< dollars per hour
         double start_hours = 0;
         std::optional<std::size_t> offer{};
-        int nodes = 0;   ///< that are there, or are to be rented
-        int wanted = 0;  ///< GPUs of them
+        int nodes = 0;   ///< nodes that exist or are to be rented
+        int wanted = 0;  ///< GPUs of them that are wanted
         double worth = 0;
     };
     struct Wish {
         std::size_t pool = 0;
-        int gpus = 0;                     ///< occupied
-        double hours = 0;                 ///< until the job ends
+        int gpus = 0;                     ///< occupied GPUs
+        double hours = 0;                 ///< hours until the job ends
         double start = 0;                 ///< dollars until nodes have started
-        double value = 0;                 ///< dollars an hour
-        std::vector<ResourceUse> uses{};  ///< of the rows of the limits, which follow the pools
+        double value = 0;                 ///< dollars per hour
+        std::vector<ResourceUse> uses{};  ///< uses of the limits' rows, which follow the pools
     };
 
-    /// A cluster with all that could be there.
+    /// Builds a cluster with all nodes that could exist.
     void gather(const Snapshot& snapshot, std::span<const RentOffer> offers) {
         all_ = {.gpu_types = snapshot.cluster.gpu_types};
         for (const Node& node : snapshot.cluster.nodes)
@@ -147,12 +147,12 @@ private:
         lost_.begin_round(round_of(snapshot));
         limits_.rows(round_of(snapshot), pools_.size(), rows_);
     }
-    /// What could be there, as limits see it.
+    /// Returns the possible nodes as a round, for the limits.
     [[nodiscard]] Round round_of(const Snapshot& snapshot) const {
         return {snapshot.time_seconds, all_, pools_};
     }
 
-    /// What every option is worth to its job.
+    /// Computes what each option is worth to its job.
     void pose(const Snapshot& snapshot) {
         wishes_.clear();
         keeps_.clear();
@@ -200,7 +200,7 @@ private:
         std::vector<Wish>& wishes = wishes_.emplace_back();
         limits_.start_job(round_of(snapshot), job);
         for (const Option& option : options_) {
-            // Of a job that nothing is known of, all GPUs are as good as one.
+            // If nothing is known about a job, all numbers of GPUs are equally good.
             const double speed = fastest > 0 ? option.goodput / fastest : 1;
             if (!(speed > 0)) continue;
             const PoolShare& part = option.configuration.first();
@@ -219,8 +219,8 @@ private:
             wish.value = (least - wish.start) / wish.hours - wish.gpus * terms_[wish.pool].gpu_price;
     }
 
-    /// Until the job ends on its best option; of one that nothing is known of, as long as it has run, at
-    /// least five minutes. Never less than a second.
+    /// Returns the hours until the job ends on its best option, at least a second. If nothing is known
+    /// about the job, assumes as long as it has run, at least five minutes.
     [[nodiscard]] static double hours_on_best(const Snapshot& snapshot, const Job& job, double fastest) {
         const std::optional<double>& left =
             job.remaining_examples ? job.remaining_examples : job.expected_examples;
@@ -228,14 +228,15 @@ private:
         return std::max(snapshot.time_seconds - job.submitted_seconds, 300.0) / 3600;
     }
 
-    /// Who gets what of the nodes that are there, within the limits. `worth(wish)`: of a wish.
+    /// Chooses each job's wish on the existing nodes, within the limits. `worth(wish)` returns the value of
+    /// a wish.
     template <class Worth>
     void choose(Worth worth) {
         problem_.clear();
         problem_.capacity.clear();
         for (std::size_t p = 0; p < pools_.size(); ++p) problem_.capacity.push_back(gpus_of(p));
         for (const LimitRow& row : rows_.all()) problem_.capacity.push_back(row.capacity);
-        // What is kept may be more than there is.
+        // Kept GPUs may exceed the capacity.
         for (std::size_t r = 0; r < kept_.size(); ++r)
             problem_.capacity[r] = std::max(problem_.capacity[r], kept_[r]);
         for (std::size_t j = 0; j < wishes_.size(); ++j) {
@@ -260,7 +261,7 @@ private:
             }
     }
 
-    /// What jobs want of all that could be there, and as many nodes.
+    /// Finds what jobs want of all nodes that could exist, and as many nodes as that takes.
     void choose_of_all() {
         choose([](const Wish& wish) { return wish.value; });
         count_wanted();
@@ -271,14 +272,14 @@ private:
         }
     }
 
-    /// What is left over of the last node of each offer costs as much as what is used: fewer nodes, one of
-    /// another offer instead, or one more, as long as that is worth its price and nobody waits for it.
+    /// Unused GPUs of each offer's last node cost as much as used ones. Tries fewer nodes, one of another
+    /// offer instead, or one more, as long as that is worth its price and no job waits for it.
     void bring_together() {
         std::size_t served = 0;
         double current = worth_of_nodes(served);
         for (int step = 0; step < most_steps; ++step) {
             const std::size_t none = pools_.size();
-            // None where what is kept does not fit: nothing was solved for these nodes.
+            // There are no prices if what is kept does not fit, because nothing was solved for these nodes.
             const std::vector<double> prices =
                 std::isfinite(current) ? solved_.prices : std::vector<double>();
             const double rest = worth_above(prices);
@@ -304,7 +305,7 @@ private:
         }
         count_wanted();
     }
-    /// One node more or fewer of a pool, if that can be; of no pool it can.
+    /// Adds `nodes` nodes (one more or fewer) to a pool if possible. Without a pool, it is always possible.
     bool move(std::size_t pool, int nodes) {
         if (pool == pools_.size()) return true;
         PoolTerms& terms = terms_[pool];
@@ -313,7 +314,8 @@ private:
         terms.nodes += nodes;
         return true;
     }
-    /// Dollars an hour that the progress of all jobs on these nodes is worth, less what the nodes cost.
+    /// Returns the dollars per hour that the progress of all jobs on these nodes is worth, less the price
+    /// of the nodes.
     double worth_of_nodes(std::size_t& served) {
         double price = 0;
         for (std::size_t p = 0; p < pools_.size(); ++p) {
@@ -327,8 +329,8 @@ private:
         return solved_.objective - price;
     }
 
-    /// What jobs are worth above these prices of the rows of problem_, each on its best wish. With what the
-    /// rows are worth at the prices, no allotment of any capacity is worth more.
+    /// Returns the sum of what each job's best wish is worth above these prices of the rows of problem_.
+    /// With the worth of the rows at these prices, it is an upper bound on any allotment of any capacity.
     [[nodiscard]] double worth_above(std::span<const double> prices) const {
         double sum = 0;
         for (std::size_t j = 0; j < problem_.jobs() && !prices.empty(); ++j) {
@@ -342,7 +344,7 @@ private:
         }
         return sum;
     }
-    /// What the rows are worth at these prices with the nodes that are there now, less what the nodes cost.
+    /// Returns the worth of the rows at these prices on the present nodes, less the price of the nodes.
     [[nodiscard]] double worth_at(std::span<const double> prices) const {
         double sum = 0;
         for (std::size_t r = 0; r < prices.size(); ++r)
@@ -390,17 +392,17 @@ private:
     Pack limits_;
     LimitRows rows_;
     SnapshotCheck check_;
-    std::vector<std::string> warnings_;  // of a plan of the same snapshot, which says them
+    std::vector<std::string> warnings_;  // warnings; a plan of the same snapshot repeats them
     LostTime lost_;
     Cluster all_;
     std::vector<Pool> pools_;
     std::vector<PoolTerms> terms_;           // by pool
     std::vector<std::vector<Wish>> wishes_;  // by job
-    std::vector<char> keeps_;                // by job: what it holds, which is its only wish
-    std::vector<double> kept_;               // by pool, then row of the limits: units that are kept
-    std::vector<ResourceUse> uses_;          // of one wish
-    std::vector<Option> options_;            // of one job
-    std::vector<int> most_gpus_;             // likewise
+    std::vector<char> keeps_;                // by job: whether its only wish is what it holds
+    std::vector<double> kept_;               // by pool, then by row of the limits: units that are kept
+    std::vector<ResourceUse> uses_;          // uses of one wish
+    std::vector<Option> options_;            // options of one job
+    std::vector<int> most_gpus_;             // GPU limits of one job
     AllotmentProblem problem_;
     AllotResult solved_;
     Allotter<> solve_;

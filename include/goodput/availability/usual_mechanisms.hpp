@@ -1,7 +1,8 @@
 #ifndef GOODPUT_AVAILABILITY_USUAL_MECHANISMS_HPP
 #define GOODPUT_AVAILABILITY_USUAL_MECHANISMS_HPP
 
-// What the usual checkpoint mechanisms cost a job, from the size of its state and a few bandwidths.
+// Estimates what the usual checkpoint mechanisms cost a job, from the size of its state and a few
+// bandwidths.
 
 #include <string_view>
 #include <vector>
@@ -11,39 +12,41 @@
 
 namespace goodput {
 
-/// A job's state and where it may go. The defaults are orders of magnitude of today's clusters, not
-/// measurements: put in your own.
+/// A job's state and the bandwidths for saving it. The defaults are orders of magnitude of today's
+/// clusters, not measurements: use your own numbers.
 struct CheckpointCosts {
-    double state_gib = 1;                    ///< parameters and optimizer, of the whole job
-    int nodes = 1;                           ///< that it runs on
-    int gpus_per_node = 8;                   ///< of the job on each of them
-    double storage_gib_per_second = 2;       ///< of one writer to shared storage
-    double node_storage_gib_per_second = 1;  ///< of each of several nodes that write at once
-    double copy_gib_per_second = 10;         ///< from one GPU to its host
-    double network_gib_per_second = 5;       ///< from one node to another
-    double start_seconds = 30;     ///< from an interruption's end to restoring: processes, libraries
+    double state_gib = 1;                    ///< parameters and optimizer state of the whole job
+    int nodes = 1;                           ///< number of nodes that the job runs on
+    int gpus_per_node = 8;                   ///< GPUs of the job on each node
+    double storage_gib_per_second = 2;       ///< one writer to shared storage
+    double node_storage_gib_per_second = 1;  ///< each of several nodes that write at once
+    double copy_gib_per_second = 10;         ///< one GPU to its host
+    double network_gib_per_second = 5;       ///< one node to another
+    /// From the end of an interruption until restoring begins: starting processes, loading libraries.
+    double start_seconds = 30;
     double write_slowdown = 0.02;  ///< part of the speed lost while a checkpoint leaves the host
-    double peer_lost = 0.02;    ///< part of the interruptions in which a node and its peer are lost together
-    int peer_stored_every = 8;  ///< of checkpoints in a peer's memory, how often one goes to storage too
+    /// Part of the interruptions in which a node and its peer are lost together.
+    double peer_lost = 0.02;
+    int peer_stored_every = 8;  ///< one in this many checkpoints in a peer's memory goes to storage too
     double noticed = 0.7;       ///< part of the interruptions that leave time to save
 };
 
-/// The usual mechanisms with those costs: `full` (training stops until all of the state is in storage),
-/// `sharded` (every node writes its part), `asynchronous` (copied to the hosts, written while training goes
-/// on), `peer` (kept in another node's memory, now and then in storage), `just in time` (sharded when an
-/// interruption is noticed, and now and then for those that are not), `none`. Refuses sizes, bandwidths and
-/// counts that are not above 0, and parts beyond 1 (std::invalid_argument).
+/// Returns the usual mechanisms with these costs: `full` (training stops until all of the state is in
+/// storage), `sharded` (every node writes its part), `asynchronous` (copied to the hosts, written while
+/// training continues), `peer` (kept in another node's memory, and in storage from time to time), `just in
+/// time` (sharded when an interruption is noticed, and from time to time in case it is not), `none`. Throws
+/// std::invalid_argument for sizes, bandwidths and counts that are not above 0, and for fractions beyond 1.
 [[nodiscard]] inline std::vector<CheckpointMechanism> usual_mechanisms(const CheckpointCosts& costs) {
-    constexpr std::string_view of = "checkpoint costs";
-    require_positive(of, "state_gib", costs.state_gib);
-    require_between(of, "nodes", costs.nodes, 1, 1 << 20);
-    require_between(of, "gpus_per_node", costs.gpus_per_node, 1, 1 << 20);
-    require_positive(of, "storage_gib_per_second", costs.storage_gib_per_second);
-    require_positive(of, "node_storage_gib_per_second", costs.node_storage_gib_per_second);
-    require_positive(of, "copy_gib_per_second", costs.copy_gib_per_second);
-    require_positive(of, "network_gib_per_second", costs.network_gib_per_second);
-    require_at_least(of, "start_seconds", costs.start_seconds, 0);
-    require_between(of, "peer_lost", costs.peer_lost, 0, 1);
+    constexpr std::string_view subject = "checkpoint costs";
+    require_positive(subject, "state_gib", costs.state_gib);
+    require_between(subject, "nodes", costs.nodes, 1, 1 << 20);
+    require_between(subject, "gpus_per_node", costs.gpus_per_node, 1, 1 << 20);
+    require_positive(subject, "storage_gib_per_second", costs.storage_gib_per_second);
+    require_positive(subject, "node_storage_gib_per_second", costs.node_storage_gib_per_second);
+    require_positive(subject, "copy_gib_per_second", costs.copy_gib_per_second);
+    require_positive(subject, "network_gib_per_second", costs.network_gib_per_second);
+    require_at_least(subject, "start_seconds", costs.start_seconds, 0);
+    require_between(subject, "peer_lost", costs.peer_lost, 0, 1);
 
     const double nodes = costs.nodes, gpus = nodes * costs.gpus_per_node, state = costs.state_gib;
     const double alone = state / costs.storage_gib_per_second;
@@ -72,7 +75,7 @@ struct CheckpointCosts {
          .restore_seconds = costs.start_seconds + together,
          .caught = costs.noticed},
         {.name = "none", .restore_seconds = costs.start_seconds, .saves = false}};
-    if (costs.nodes == 1) usual.erase(usual.begin() + 3);  // there is no peer
+    if (costs.nodes == 1) usual.erase(usual.begin() + 3);  // a single node has no peer
     for (const CheckpointMechanism& mechanism : usual) validate(mechanism);
     return usual;
 }

@@ -1,9 +1,9 @@
 #ifndef GOODPUT_CORE_CLUSTER_HPP
 #define GOODPUT_CORE_CLUSTER_HPP
 
-// The machines: nodes, each with GPUs of one type. Nodes of one GPU type and one size are interchangeable for
-// an allotment and form a pool, spot nodes one of their own, and those of each group; a pool's GPUs are one
-// resource of the allotment problem.
+// The machines: nodes, each with GPUs of one type. Nodes with the same GPU type, size, spot flag and group
+// are interchangeable for an allotment and form a pool. The GPUs of a pool are one resource of the
+// allotment problem.
 
 #include <algorithm>
 #include <cmath>
@@ -24,30 +24,32 @@ struct Node {
     std::string name{};                 ///< unique among the cluster's nodes
     std::size_t gpu_type = 0;           ///< index into Cluster::gpu_types
     int gpus = 0;                       ///< GPUs that may be used now, at least 1
-    bool drained = false;               ///< keeps what runs on it but takes nothing new
-    double cores = 0;                   ///< CPU cores of the node; 0: not counted
-    double memory_gib = 0;              ///< host memory of the node; 0: not counted
-    double dollars_per_hour = 0;        ///< what the whole node costs
-    double interruptions_per_hour = 0;  ///< how often it is expected to be lost
-    bool spot = false;                  ///< the provider may take it back: a pool apart from others like it
-    int group = 0;  ///< at least 0; nodes of another number here are a pool apart, though alike in all else
-    /// Seconds from now until the node is announced to leave. Jobs that need nodes for longer avoid it.
+    bool drained = false;               ///< drained: its jobs may stay, but no new job is placed on it
+    double cores = 0;                   ///< CPU cores of the node; 0 means not counted
+    double memory_gib = 0;              ///< host memory of the node; 0 means not counted
+    double dollars_per_hour = 0;        ///< price of the whole node
+    double interruptions_per_hour = 0;  ///< expected losses of the node per hour
+    bool spot = false;                  ///< the provider may take it back; spot nodes form pools of their own
+    /// At least 0; nodes of different groups are in different pools, even if all else is equal.
+    int group = 0;
+    /// Seconds from now until the announced departure of the node. Jobs that need nodes for longer avoid
+    /// it.
     double leaves_seconds = std::numeric_limits<double>::infinity();
 
-    /// The pool that it is in.
+    /// The node's pool.
     [[nodiscard]] constexpr operator PoolId() const { return {gpu_type, gpus, spot, group}; }
 };
 
-/// The nodes now. A node that is lost stays in the list, drained, and no job's placement names it any more:
-/// to erase it would renumber all placements behind it. One that is drained gently stays likewise, until its
-/// jobs have gone. Both count in their pools: whoever allots should offer what is open
-/// (schedule/detail/open_nodes.hpp).
+/// The nodes at present. A lost node stays in the list, drained, because erasing it would renumber all
+/// placements that follow. No job's placement names a lost node. A node that is drained gently stays in the
+/// list as well, until its jobs have gone. Both kinds count in their pools, so an allotter should offer
+/// only what is open (schedule/detail/open_nodes.hpp).
 struct Cluster {
-    std::vector<std::string> gpu_types{};  ///< names; everything else names a type by its index here
-    std::vector<Node> nodes{};             ///< in any order; placements name a node by its index here
+    std::vector<std::string> gpu_types{};  ///< names of the types; all other code uses the index here
+    std::vector<Node> nodes{};             ///< in any order; placements use the index here
 };
 
-/// The nodes of one GPU type, size and group, all spot or none.
+/// The nodes with the same GPU type, size, spot flag and group.
 struct Pool {
     std::size_t gpu_type = 0;          ///< index into Cluster::gpu_types
     int gpus_per_node = 0;             ///< size of each of its nodes
@@ -55,15 +57,16 @@ struct Pool {
     bool spot = false;                 ///< Node::spot of each of them
     int group = 0;                     ///< Node::group of each of them
 
-    /// What names it.
+    /// The identity of the pool.
     [[nodiscard]] constexpr operator PoolId() const { return {gpu_type, gpus_per_node, spot, group}; }
     /// GPUs of all its nodes.
     [[nodiscard]] int gpus() const { return gpus_per_node * static_cast<int>(nodes.size()); }
-    /// GPUs of it in that shape.
+    /// GPUs of this pool in the given shape.
     [[nodiscard]] PoolShare share(Shape shape) const { return {gpu_type, gpus_per_node, shape, spot, group}; }
 };
 
-/// A pool's nodes in words: "spot A100 nodes of 8 GPUs"; what each costs where that sets them apart.
+/// Describes the nodes of a pool: "spot A100 nodes of 8 GPUs". Adds the price of a node if the pool was
+/// split by price (a negative group).
 [[nodiscard]] inline std::string describe(const Pool& pool, const Cluster& cluster) {
     std::string text = (pool.spot ? "spot " : "") + cluster.gpu_types[pool.gpu_type] + " nodes of " +
                        text_of(pool.gpus_per_node) + (pool.gpus_per_node == 1 ? " GPU" : " GPUs");
@@ -72,15 +75,15 @@ struct Pool {
     return text;
 }
 
-/// Whether a node is one of a pool's, or one of the pool that a share is of.
+/// Whether a node belongs to a pool. A PoolShare converts to the identity of its pool.
 [[nodiscard]] constexpr bool is_node_of(const Node& node, const PoolId& pool) { return PoolId(node) == pool; }
 
-/// Most GPUs that a cluster may have in all: sums of GPUs are ints everywhere.
+/// The most GPUs that a cluster may have in total. Sums of GPUs are ints everywhere.
 inline constexpr int most_gpus_of_cluster = 1 << 30;
 
-/// Refuses an unknown GPU type, no GPUs, more than `left`, cores, memory and prices that are negative or not
-/// finite, interruptions beyond what validate(Interruptions) lets pass, and a departure that is NaN
-/// (std::invalid_argument).
+/// Throws std::invalid_argument if a node is invalid. The GPU type must be known, and the node must have
+/// between 1 and `left` GPUs. Cores, memory and price must be finite and not negative. Interruptions must
+/// be in the range that validate(Interruptions) accepts, and the departure must not be NaN.
 inline void validate(const Node& node, const Cluster& cluster, int left = most_gpus_of_cluster) {
     const auto subject = [&] { return "node '" + node.name + "'"; };
     if (node.gpu_type >= cluster.gpu_types.size())
@@ -98,7 +101,8 @@ inline void validate(const Node& node, const Cluster& cluster, int left = most_g
         bad_input(subject(), "leaves_seconds", node.leaves_seconds, "a number");
 }
 
-/// Refuses what validate(Node) refuses of any node, and more than most_gpus_of_cluster in all.
+/// Throws std::invalid_argument if validate(Node) rejects a node, or if the cluster has more than
+/// most_gpus_of_cluster GPUs.
 inline void validate_nodes(const Cluster& cluster) {
     int left = most_gpus_of_cluster;
     for (const Node& node : cluster.nodes) {
@@ -109,7 +113,8 @@ inline void validate_nodes(const Cluster& cluster) {
 
 namespace detail {
 
-/// Refuses empty names and names given twice of what is a `kind`; reorders `names`.
+/// Throws std::invalid_argument if a name is empty or given twice. `kind` says in the message what the
+/// names stand for. Sorts `names`.
 inline void require_own_names(std::string_view kind, std::vector<const std::string*>& names) {
     const auto less = [](const std::string* a, const std::string* b) { return *a < *b; };
     const auto equal = [](const std::string* a, const std::string* b) { return *a == *b; };
@@ -121,31 +126,31 @@ inline void require_own_names(std::string_view kind, std::vector<const std::stri
 
 }  // namespace detail
 
-/// Refuses duplicate or empty names, unknown GPU types, nodes without GPUs, and too many
-/// (std::invalid_argument). `names` is room to work in.
+/// Throws std::invalid_argument if a name is empty or given twice, if a GPU type is unknown, if a node has
+/// no GPUs, or if the cluster has too many. `names` is scratch space.
 inline void validate(const Cluster& cluster, std::vector<const std::string*>& names) {
     validate_nodes(cluster);
     names.clear();
     for (const Node& node : cluster.nodes) names.push_back(&node.name);
     detail::require_own_names("node", names);
 }
-/// The same.
+/// The same without scratch space.
 inline void validate(const Cluster& cluster) {
     std::vector<const std::string*> names;
     names.reserve(cluster.nodes.size());
     validate(cluster, names);
 }
 
-/// Index of a pool, of that of a share or of a node, or pools.size() if there is none. The pools are in the
-/// order of pools_of().
+/// Returns the index of the pool with this identity, or pools.size() if there is none. The pools must be in
+/// the order of pools_of().
 [[nodiscard]] inline std::size_t find_pool(std::span<const Pool> pools, const PoolId& id) {
     const auto at = std::ranges::lower_bound(pools, id, {}, [](const Pool& pool) { return PoolId(pool); });
     return at == pools.end() || PoolId(*at) != id ? pools.size()
                                                   : static_cast<std::size_t>(at - pools.begin());
 }
 
-/// Makes `pools` those of a cluster, ordered by GPU type, then node size, spot last, then group. Pools that
-/// were there before keep their memory.
+/// Replaces `pools` by the pools of a cluster, ordered by GPU type, node size, spot (last) and group. Pools
+/// that were in the list before keep their memory.
 inline void find_pools(const Cluster& cluster, std::vector<Pool>& pools) {
     for (Pool& pool : pools) pool.nodes.clear();
     for (std::size_t index = 0; index < cluster.nodes.size(); ++index) {
@@ -158,7 +163,7 @@ inline void find_pools(const Cluster& cluster, std::vector<Pool>& pools) {
     }
     std::erase_if(pools, [](const Pool& pool) { return pool.nodes.empty(); });
 }
-/// The pools of a cluster, ordered by GPU type, then node size, spot last, then group.
+/// Returns the pools of a cluster, ordered by GPU type, node size, spot (last) and group.
 [[nodiscard]] inline std::vector<Pool> pools_of(const Cluster& cluster) {
     std::vector<Pool> pools;
     find_pools(cluster, pools);

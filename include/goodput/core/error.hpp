@@ -1,8 +1,9 @@
 #ifndef GOODPUT_CORE_ERROR_HPP
 #define GOODPUT_CORE_ERROR_HPP
 
-// Bad input stops at the border: one exception type, one sentence form, so that whoever reads a scheduler's
-// log finds who sent it, which field is wrong, what it holds and what it should hold.
+// Bad input is rejected where it enters, with one exception type and one form of sentence. The reader of a
+// scheduler's log learns which job or node sent it, which field is wrong, what it holds and what it should
+// hold.
 
 #include <charconv>
 #include <cmath>
@@ -15,17 +16,18 @@
 
 namespace goodput {
 
-/// The shortest text that reads back as `number`; "nan" and "inf" for what is not finite.
+/// Returns the shortest text that reads back as `number`. Returns "nan" or "inf" for a number that is not
+/// finite.
 template <class Number>
 requires std::is_arithmetic_v<Number> std::string text_of(Number number) {
     char buffer[64];
     const auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, number);
     return error == std::errc{} ? std::string(buffer, end) : std::string("?");
 }
-/// "true" or "false".
+/// Returns "true" or "false".
 inline std::string text_of(bool flag) { return flag ? "true" : "false"; }
 
-/// A number with six significant digits, for sentences that people read.
+/// Returns a number with six significant digits, for messages that people read.
 inline std::string rounded_text_of(double number) {
     char buffer[64];
     const auto [end, error] =
@@ -33,22 +35,22 @@ inline std::string rounded_text_of(double number) {
     return error == std::errc{} ? std::string(buffer, end) : std::string("?");
 }
 
-/// Bad input in a sentence, what(): "SUBJECT: FIELD is VALUE, but must be EXPECTED"; and its parts, for
-/// whoever calls the field otherwise.
+/// Reports bad input. what() is "SUBJECT: FIELD is VALUE, but must be EXPECTED". The members are the parts
+/// of this sentence, for callers that use another name for the field.
 struct BadInput : std::invalid_argument {
-    /// With the sentence of these parts.
-    BadInput(std::string of, std::string_view name, std::string_view holds, std::string_view must_be)
-        : std::invalid_argument(of + ": " + std::string(name) + " is " + std::string(holds) +
+    /// Puts the sentence together from its parts.
+    BadInput(std::string who, std::string_view name, std::string_view holds, std::string_view must_be)
+        : std::invalid_argument(who + ": " + std::string(name) + " is " + std::string(holds) +
                                 ", but must be " + std::string(must_be)),
-          subject(std::move(of)),
+          subject(std::move(who)),
           field(name),
           value(holds),
           expected(must_be) {}
 
-    std::string subject;   ///< the job, node or problem that the input is about: "job 'bert-3'"
-    std::string field;     ///< the path of the C++ member, or in words: "gradient.squared_norm"
-    std::string value;     ///< what it holds
-    std::string expected;  ///< what it should hold
+    std::string subject;   ///< the job, node or problem with the bad input: "job 'bert-3'"
+    std::string field;     ///< the path of the C++ member ("gradient.squared_norm"), or words
+    std::string value;     ///< value of the field
+    std::string expected;  ///< what the field should hold
 };
 
 /// Throws BadInput, a std::invalid_argument.
@@ -65,7 +67,8 @@ requires std::is_arithmetic_v<Number>
     bad_input(subject, field, std::string_view(text_of(value)), expected);
 }
 
-/// What a message is about: a text, or a function that makes it, called only if there is something to say.
+/// The subject of a message: a text, or a function that returns one. The function is called only if there
+/// is an error to report.
 template <class Subject>
 concept MessageSubject = std::convertible_to<const Subject&, std::string_view> ||
     std::is_invocable_r_v<std::string, const Subject&>;
@@ -82,7 +85,7 @@ std::string text_of_subject(const Subject& subject) {
 
 }  // namespace detail
 
-/// Refuses NaN, infinity and what lies below `least`.
+/// Throws BadInput if `value` is NaN, infinite or below `least`.
 template <MessageSubject Subject>
 void require_at_least(const Subject& subject, std::string_view field, double value, double least) {
     if (std::isfinite(value) && value >= least) return;
@@ -90,14 +93,14 @@ void require_at_least(const Subject& subject, std::string_view field, double val
               "a finite number of at least " + text_of(least));
 }
 
-/// Refuses NaN, infinity, zero and negative numbers.
+/// Throws BadInput if `value` is NaN, infinite, zero or negative.
 template <MessageSubject Subject>
 void require_positive(const Subject& subject, std::string_view field, double value) {
     if (std::isfinite(value) && value > 0) return;
     bad_input(detail::text_of_subject(subject), field, value, "a finite number above 0");
 }
 
-/// Refuses an integer outside [least, most].
+/// Throws BadInput if an integer lies outside [least, most].
 template <MessageSubject Subject>
 void require_between(const Subject& subject, std::string_view field, long long value, long long least,
                      long long most) {
@@ -105,7 +108,7 @@ void require_between(const Subject& subject, std::string_view field, long long v
     bad_input(detail::text_of_subject(subject), field, value,
               "between " + text_of(least) + " and " + text_of(most));
 }
-/// The same for other numbers; refuses NaN.
+/// The same for floating-point numbers. NaN is rejected.
 template <MessageSubject Subject, std::floating_point Number>
 void require_between(const Subject& subject, std::string_view field, Number value,
                      std::type_identity_t<Number> least, std::type_identity_t<Number> most) {

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_CORE_HOST_HPP
 #define GOODPUT_CORE_HOST_HPP
 
-// CPU cores and host memory beside a GPU: how much of them a job may be given, and how fast it is with them
-// (Synergy's sensitivity profile).
+// CPU cores and host memory per GPU: how much a job may get, and how fast it is with that (Synergy's
+// sensitivity profile).
 
 #include <algorithm>
 #include <cmath>
@@ -17,26 +17,29 @@
 
 namespace goodput {
 
-/// A measured speed.
+/// One measured point of a job's speed.
 struct HostSpeed {
-    double cores_per_gpu = 0;       ///< with so many CPU cores a GPU
-    double memory_gib_per_gpu = 0;  ///< and so much host memory
-    double factor = 1;              ///< on the throughput; at least 0
+    double cores_per_gpu = 0;       ///< CPU cores per GPU during the measurement
+    double memory_gib_per_gpu = 0;  ///< host memory per GPU during the measurement
+    double factor = 1;              ///< factor on the throughput, at least 0
 };
 
-/// What a job may be given beside a GPU.
+/// The CPU cores and host memory that a job may get per GPU.
 struct HostNeeds {
-    HostShare least{};               ///< of each at least so much a GPU
-    HostShare most{};                ///< of each at most so much; what it does not count, the job does not
-    std::vector<HostSpeed> speed{};  ///< in any order; none: the throughput does not depend on it
+    HostShare least{};  ///< lower limits per GPU
+    HostShare most{};   ///< upper limits per GPU; the job ignores a resource that is not counted here
+    /// Measured points in any order; if empty, the throughput does not depend on cores and memory.
+    std::vector<HostSpeed> speed{};
 
-    /// Factor on the throughput with this share, between the measured points: bilinear on the grid of their
-    /// cores and memories, at its edge beyond them, and in proportion below its least. A grid point that was
-    /// not measured takes the largest factor of those that have no more of either: more never harms. Of what
-    /// the share does not count there is enough; an amount of 0 is the least that there is.
+    /// Returns the factor on the throughput with this share. Between measured points it is bilinear on the
+    /// grid of their cores and memories. Beyond the grid it keeps the value at the edge, and below the
+    /// smallest measured amount it falls in proportion. A grid point that was not measured takes the
+    /// largest factor of the points with no more of either resource, because more of a resource never
+    /// harms. A resource that the share does not count is taken as plentiful. A counted amount of 0 is a
+    /// real 0.
     [[nodiscard]] double factor(const HostShare& share) const;
 
-    /// Calls `input(number)` for all numbers.
+    /// Calls `input(number)` with every number that the needs consist of.
     template <class Input>
     void for_each_input(Input& input) const {
         for (const HostShare& share : {least, most}) {
@@ -54,8 +57,7 @@ struct HostNeeds {
     }
 };
 
-/// Refuses needs with numbers that are not finite, or with less at most than at least
-/// (std::invalid_argument).
+/// Throws std::invalid_argument if a number is not finite, or if `most` is below `least`.
 template <MessageSubject Subject>
 void validate(const HostNeeds& needs, const Subject& subject) {
     require_at_least(subject, "host.cores_per_gpu (least)", needs.least.cores_per_gpu, 0);
@@ -73,7 +75,7 @@ void validate(const HostNeeds& needs, const Subject& subject) {
 
 namespace detail {
 
-/// The factor at a point of the grid.
+/// Returns the factor at a point of the grid.
 inline double factor_at(const std::vector<HostSpeed>& points, double cores, double memory) {
     double with_no_more = -1, least = std::numeric_limits<double>::infinity();
     for (const HostSpeed& point : points) {
@@ -90,9 +92,9 @@ inline double factor_at(const std::vector<HostSpeed>& points, double cores, doub
 inline double HostNeeds::factor(const HostShare& share) const {
     if (speed.empty()) return 1;
     constexpr double far = std::numeric_limits<double>::infinity();
-    double below = 1;  // part of the least that was measured, where it is less than that
-    // The measured amounts on both sides of one, and how far it is from the lower to the upper one. What is
-    // not counted is not what limits.
+    double below = 1;  // requested amount over the smallest measured amount, if it is smaller
+    // Returns the measured amounts on both sides of `wanted`, and its relative position between the two. A
+    // resource that is not counted does not limit.
     const auto between = [&](double HostSpeed::*amount, bool counts, double wanted) {
         const double at = counts ? wanted : far;
         double low = -far, high = far;
@@ -119,9 +121,10 @@ inline double HostNeeds::factor(const HostShare& share) const {
     return (low + memory * (along_cores(much) - low)) * below;
 }
 
-/// A measurement as it would have been at factor 1, so that samples with different shares are of one model:
-/// step and synchronisation are multiplied by the factor of the share that they were measured with. As it is
-/// where no share is stated, no needs are known, or the time at factor 1 would be none that a step can have.
+/// Scales a measurement to factor 1, so that samples with different shares fit one model: multiplies the
+/// step and the synchronisation by the factor of the share that they were measured with. Returns the times
+/// unchanged if the sample states no share, if no needs are known, or if the scaled time would be outside
+/// the range of valid step times.
 [[nodiscard]] inline ThroughputSample at_factor_one(ThroughputSample sample,
                                                     const std::optional<HostNeeds>& needs) {
     const HostShare share = sample.host;
@@ -130,7 +133,7 @@ inline double HostNeeds::factor(const HostShare& share) const {
     const double factor = needs->factor(share), step = sample.step_seconds * factor;
     if (!(step >= least_step_seconds && step <= most_step_seconds)) return sample;
     sample.step_seconds = step;
-    // Rounding may take the one to the other.
+    // Keep synchronisation below the step in spite of rounding.
     sample.sync_seconds = std::min(sample.sync_seconds * factor, std::nextafter(step, 0.0));
     return sample;
 }

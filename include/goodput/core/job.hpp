@@ -1,7 +1,7 @@
 #ifndef GOODPUT_CORE_JOB_HPP
 #define GOODPUT_CORE_JOB_HPP
 
-// A training job as the scheduler sees it at the moment of a decision.
+// A training job as the scheduler sees it when it decides.
 
 #include <algorithm>
 #include <any>
@@ -20,124 +20,129 @@
 
 namespace goodput {
 
-/// What a decision may change about a job (Sia's classes of adaptivity).
+/// The properties of a job that a decision may change (Sia's classes of adaptivity).
 enum class Adaptivity {
     batch,  ///< GPU type, number of GPUs and batch size
-    gpus,   ///< GPU type and number of GPUs; the total batch size stays (strong scaling)
-    none    ///< only the GPU type; the number of GPUs is max_gpus, the total batch size stays
+    gpus,   ///< GPU type and number of GPUs; the total batch size is fixed (strong scaling)
+    none    ///< only the GPU type; the number of GPUs is max_gpus, and the total batch size is fixed
 };
 
-/// What a job may use on one GPU type.
+/// The limits of a job on one GPU type.
 struct TypeLimits {
-    int min_atomic_batch = 1;                         ///< least examples per GPU and step
-    int max_atomic_batch = 0;                         ///< 0: the job cannot run on this GPU type
-    int gpus_per_replica = 1;                         ///< pipeline stages; 1 for data parallelism
-    int max_nodes = std::numeric_limits<int>::max();  ///< over which it may be spread
-    /// Examples/s of one replica at its largest batch, as profiled before the first run; 0: unknown. Counts
-    /// where a model of another GPU type is scaled to this one (model/goodput_predictor.hpp), and in
-    /// JobHistory::begin(), as a measurement for refined models (JobMemory); by itself it makes no
-    /// model.
+    int min_atomic_batch = 1;  ///< fewest examples per GPU and step
+    int max_atomic_batch = 0;  ///< most examples per GPU and step; 0: the job cannot run on this GPU type
+    int gpus_per_replica = 1;  ///< pipeline stages; 1 for data parallelism
+    int max_nodes = std::numeric_limits<int>::max();  ///< most nodes that the job may span
+    /// Examples per second of one replica at its largest batch, as profiled before the first run; 0 if
+    /// unknown. It scales a model of another GPU type to this one (model/goodput_predictor.hpp).
+    /// JobHistory::begin() also gives it to refined models as a measurement (JobMemory). On its own it
+    /// makes no model.
     double reference_rate = 0;
-    /// Of max_nodes, those that jobs which keep what they hold leave to it this round (limit_to_domains()).
+    /// The part of max_nodes that pinned jobs (jobs that keep what they hold) leave to this job in this
+    /// round. limit_to_domains() sets it.
     int nodes_now = std::numeric_limits<int>::max();
 
-    /// Over how many nodes it may be spread this round.
+    /// Most nodes that the job may span in this round.
     [[nodiscard]] int most_nodes() const { return std::min(max_nodes, nodes_now); }
 };
 
-/// What a scheduler knows of a job, and where it runs. Defaults are those of a job that waits.
+/// Everything that a scheduler knows about a job, and where the job runs. The defaults describe a waiting
+/// job.
 struct Job {
     std::string name{};  ///< unique among the round's jobs
-    /// Jobs of one kind are believed to be runs of one program: what some of them show of their speed and
-    /// size is expected of the others (schedule/job_kinds.hpp). Empty: those with the same limits are.
+    /// Jobs of one kind are believed to run one program, so the speed and size of some are expected of the
+    /// others (schedule/job_kinds.hpp). If empty, jobs with the same limits are one kind.
     std::string kind{};
-    double submitted_seconds = 0;               ///< on the clock of Snapshot::time_seconds
-    int restarts = 0;                           ///< so far; the first start is none
-    double restart_cost_seconds = 0;            ///< what one more would cost
+    double submitted_seconds = 0;               ///< submission time, on the clock of Snapshot::time_seconds
+    int restarts = 0;                           ///< restarts so far; the first start does not count
+    double restart_cost_seconds = 0;            ///< seconds that one more restart would cost
     double attained_gpu_seconds = 0;            ///< GPU-seconds that it has held so far
-    int min_gpus = 1;                           ///< fewest that it may hold
-    int max_gpus = 1;                           ///< most that it may hold: left at 1, one GPU, elastic or not
+    int min_gpus = 1;                           ///< fewest GPUs that it may hold
+    int max_gpus = 1;                           ///< most GPUs that it may hold, elastic or not
     Adaptivity adaptivity = Adaptivity::batch;  ///< what a decision may change
     int initial_batch = 0;                      ///< total batch size that efficiency is relative to
-    /// Largest total batch size, which no plan exceeds; 0: no limit, for the classes that have a target.
+    /// Largest total batch size of any plan; 0: no limit, for the classes with a target batch.
     int max_batch = 0;
-    /// Largest total batch that the owner wants at present, where the batch is tuned: no plan exceeds it.
-    /// JobMemory::take_in() writes it when the owner says so (JobNews::wanted_batch), and it stays until
-    /// then. 0: no wish, only max_batch counts.
+    /// Largest total batch size that the owner wants at present, for a job whose batch is tuned. No plan
+    /// exceeds it. JobMemory::take_in() writes it when the owner changes it (JobNews::wanted_batch). 0: no
+    /// wish, only max_batch counts.
     int wanted_batch = 0;
-    int target_batch = 0;                 ///< total batch size of the classes that do not tune it
+    int target_batch = 0;                 ///< total batch size of a job whose batch is not tuned
     bool single_gpu_accumulates = false;  ///< see BatchLimits
-    std::vector<TypeLimits> types{};      ///< by GPU type, as many as Cluster::gpu_types
+    std::vector<TypeLimits> types{};      ///< limits by GPU type, as many as Cluster::gpu_types
     std::optional<GradientStatistics>
-        gradient{};           ///< at the initial batch size; none, or both 0: not measured
-    bool preemptible = true;  ///< false: keeps what it holds
-    bool restarting = false;  ///< in the middle of a restart: keeps what it holds this round
-    /// Once started it keeps what it holds for so long, so that what a start costs is worth something. 0: it
-    /// may be stopped at any time.
+        gradient{};           ///< at the initial batch size; not measured if empty, or if both numbers are 0
+    bool preemptible = true;  ///< false: the job keeps what it holds
+    bool restarting = false;  ///< in the middle of a restart: the job keeps what it holds in this round
+    /// Seconds after a start during which the job keeps what it holds, so that the cost of the start pays
+    /// off. 0: the job may be stopped at any time.
     double minimum_run_seconds = 0;
-    /// That time has not passed yet: it keeps what it holds this round. JobMemory::take_in() writes it for
-    /// jobs with minimum_run_seconds that it has seen started.
+    /// minimum_run_seconds have not passed yet, so the job keeps what it holds in this round.
+    /// JobMemory::take_in() writes it for jobs with minimum_run_seconds whose start it has seen.
     bool just_started = false;
-    Placement placement{};  ///< where it runs now; empty: it waits
-    /// The batch plan that it runs with there (RunningPlans), which it keeps unless another pays
-    /// (least_plan_gain); {0, 0}: not known.
+    Placement placement{};  ///< where it runs now; empty if it waits
+    /// The batch plan that the job runs with now (RunningPlans); {0, 0} if not known. The job keeps this
+    /// plan unless another one pays (least_plan_gain).
     BatchPlan running_plan{};
-    /// Why it is to be left as it is this round: it keeps what it holds, or waits, and nothing else of it is
-    /// looked at. Empty: it is planned.
+    /// The reason why this round leaves the job as it is. If set, the job keeps what it holds, or waits,
+    /// and its other fields are ignored. If empty, the job is planned.
     std::string set_aside{};
-    /// It is given one of its options, whatever that is worth to the policy, as long as all who must run fit
-    /// beside those that keep what they hold. It is offered what the maker lists, and what it holds only
-    /// where that is listed.
+    /// Whether the job gets one of its options whatever its value to the policy, as long as all such jobs
+    /// fit next to the pinned jobs. The job is offered what the maker lists. What it holds is an option
+    /// only if the maker lists it.
     bool must_run = false;
-    /// Useful examples still to do, where the user declared the job's total work.
+    /// Useful examples left to do, if the user declared the job's total work.
     std::optional<double> remaining_examples{};
-    /// Useful examples done so far, where the job reports them.
+    /// Useful examples done so far, if the job reports them.
     std::optional<double> done_examples{};
-    /// Useful examples that it is expected to need still, by what other jobs have shown (JobSizes); none:
+    /// Useful examples that the job probably still needs, estimated from other jobs (JobSizes). Empty if
     /// nothing is known.
     std::optional<double> expected_examples{};
-    /// The gradient statistics that jobs like it begin with, as far as other jobs have shown (JobSizes).
+    /// Gradient statistics that similar jobs begin with, estimated from other jobs (JobSizes).
     std::optional<GradientStatistics> usual_gradient{};
-    /// By GPU type: seconds of its share of time there that it has not had yet, below 0 where it had more
-    /// (share/time_sharing.hpp); empty: nothing is owed.
+    /// By GPU type: seconds of its share of time on that type that the job has not had yet; negative if it
+    /// had more than its share (share/time_sharing.hpp). Empty if nothing is owed.
     std::vector<double> owed_seconds{};
-    std::string team{};               ///< whose quota it counts in (TeamQuotas); empty: none
-    double weight = 1;                ///< factor on its values, above 0
-    std::optional<HostNeeds> host{};  ///< cores and memory beside its GPUs; none: its share of the node's
-    /// Ways in which it can save its state, of which the best is chosen where nodes are interrupted. Empty:
-    /// assumed_checkpoint().
+    std::string team{};               ///< team whose quota it counts in (TeamQuotas); empty if none
+    double weight = 1;                ///< factor on the job's values, above 0
+    std::optional<HostNeeds> host{};  ///< cores and memory per GPU; if empty, its share of the node's
+    /// The mechanisms by which the job can save its state. If nodes are interrupted, the best one is
+    /// chosen. If empty, assumed_checkpoint() is used.
     std::vector<CheckpointMechanism> checkpoints{};
-    /// Seconds of training between two checkpoints, above 0, where that is not to be chosen.
+    /// Seconds of training between two checkpoints, above 0. If empty, the interval is chosen.
     std::optional<double> checkpoint_seconds{};
-    bool spot_allowed = true;  ///< false: it is offered nothing on spot nodes
-    /// Name of the level of the topology (TopologyLevel::name) within one domain of which all its nodes have
-    /// to lie, for example "rack"; empty, or no such level: anywhere. Needs a TopologyPlacer; where what it
-    /// was allotted cannot be laid out so, it waits. limit_to_domains() keeps offers within reach.
+    bool spot_allowed = true;  ///< false: the job gets no options on spot nodes
+    /// Name of a topology level (TopologyLevel::name), for example "rack". All nodes of the job must lie in
+    /// one domain of this level. The nodes may be anywhere if it is empty or if no such level exists. This
+    /// needs a TopologyPlacer. If the placer finds no such layout for the job's allotment, the job waits.
+    /// limit_to_domains() restricts the offers to what can fit.
     std::string within{};
-    std::optional<JobTasks> tasks{};  ///< where it is many tasks of one GPU each; none: it is not
-    std::any user{};  ///< for policies, limits and makers of the user's own; copied with the job
+    std::optional<JobTasks> tasks{};  ///< set if the job consists of many tasks of one GPU each
+    std::any user{};  ///< data of the user's own policies, limits and makers; copied with the job
 
-    /// Largest total batch that a plan may choose now; 0: no limit.
+    /// Largest total batch size that a plan may use now; 0: no limit.
     [[nodiscard]] int largest_batch() const {
         return wanted_batch > 0 && adaptivity == Adaptivity::batch ? std::min(max_batch, wanted_batch)
                                                                    : max_batch;
     }
-    /// A decision has to leave it where it is.
+    /// Whether every decision must leave the job where it is.
     [[nodiscard]] bool keeps_what_it_holds() const {
         return !placement.empty() && (!preemptible || restarting || just_started);
     }
 };
 
-/// How a job is taken to save its state that does not say so. A restart saves the state, starts and restores:
-/// a checkpoint is taken to stop the job for half of what a restart costs, and a start after an interruption
-/// to take as long as any. A job whose restarts cost nothing loses nothing.
+/// Returns the mechanism assumed for a job that declares none. A restart saves the state, starts and
+/// restores. Therefore a checkpoint is assumed to stop the job for half of the cost of a restart, and a
+/// start after an interruption to take as long as any restart. A job whose restarts cost nothing loses
+/// nothing.
 [[nodiscard]] inline CheckpointMechanism assumed_checkpoint(const Job& job) {
     return {.name = "full",
             .pause_seconds = job.restart_cost_seconds / 2,
             .restore_seconds = job.restart_cost_seconds};
 }
 
-/// Refuses a job that no scheduler could make sense of (std::invalid_argument naming job, field and value).
+/// Throws std::invalid_argument if no scheduler could handle the job. The message names job, field and
+/// value.
 inline void validate(const Job& job, const Cluster& cluster) {
     const auto subject = [&] { return "job '" + job.name + "'"; };
     if (job.name.empty()) bad_input("job", "name", "empty", "a name of its own");
@@ -163,13 +168,14 @@ inline void validate(const Job& job, const Cluster& cluster) {
     for (std::size_t t = 0; t < job.types.size(); ++t) {
         const TypeLimits& limits = job.types[t];
         if (limits.max_atomic_batch == 0) continue;
-        const auto of = [&] { return subject() + " on " + cluster.gpu_types[t]; };
-        require_between(of, "min_atomic_batch", limits.min_atomic_batch, 1, 1 << 30);
-        require_between(of, "max_atomic_batch", limits.max_atomic_batch, limits.min_atomic_batch, 1 << 30);
-        require_between(of, "gpus_per_replica", limits.gpus_per_replica, 1, 1 << 20);
-        require_between(of, "max_nodes", limits.max_nodes, 1, std::numeric_limits<int>::max());
-        require_between(of, "nodes_now", limits.nodes_now, 1, std::numeric_limits<int>::max());
-        require_at_least(of, "reference_rate", limits.reference_rate, 0);
+        const auto subject_on_type = [&] { return subject() + " on " + cluster.gpu_types[t]; };
+        require_between(subject_on_type, "min_atomic_batch", limits.min_atomic_batch, 1, 1 << 30);
+        require_between(subject_on_type, "max_atomic_batch", limits.max_atomic_batch, limits.min_atomic_batch,
+                        1 << 30);
+        require_between(subject_on_type, "gpus_per_replica", limits.gpus_per_replica, 1, 1 << 20);
+        require_between(subject_on_type, "max_nodes", limits.max_nodes, 1, std::numeric_limits<int>::max());
+        require_between(subject_on_type, "nodes_now", limits.nodes_now, 1, std::numeric_limits<int>::max());
+        require_at_least(subject_on_type, "reference_rate", limits.reference_rate, 0);
     }
     require_between(subject, "weight", job.weight, 1e-9, 1e9);
     if (job.host) validate(*job.host, subject);

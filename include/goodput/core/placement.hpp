@@ -1,9 +1,11 @@
 #ifndef GOODPUT_CORE_PLACEMENT_HPP
 #define GOODPUT_CORE_PLACEMENT_HPP
 
-// What a job got: which nodes, and how many GPUs of each; and why. Three things that are easily mixed up stay
-// apart: a job that waits would fit an emptier cluster; a job that is impossible would not fit the empty one;
-// bad input is neither and never gets here (error.hpp).
+// The result of a round for a job: its nodes, the number of GPUs on each, and the reason.
+//
+// Three cases that are easily confused stay separate. A waiting job would fit a less busy cluster. An
+// impossible job would not even fit the empty cluster. Bad input is neither, and never gets here
+// (error.hpp).
 
 #include <compare>
 #include <cstddef>
@@ -20,22 +22,22 @@ struct NodeShare {
     std::size_t node = 0;  ///< index into Cluster::nodes
     int gpus = 0;          ///< at least 1
 
-    /// By node, then GPUs.
+    /// Orders by node, then GPUs.
     friend constexpr auto operator<=>(const NodeShare&, const NodeShare&) = default;
 };
 
-/// Nodes in ascending order, each with at least one GPU; empty: the job runs nowhere.
+/// Nodes in ascending order, each with at least one GPU. Empty if the job runs nowhere.
 using Placement = std::vector<NodeShare>;
 
-/// The shape that a placement has.
+/// Returns the shape of a placement.
 [[nodiscard]] inline Shape shape_of(const Placement& placement) {
     Shape shape{static_cast<int>(placement.size()), 0};
     for (const NodeShare& share : placement) shape.gpus += share.gpus;
     return shape;
 }
 
-/// The GPUs of a pool that a placement holds. Empty for an empty placement, and for one over nodes of several
-/// pools.
+/// Returns the GPUs of a placement as a share of its pool. Returns an empty share if the placement is empty
+/// or lies on nodes of several pools.
 [[nodiscard]] inline PoolShare pool_share_of(const Placement& placement, const Cluster& cluster) {
     if (placement.empty()) return {};
     const Node& first = cluster.nodes[placement.front().node];
@@ -44,7 +46,7 @@ using Placement = std::vector<NodeShare>;
     return {first.gpu_type, first.gpus, shape_of(placement), first.spot, first.group};
 }
 
-/// The configuration that a placement realises: one part for every pool that it has nodes of.
+/// Returns the configuration of a placement: one part for every pool with nodes in it.
 [[nodiscard]] inline Configuration configuration_of(const Placement& placement, const Cluster& cluster) {
     if (const PoolShare one = pool_share_of(placement, cluster); !one.empty() || placement.empty())
         return one;
@@ -64,16 +66,16 @@ using Placement = std::vector<NodeShare>;
     return Configuration(std::move(parts));
 }
 
-/// What became of a job this round.
+/// The fate of a job in this round.
 enum class Outcome {
-    runs,       ///< has GPUs this round
-    waits,      ///< could run on this cluster, but lost to others this round
-    impossible  ///< no set of healthy nodes could hold it
+    runs,       ///< has GPUs in this round
+    waits,      ///< could run on this cluster, but lost to other jobs in this round
+    impossible  ///< fits no set of healthy nodes
 };
 
 /// An outcome with its reason.
 struct Verdict {
-    Outcome outcome = Outcome::runs;  ///< which of the three
+    Outcome outcome = Outcome::runs;  ///< one of the three fates
     std::string reason{};             ///< one sentence; empty for a job that runs
 };
 

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_CORE_SAMPLE_HPP
 #define GOODPUT_CORE_SAMPLE_HPP
 
-// What a running job reports: how long a step took, and how noisy its gradient is; and the interval in which
-// something lies that was estimated from that.
+// Reports of a running job: how long a step took, and how noisy the gradient is. Also the interval around a
+// value that was estimated from such reports.
 
 #include <cstddef>
 #include <optional>
@@ -14,43 +14,44 @@
 
 namespace goodput {
 
-/// From `low` to `high`.
+/// An interval from `low` to `high`.
 struct Interval {
-    double low = 0;   ///< in the unit of what it is an interval of
+    double low = 0;   ///< in the unit of the estimated value
     double high = 0;  ///< at least `low`
 };
 
-/// One measurement of a job on one GPU type. `shape.gpus` counts replicas (equal to GPUs for data
-/// parallelism).
+/// One measurement of a job on one GPU type. `shape.gpus` counts replicas, which are GPUs for data
+/// parallelism.
 struct ThroughputSample {
     Shape shape{};            ///< nodes and replicas
-    BatchPlan plan{};         ///< what it was measured with
-    double step_seconds = 0;  ///< an iteration's last step, synchronisation included
-    double sync_seconds = 0;  ///< the part of it spent in synchronisation; the rest is computing
-    HostShare host{};  ///< what went with each GPU; looked at where Job::host says what that makes of it
-    bool sync_known = true;  ///< false: nobody measured the part, and sync_seconds is 0
-    /// true: step_seconds is of the whole iteration, its accumulation steps included
+    BatchPlan plan{};         ///< batch plan during the measurement
+    double step_seconds = 0;  ///< seconds of the last step of an iteration, synchronisation included
+    double sync_seconds = 0;  ///< part of step_seconds spent in synchronisation; the rest is computing
+    HostShare host{};  ///< cores and memory per GPU; used only if Job::host says how speed depends on them
+    bool sync_known = true;  ///< false: this part was not measured, and sync_seconds is 0
+    /// Whether step_seconds covers the whole iteration with its accumulation steps.
     bool whole_iteration = false;
 
-    /// How many microbatches step_seconds is the time of.
+    /// Number of microbatches that step_seconds covers.
     [[nodiscard]] int microbatches() const { return whole_iteration ? plan.accumulation_steps + 1 : 1; }
-    /// Seconds of computing a microbatch, where they are known: a single replica does nothing else.
+    /// Seconds of computing per microbatch, if known. A single replica does nothing but compute.
     [[nodiscard]] std::optional<double> compute_seconds() const {
         if (sync_known || shape.gpus < 2) return (step_seconds - sync_seconds) / microbatches();
         return std::nullopt;
     }
-    /// What of the plan step_seconds is the time of: the last step alone, or all of them.
+    /// The plan of the steps that step_seconds covers: the last step alone, or all steps.
     [[nodiscard]] BatchPlan timed_plan() const { return {plan.atomic_batch, microbatches() - 1}; }
 };
 
-/// Squared norm of the true gradient and trace of its covariance at the initial batch size (Pollux, OSDI'21).
+/// Squared norm of the true gradient, and trace of its covariance at the initial batch size (Pollux,
+/// OSDI'21).
 struct GradientStatistics {
-    double squared_norm = 0;  ///< in any unit, the same as the variance's
-    double variance = 0;      ///< at least 0; only the ratio of the two matters
+    double squared_norm = 0;  ///< in any unit, the same for both
+    double variance = 0;      ///< at least 0; only the ratio of both matters
 };
 
-/// What is known by a report of statistics: nothing where both are zero, as trainings report that have not
-/// measured any yet (no gradient is zero without any noise).
+/// Returns the reported statistics, or nothing if both are zero. Trainings report zeros before they have
+/// measured anything; no real gradient is zero without any noise.
 [[nodiscard]] inline std::optional<GradientStatistics> measured_gradient(
     const std::optional<GradientStatistics>& reported) {
     return reported && reported->squared_norm == 0 && reported->variance == 0 ? std::nullopt : reported;
@@ -58,7 +59,7 @@ struct GradientStatistics {
 
 namespace detail {
 
-/// Refuses what is no shape of replicas, or no batch plan (std::invalid_argument).
+/// Throws std::invalid_argument if `shape` is not a shape of replicas, or `plan` is not a batch plan.
 inline void require_configuration(std::string_view subject, Shape shape, BatchPlan plan) {
     require_between(subject, "nodes", shape.nodes, 1, 1 << 20);
     require_between(subject, "gpus", shape.gpus, shape.nodes, 1 << 20);
@@ -68,15 +69,15 @@ inline void require_configuration(std::string_view subject, Shape shape, BatchPl
 
 }  // namespace detail
 
-/// The shortest time that a step may take: far below what training takes, and near enough that what is fitted
-/// to such times does not vanish, on any shape and batch.
+/// The shortest valid step time. It is far below any real step, but large enough that parameters fitted to
+/// it do not vanish on any shape and batch.
 inline constexpr double least_step_seconds = 1e-12;
-/// The longest, at which nothing overflows yet.
+/// The longest valid step time. Nothing overflows at this time yet.
 inline constexpr double most_step_seconds = 1e12;
 
-/// Refuses a measurement that cannot be one: no GPU, no example, times that are not positive and finite or
-/// outside [least_step_seconds, most_step_seconds], or more synchronisation than step, or any of it unknown
-/// (std::invalid_argument).
+/// Throws std::invalid_argument if a measurement is impossible: it has no GPU or no example, the time of
+/// the step is not in [least_step_seconds, most_step_seconds], the synchronisation is not shorter than the
+/// step, or it is not 0 although unknown.
 template <MessageSubject Subject>
 void validate(const ThroughputSample& sample, const Subject& subject) {
     require_between(subject, "sample.shape.nodes", sample.shape.nodes, 1, 1 << 20);
@@ -96,26 +97,26 @@ void validate(const ThroughputSample& sample, const Subject& subject) {
                   "below the time of the step, " + text_of(sample.step_seconds));
 }
 
-/// Refuses statistics that are negative or not finite (std::invalid_argument).
+/// Throws std::invalid_argument if statistics are negative or not finite.
 template <MessageSubject Subject>
 void validate(const GradientStatistics& gradient, const Subject& subject) {
     require_at_least(subject, "gradient.squared_norm", gradient.squared_norm, 0);
     require_at_least(subject, "gradient.variance", gradient.variance, 0);
 }
 
-/// A measurement of a job.
+/// One measurement with its GPU type.
 struct NewSample {
     std::size_t gpu_type = 0;   ///< index into Cluster::gpu_types
-    ThroughputSample sample{};  ///< what was measured
+    ThroughputSample sample{};  ///< the measurement
 };
 
-/// What was heard of a job since the last round.
+/// News about a job since the last round.
 struct JobNews {
-    std::vector<NewSample> samples{};  ///< its measurements
-    /// The largest total batch that its owner wants. What the job does counts for more: a batch that it was
-    /// seen to use is one that it may be given.
+    std::vector<NewSample> samples{};  ///< new measurements
+    /// The largest total batch size that the owner wants. Observed behaviour takes precedence: a batch size
+    /// that the job was seen to use may be chosen again.
     std::optional<int> wanted_batch{};
-    bool brings_model = false;  ///< its model in the snapshot is its own and stays as it is
+    bool brings_model = false;  ///< the snapshot holds the job's own model, which must not be changed
 };
 
 }  // namespace goodput

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_CORE_TASKS_HPP
 #define GOODPUT_CORE_TASKS_HPP
 
-// A job of many tasks (the runs of a sweep, trials, epochs that can be run apart): how many there are, how
-// long those took that have ended, and for how long the others have been running.
+// A job that consists of many tasks, such as the runs of a sweep, trials, or epochs that can run apart: how
+// many tasks it has, how long the finished ones took, and how long the others have been running.
 
 #include <cmath>
 #include <optional>
@@ -15,26 +15,26 @@
 
 namespace goodput {
 
-/// Shorter tasks are refused: a nanosecond.
+/// The shortest accepted task: a nanosecond.
 inline constexpr double least_task_seconds = 1e-9;
-/// Longer tasks are refused: 30,000 years.
+/// The longest accepted task: about 30,000 years.
 inline constexpr double most_task_seconds = 1e12;
-/// Tasks of one job; more are refused.
+/// The most tasks of one job.
 inline constexpr int most_tasks = 1 << 28;
 
-/// Tasks of one job that may be expected to be alike, and what those that have ended say of their seconds.
+/// Tasks of one job that are expected to be alike, and statistics of the durations of the finished ones.
 struct TaskSample {
-    int tasks = 0;                          ///< all of them, at least 1
-    int finished = 0;                       ///< that have ended
-    double mean_seconds = 0;                ///< of those that have ended
-    double squared_deviations = 0;          ///< sum of their squared distances from that mean
-    double mean_log_seconds = 0;            ///< mean of the natural logarithms of their seconds
-    double squared_log_deviations = 0;      ///< sum of the logarithms' squared distances from that mean
-    std::vector<double> running_seconds{};  ///< of each that runs: how long it has been running
+    int tasks = 0;                          ///< number of all tasks, at least 1
+    int finished = 0;                       ///< number of finished tasks
+    double mean_seconds = 0;                ///< mean seconds of the finished tasks
+    double squared_deviations = 0;          ///< sum of the squared deviations from mean_seconds
+    double mean_log_seconds = 0;            ///< mean natural logarithm of the finished tasks' seconds
+    double squared_log_deviations = 0;      ///< sum of the squared deviations from mean_log_seconds
+    std::vector<double> running_seconds{};  ///< for each running task, how long it has been running
 
-    /// Adds a task that has ended after so many seconds (Welford's update); the caller takes it out of those
-    /// that run. Refuses seconds below a nanosecond or beyond reason, and more tasks than that
-    /// (std::invalid_argument).
+    /// Adds a task that finished after `seconds` (Welford's update). The caller removes it from the running
+    /// tasks. Throws std::invalid_argument if `seconds` is outside [least_task_seconds, most_task_seconds],
+    /// or if there are more than most_tasks.
     void finish(double seconds) {
         require_between("task", "seconds", seconds, least_task_seconds, most_task_seconds);
         require_between("task", "number", finished, 0, most_tasks - 1);
@@ -46,41 +46,41 @@ struct TaskSample {
         mean_log_seconds += from_mean_log / count;
         squared_log_deviations += from_mean_log * (log_seconds - mean_log_seconds);
     }
-    /// Tasks that run.
+    /// Number of running tasks.
     [[nodiscard]] int running() const { return static_cast<int>(running_seconds.size()); }
-    /// Tasks that have not begun.
+    /// Number of tasks that have not begun.
     [[nodiscard]] int waiting() const { return tasks - finished - running(); }
 };
 
-/// What earlier jobs of a kind say of the tasks of the next one (tasks/task_history.hpp). Logarithms are
-/// natural, of seconds.
+/// Statistics of earlier jobs that predict the tasks of the next job of the kind (tasks/task_history.hpp).
+/// Logarithms are natural logarithms of seconds.
 struct UsualTasks {
-    double mean_log_seconds = 0;  ///< that the mean logarithm of its tasks is expected to be
-    double between = 1;           ///< variance of how far off that is from one job to the next, above 0
-    double within = 1;            ///< variance of logarithms among the tasks of one job, above 0
-    double within_freedom = 1;    ///< as many degrees of freedom as `within` is worth for one job, above 0
+    double mean_log_seconds = 0;  ///< expected mean logarithm of a job's tasks
+    double between = 1;         ///< variance of a job's mean logarithm around that, from job to job, above 0
+    double within = 1;          ///< variance of logarithms among the tasks of one job, above 0
+    double within_freedom = 1;  ///< degrees of freedom that `within` is worth for one job, above 0
     double mean_factor = 1;  ///< mean seconds of a job's tasks over the exponential of their mean logarithm
-    double work = 1;         ///< variance of logarithms of whole jobs' task seconds, above 0
+    double work = 1;         ///< variance of the logarithm of a job's total task seconds, above 0
 };
 
-/// The tasks of a job, in one or several strata of tasks that are alike.
+/// The tasks of a job, in one or more strata. Tasks of one stratum are alike.
 struct JobTasks {
     std::vector<TaskSample> strata{};   ///< at least one
-    std::optional<UsualTasks> usual{};  ///< none: nothing is known of earlier jobs of the kind
+    std::optional<UsualTasks> usual{};  ///< empty if no earlier job of the kind is known
 
-    /// Tasks of all strata.
+    /// Number of tasks of all strata.
     [[nodiscard]] int tasks() const {
         return sum([](const TaskSample& sample) { return sample.tasks; });
     }
-    /// Those that have ended.
+    /// Number of finished tasks.
     [[nodiscard]] int finished() const {
         return sum([](const TaskSample& sample) { return sample.finished; });
     }
-    /// Those that run.
+    /// Number of running tasks.
     [[nodiscard]] int running() const {
         return sum([](const TaskSample& sample) { return sample.running(); });
     }
-    /// Those that have not begun.
+    /// Number of tasks that have not begun.
     [[nodiscard]] int waiting() const {
         return sum([](const TaskSample& sample) { return sample.waiting(); });
     }
@@ -94,8 +94,8 @@ private:
     }
 };
 
-/// Refuses counts that do not fit together and numbers that are not finite (std::invalid_argument naming
-/// subject, field and value).
+/// Throws std::invalid_argument if counts contradict each other or numbers are not finite. The message
+/// names subject, field and value.
 template <MessageSubject Subject>
 void validate(const JobTasks& tasks, const Subject& subject) {
     if (tasks.strata.empty())
@@ -111,7 +111,7 @@ void validate(const JobTasks& tasks, const Subject& subject) {
                         sample.tasks - sample.running());
         for (const double seconds : sample.running_seconds)
             require_between(subject, "seconds of a running task", seconds, 0, most_task_seconds);
-        // Beyond what tasks that can be would add up to.
+        // No possible tasks add up to more than this.
         constexpr double most_squares = most_task_seconds * most_task_seconds * most_tasks;
         require_between(subject, "squared deviations of tasks", sample.squared_deviations, 0, most_squares);
         require_between(subject, "squared log deviations of tasks", sample.squared_log_deviations, 0,
@@ -130,7 +130,7 @@ void validate(const JobTasks& tasks, const Subject& subject) {
     if (!tasks.usual) return;
     const UsualTasks& usual = *tasks.usual;
     require_between(subject, "usual mean log seconds", usual.mean_log_seconds, -100, 100);
-    constexpr double most = 1e60;  // beyond what jobs that are accepted can say, and its square is finite
+    constexpr double most = 1e60;  // more than any accepted jobs can imply, and its square is finite
     for (const auto& [field, value] : {std::pair{"usual variance between jobs", usual.between},
                                        std::pair{"usual variance within a job", usual.within},
                                        std::pair{"usual degrees of freedom", usual.within_freedom},

@@ -1,21 +1,21 @@
 #ifndef GOODPUT_DEADLINES_ADMISSION_HPP
 #define GOODPUT_DEADLINES_ADMISSION_HPP
 
-// Is there a plan over time that ends all these jobs before their deadlines?
+// Decides whether a plan over time ends all these jobs before their deadlines.
 //
-// The time until the last deadline is cut where a deadline is or where nodes come or go. In each interval any
-// mixture of configurations (who has how many GPUs at the same time, in whole sizes) can be laid out one
-// after the other; whether such mixtures do all the work is a linear program, solved over all configurations
-// (detail/deadline_program.hpp). It ends with a plan, or with prices of work at which all GPUs together
-// cannot do what all jobs need.
+// The time until the last deadline is cut at every deadline and wherever nodes come or go. A configuration
+// says which jobs hold how many GPUs at the same time, in whole sizes. Within an interval, any mixture of
+// configurations can run one after the other. A linear program over all configurations
+// (detail/deadline_program.hpp) decides whether such mixtures do all the work. It ends with a plan, or with
+// prices of work at which all GPUs together cannot do what all jobs need.
 //
-// First of all plans are made job by job (detail/progressive_filling.hpp), which is enough where there is
-// room.
+// Before the program is solved, plans are made job by job (detail/progressive_filling.hpp), which suffices
+// if there is plenty of room.
 //
-// Without restarts and slots one of the two is found, but for limits on the work of the search. With them the
-// program is a relaxation: what restarts and rounding to whole slots take from a job is added to its work,
-// and the program is solved again. Where that finds no plan within a few rounds, the answer is that it is not
-// known.
+// Without restarts and slots, the search finds a plan or a proof unless it reaches a limit on its work.
+// With restarts or slots the program is a relaxation: the work that a job loses to restarts and to rounding
+// to whole slots is added to its work, and the program is solved again. If a few rounds of this find no
+// plan, the answer is `unknown`.
 
 #include <algorithm>
 #include <chrono>
@@ -39,45 +39,47 @@
 
 namespace goodput {
 
-/// What is asked of a plan.
+/// Options of the search for a plan.
 struct AdmissionOptions {
-    /// GPUs change hands only at whole multiples of this, from now on; 0: at any time. A job whose deadline
-    /// lies within a slot may hold GPUs until the slot's end, but its work counts to the deadline only.
+    /// GPUs change hands only at whole multiples of this many seconds from now; 0 means at any time. A job
+    /// whose deadline lies within a slot may hold GPUs until the slot ends, but only its work before the
+    /// deadline counts.
     double slot_seconds = 0;
-    /// Most orders of jobs in which a plan is made job by job before a program is solved.
+    /// The largest number of job orders in which plans are made job by job before a program is solved.
     std::size_t most_orders = 16;
-    /// Most rounds in which new configurations are looked for: bounds the work, with the same answer on every
-    /// machine.
+    /// The largest number of rounds that look for new configurations. This limits the work, with the same
+    /// answer on every machine.
     std::size_t most_rounds = 500;
-    /// Most programs that are solved until restarts and whole slots are reserved for.
+    /// The largest number of programs solved to reserve time for restarts and whole slots.
     std::size_t most_repairs = 12;
-    /// Time after which the answer is `unknown`, to within one round; none: search until one of the limits
-    /// above.
+    /// Time after which the answer is `unknown`, exact to one round. Without it the search runs until it
+    /// reaches one of the limits above.
     std::optional<std::chrono::nanoseconds> deadline = std::nullopt;
 };
 
 /// The answers.
 enum class AdmissionStatus {
-    possible,    ///< there is a plan
-    impossible,  ///< proven: there is none
-    unknown,     ///< neither was found
+    possible,    ///< a plan was found
+    impossible,  ///< proven: no plan exists
+    unknown,     ///< neither a plan nor a proof was found
 };
 
-/// An answer with its certificate.
+/// An answer and its certificate.
 struct Admission {
-    AdmissionStatus status = AdmissionStatus::unknown;  ///< what was found
-    DeadlinePlan plan{};                                ///< where possible
-    /// Where impossible, by job: prices of a unit of work, at which all work that is needed costs more than
-    /// all that configurations can do until the deadlines is worth (`needed` and `reachable`).
+    AdmissionStatus status = AdmissionStatus::unknown;  ///< the answer
+    DeadlinePlan plan{};                                ///< the plan, if possible
+    /// If impossible, by job: prices per unit of work. At these prices, the work that all jobs need
+    /// (`needed`) costs more than the most that any configurations can do before the deadlines
+    /// (`reachable`).
     std::vector<double> work_prices{};
-    double needed = 0;     ///< by all jobs, at these prices
-    double reachable = 0;  ///< by all GPUs, at these prices
-    /// A job that could not end in time even if it had the cluster for itself.
+    double needed = 0;     ///< price of the work that all jobs need
+    double reachable = 0;  ///< price of the most work that all GPUs can do
+    /// A job that could not end in time even if it had the whole cluster, if there is one.
     std::optional<std::size_t> impossible_alone{};
-    std::size_t rounds = 0;    ///< of new configurations
-    std::size_t programs = 0;  ///< solved: none where a plan made job by job did, several for restarts, slots
+    std::size_t rounds = 0;    ///< rounds that looked for new configurations
+    std::size_t programs = 0;  ///< programs solved; 0 if plans made job by job were enough
 
-    /// One line for a log.
+    /// Returns one line for a log.
     [[nodiscard]] std::string report() const {
         static constexpr const char* statuses[] = {"possible", "impossible", "not known"};
         std::string text = statuses[static_cast<int>(status)];
@@ -90,7 +92,8 @@ struct Admission {
 
 namespace detail {
 
-/// The work that counts against a plan at least: a job that holds nothing loses one restart at its slowest.
+/// Returns the least work per job that a plan must do. A job that holds no GPUs also loses one restart at
+/// its slowest speed.
 inline std::vector<double> work_with_start(const TimeGrid& grid, std::span<const DeadlineJob> jobs) {
     std::vector<double> work(jobs.size(), 0.0);
     for (const std::size_t j : grid.order) {
@@ -102,7 +105,7 @@ inline std::vector<double> work_with_start(const TimeGrid& grid, std::span<const
     return work;
 }
 
-/// The time of the grid in which the same GPUs are there.
+/// A period of the grid during which the same GPUs exist.
 struct SameCapacity {
     double from = 0, until = 0;
     const std::vector<double>* capacity = nullptr;
@@ -118,10 +121,10 @@ inline std::vector<SameCapacity> same_capacities(const TimeGrid& grid) {
     return spans;
 }
 
-/// The most that a job could do before its deadline with the cluster for itself.
+/// Returns the most work that a job could do before its deadline if it had the whole cluster.
 inline double most_alone(const TimeGrid& grid, std::span<const SameCapacity> spans, const DeadlineJob& job,
                          std::span<const DeadlineOption> options) {
-    // It begins with an interval.
+    // The job can start only where an interval begins.
     const auto first =
         std::find_if(grid.intervals.begin(), grid.intervals.end(),
                      [&](const GridInterval& interval) { return interval.from >= job.from_seconds; });
@@ -140,8 +143,9 @@ inline double most_alone(const TimeGrid& grid, std::span<const SameCapacity> spa
 
 }  // namespace detail
 
-/// Whether all jobs can end before their deadlines. Refuses what validate() refuses of the cluster and of
-/// jobs, and a slot that is negative or not finite (std::invalid_argument). A hard problem gets `unknown`.
+/// Returns whether all jobs can end before their deadlines, with a plan or a proof. A problem that is too
+/// hard for the limits gets `unknown`. Throws std::invalid_argument for whatever validate() rejects in the
+/// cluster and the jobs, and for a slot that is negative or not finite.
 inline Admission admit(const ClusterOverTime& cluster, std::span<const DeadlineJob> jobs,
                        const AdmissionOptions& options = {}) {
     validate(cluster);
@@ -167,7 +171,8 @@ inline Admission admit(const ClusterOverTime& cluster, std::span<const DeadlineJ
         return answer;
     }
 
-    // Few tries while there may be a proof; many where the program's plan does not survive the restarts.
+    // Make only a few tries while a proof is still possible, and many if the program's plan does not
+    // survive restarts.
     detail::ProgressiveFilling filling(grid, jobs, options.slot_seconds);
     const auto is_filled = [&](std::size_t most_tries) {
         std::optional<DeadlinePlan> plan = filling(most_tries, stop);
@@ -193,7 +198,8 @@ inline Admission admit(const ClusterOverTime& cluster, std::span<const DeadlineJ
             answer.reachable = answer.needed - program.bound();
         }
         if (outcome != detail::DeadlineOutcome::possible) return answer;
-        // The program moves jobs about. For those that cannot be moved it only proves that there is no plan.
+        // The program may move any job. If some jobs cannot be moved, it can only prove that there is no
+        // plan.
         if (std::any_of(grid.order.begin(), grid.order.end(),
                         [&](std::size_t j) { return !jobs[j].movable; })) {
             is_filled(8 * options.most_orders);

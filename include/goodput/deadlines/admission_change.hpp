@@ -1,11 +1,11 @@
 #ifndef GOODPUT_DEADLINES_ADMISSION_CHANGE_HPP
 #define GOODPUT_DEADLINES_ADMISSION_CHANGE_HPP
 
-// What would have to change for jobs that cannot all be kept: a later deadline, or more nodes for some time.
+// Finds a change with which all jobs can end in time: a later deadline, or more nodes for some time.
 //
-// More of either never hurts, so both are found by halving, with admit() as the question. An answer is a
-// change for which a plan was found; `proven_below` is the largest smaller one that is proven to be too
-// little. AdmissionOptions::deadline is for all questions of a call.
+// More time or more nodes never hurt, so bisection with admit() finds both. An answer is a change for which
+// a plan was found. `proven_below` is the largest smaller change that is proven to be too small.
+// AdmissionOptions::deadline limits all questions of a call together.
 
 #include <algorithm>
 #include <chrono>
@@ -22,22 +22,23 @@
 
 namespace goodput {
 
-/// A deadline that can be kept.
+/// A deadline that can be met.
 struct LaterDeadline {
-    double deadline_seconds = 0;           ///< from now
-    std::optional<double> proven_below{};  ///< a deadline for which no plan exists
+    double deadline_seconds = 0;           ///< seconds from now
+    std::optional<double> proven_below{};  ///< a deadline for which provably no plan exists
 };
 
-/// Nodes with which all can be kept.
+/// Additional nodes with which all deadlines can be met.
 struct MoreNodes {
-    NodesOverTime nodes{};              ///< how many more, and until when
-    std::optional<int> proven_below{};  ///< so many more nodes would be too few, however long they stay
+    NodesOverTime nodes{};              ///< how many more nodes, and until when
+    std::optional<int> proven_below{};  ///< proven: this many more nodes are too few, however long they
+                                        ///< stay
 };
 
 namespace detail {
 
-/// Asks admit() many questions within AdmissionOptions::deadline: each gets a part of the time that is left,
-/// and those after its end are not known.
+/// Asks admit() many questions within AdmissionOptions::deadline. Each question gets a part of the time
+/// that is left. Questions after its end are answered with `unknown`.
 class AdmissionQuestions {
 public:
     explicit AdmissionQuestions(const AdmissionOptions& options) : options_(options) {
@@ -48,7 +49,7 @@ public:
         if (stop_) options_.deadline = left() / 8;
         return admit(cluster, jobs, options_).status;
     }
-    /// The same options with the time that is left.
+    /// Returns the same options with the time that is left.
     [[nodiscard]] AdmissionOptions rest() const {
         AdmissionOptions rest = options_;
         if (stop_) rest.deadline = std::max(left(), std::chrono::nanoseconds(0));
@@ -63,10 +64,10 @@ private:
 
 }  // namespace detail
 
-/// The least later deadline of one job with which all jobs can end in time, to `resolution_seconds` (above 0;
-/// to a whole slot where that is longer); none where no deadline was found to help within 2^20 times the
-/// horizon of all jobs. Refuses what admit() refuses, an unknown job and a resolution that is not above 0
-/// (std::invalid_argument).
+/// Returns the earliest deadline of one job, not before its own, with which all jobs can end in time, exact
+/// to `resolution_seconds` or to a whole slot if that is longer. Returns nothing if no deadline within 2^20
+/// times the horizon of all jobs was found to help. Throws std::invalid_argument for whatever admit()
+/// rejects, an unknown job, and a resolution that is not above 0.
 inline std::optional<LaterDeadline> later_deadline(const ClusterOverTime& cluster,
                                                    std::span<const DeadlineJob> jobs, std::size_t job,
                                                    const AdmissionOptions& options = {},
@@ -91,7 +92,8 @@ inline std::optional<LaterDeadline> later_deadline(const ClusterOverTime& cluste
     if (status == AdmissionStatus::possible) return answer;
     note(too_early, status);
 
-    // A deadline that is late enough: the horizon of all jobs, and then twice as late again and again.
+    // Find a deadline that is late enough: start at the horizon of all jobs, then double the delay
+    // repeatedly.
     double step = std::max(resolution_seconds, options.slot_seconds);
     for (const DeadlineJob& each : jobs) step = std::max(step, each.deadline_seconds - too_early);
     double late = too_early + step;
@@ -114,10 +116,11 @@ inline std::optional<LaterDeadline> later_deadline(const ClusterOverTime& cluste
     return answer;
 }
 
-/// The least number of nodes like `kind` (its type, its GPUs and when it comes; `nodes` and `until_seconds`
-/// are not read) with which all jobs can end in time, and then the earliest moment to which these have to
-/// stay, to `resolution_seconds` or a whole slot. None where no number of them helps. Refuses what admit()
-/// refuses, of `kind` too, and a resolution that is not above 0 (std::invalid_argument).
+/// Returns the smallest number of nodes like `kind` with which all jobs can end in time, and then the
+/// earliest moment until which they must stay, exact to `resolution_seconds` or a whole slot. From `kind`
+/// only the type, the GPUs and the arrival are read, not `nodes` and `until_seconds`. Returns nothing if no
+/// number of nodes helps. Throws std::invalid_argument for whatever admit() rejects, in `kind` too, and for
+/// a resolution that is not above 0.
 inline std::optional<MoreNodes> more_nodes(const ClusterOverTime& cluster, std::span<const DeadlineJob> jobs,
                                            NodesOverTime kind, const AdmissionOptions& options = {},
                                            double resolution_seconds = 1) {
@@ -147,7 +150,7 @@ inline std::optional<MoreNodes> more_nodes(const ClusterOverTime& cluster, std::
     if (status == AdmissionStatus::possible) return answer;
     if (status == AdmissionStatus::impossible) answer.proven_below = 0;
 
-    // With so many nodes every job could have all GPUs that it can use.
+    // With this many nodes every job could have all GPUs that it can use.
     const double each = std::exp2(std::floor(std::log2(kind.gpus_per_node)));
     int few = 0, many = static_cast<int>(std::min(std::ceil(gpus / each) + 1, 1e6));
     if (with(many, horizon) != AdmissionStatus::possible) return std::nullopt;
@@ -171,19 +174,20 @@ inline std::optional<MoreNodes> more_nodes(const ClusterOverTime& cluster, std::
     return answer;
 }
 
-/// A change that may help a job: this cluster, a later deadline for it, and a job without its promise.
+/// A change that may help a job: a cluster, a later deadline for the job, or one promise less.
 struct TriedChange {
-    const ClusterOverTime& cluster;        ///< with more nodes where these are the change
-    double seconds_later = 0;              ///< of the deadline
-    std::optional<std::size_t> without{};  ///< index of the job that has no promise then
+    const ClusterOverTime& cluster;        ///< the cluster, with the added nodes if these are the change
+    double seconds_later = 0;              ///< how much later the job's deadline is
+    std::optional<std::size_t> without{};  ///< index of the job that loses its promise, if any
 };
 
-/// What would have to change so that one job and all others can end in time, in words, each way by itself:
-/// more nodes of a type that the cluster has (of the type of which fewest GPUs are enough), a later deadline,
-/// or no promise to one other job that can be moved, one of the last 16 of `jobs`. `spared_seconds`: how much
-/// earlier the job's deadline would be if it had the whole reserve, which a later deadline has; at least 0.
-/// `keeps`, where given, says whether a change helps, and is asked before a way is named. Empty where nothing
-/// of that was found. Refuses what admit() refuses, and an unknown job (std::invalid_argument).
+/// Describes in words what would have to change so that one job and all others can end in time. Each way is
+/// enough by itself: more nodes of a type that the cluster has (the type that needs the fewest GPUs), a
+/// later deadline, or no promise to one other job that can be moved, among the last 16 of `jobs`.
+/// `spared_seconds` (at least 0) is how much earlier the job's deadline would be with the whole reserve; a
+/// later deadline includes the reserve. `keeps`, if given, is asked whether a change helps before that
+/// change is named. Returns an empty text if nothing was found. Throws std::invalid_argument for whatever
+/// admit() rejects, and for an unknown job.
 inline std::string what_would_help(const ClusterOverTime& cluster, std::span<const DeadlineJob> jobs,
                                    std::size_t job, const AdmissionOptions& options = {},
                                    double spared_seconds = 0,
@@ -191,7 +195,7 @@ inline std::string what_would_help(const ClusterOverTime& cluster, std::span<con
     constexpr double resolution_seconds = 60;
     std::vector<std::string> ways;
     detail::AdmissionQuestions ask(options);
-    // What is said is in whole minutes, and checked as it is said.
+    // The text names whole minutes, so the check uses the same whole minutes.
     const auto minutes = [](double seconds) { return std::ceil(seconds / 60 - 1e-9); };
     const auto helps = [&](const TriedChange& change) {
         std::vector<DeadlineJob> changed(jobs.begin(), jobs.end());
@@ -229,7 +233,7 @@ inline std::string what_would_help(const ClusterOverTime& cluster, std::span<con
     }
     constexpr std::size_t most_tried = 16;
     for (std::size_t j = jobs.size(), tried = 0; j-- > 0 && tried < most_tried; ++tried) {
-        // A job that cannot be moved now keeps its GPUs without a promise.
+        // Without a promise, a job that cannot be moved now would keep its GPUs anyway.
         if (j == job || jobs[j].from_seconds > 0 || !helps({cluster, 0, j})) continue;
         ways.push_back("no promise to job '" + jobs[j].name + "'");
         break;

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_DEADLINES_ADMISSION_ORDER_HPP
 #define GOODPUT_DEADLINES_ADMISSION_ORDER_HPP
 
-// Who is promised an end in time where not all can be: first come, first promised.
+// Decides which jobs are promised an end in time if not all can be: first come, first promised.
 
 #include <algorithm>
 #include <cstddef>
@@ -13,23 +13,24 @@
 
 namespace goodput {
 
-/// Whom an order admits.
+/// The jobs that were admitted and refused in a given order.
 struct OrderedAdmission {
     std::vector<std::size_t> admitted{};  ///< jobs, in the order given
-    std::vector<std::size_t> refused{};  ///< no plan was found for them with all who are admitted before them
-    std::vector<std::size_t> unproven{};  ///< of the refused: neither plan nor proof was found
-    /// Of all who are admitted together, by their index in `admitted`; its prices are empty.
+    /// Jobs for which no plan was found together with all jobs admitted before them.
+    std::vector<std::size_t> refused{};
+    std::vector<std::size_t> unproven{};  ///< refused jobs with neither a plan nor a proof
+    /// The answer for all admitted jobs together, numbered as in `admitted`. Its prices are empty.
     Admission admission{};
 };
 
-/// Admits jobs in the order given: each one that can be kept together with those before it that were
-/// admitted. Put running promises first and newcomers behind them. Refuses what admit() refuses
-/// (std::invalid_argument).
+/// Admits jobs in the order given: each job that can end in time together with those admitted before it.
+/// Put running promises first and newcomers behind them. Throws std::invalid_argument for whatever admit()
+/// rejects.
 inline OrderedAdmission admit_in_order(const ClusterOverTime& cluster, std::span<const DeadlineJob> jobs,
                                        const AdmissionOptions& options = {}) {
     OrderedAdmission answer;
     std::vector<DeadlineJob> kept;
-    // Takes jobs from `begin` to `end` in if all of them can be kept.
+    // Admits the jobs from `begin` to `end` if all of them can end in time.
     const auto take = [&](std::size_t begin, std::size_t end) {
         kept.insert(kept.end(), jobs.begin() + static_cast<std::ptrdiff_t>(begin),
                     jobs.begin() + static_cast<std::ptrdiff_t>(end));
@@ -42,7 +43,7 @@ inline OrderedAdmission admit_in_order(const ClusterOverTime& cluster, std::span
         kept.resize(kept.size() - (end - begin));
         return all.status;
     };
-    // As many as can be at once, half of them where they cannot.
+    // Try as many jobs as possible at once, and half as many after each failure.
     std::size_t next = 0, step = std::max<std::size_t>(jobs.size(), 1);
     answer.admission.status = AdmissionStatus::possible;
     while (next < jobs.size()) {

@@ -1,13 +1,13 @@
 #ifndef GOODPUT_DEADLINES_ASKED_GPU_TIME_HPP
 #define GOODPUT_DEADLINES_ASKED_GPU_TIME_HPP
 
-// The GPU time that jobs with deadlines have asked for, and what it says about those to come: where more ask
-// than fit, who should leave the GPUs to others?
+// Remembers the GPU time that jobs with deadlines ask for. If jobs ask for more than there is, this decides
+// which job should leave the GPUs to others.
 //
-// It is taken that as much will be asked for until a job's deadline as was asked for in as long a time
-// before. Of those who ask, the GPUs serve most weight if the ones with most weight for their GPU time come
-// first. If these alone fill the GPUs, then a promise to this job would cost several promises to others. So
-// it waits: it runs on what is left, needs less for that, and asks again.
+// It assumes that until a job's deadline, as much GPU time will be asked for as in an equally long time
+// before now. The GPUs serve the most weight if the jobs with the most weight per GPU time come first. If
+// those jobs alone fill the GPUs, a promise to this job would cost several promises to others. The job then
+// waits: it runs on what is left over, needs less for a promise, and asks again.
 
 #include <algorithm>
 #include <cmath>
@@ -20,20 +20,21 @@
 
 namespace goodput {
 
-/// GPU time that a job with a deadline needs for a promise.
+/// The GPU time that a job with a deadline needs for a promise.
 struct GpuTimeNeed {
-    double seconds = 0;         ///< that all GPUs would need if each worked as well as it does for this job
-    double window_seconds = 0;  ///< until its deadline
-    double weight = 1;          ///< of its promise
+    /// Seconds that all GPUs would need if each worked as well for this job as its best size does.
+    double seconds = 0;
+    double window_seconds = 0;  ///< time until the job's deadline
+    double weight = 1;          ///< weight of the job's promise
 
-    /// Weight for a second of all GPUs.
+    /// Returns the weight per second of all GPUs.
     [[nodiscard]] double worth() const { return weight / std::max(seconds, 1e-300); }
 };
 
-/// What a job needs at least: on each GPU type its work at the size that does most for a GPU. All GPUs count
-/// that the cluster has at any time, but for those that others have.
+/// Returns the least GPU time that a job needs: on each GPU type, its work at the size that does the most
+/// work per GPU. All GPUs count that the cluster has at any time, except those that other jobs hold.
 [[nodiscard]] inline GpuTimeNeed gpu_time_need(const ClusterOverTime& cluster, const DeadlineJob& job) {
-    std::vector<double> best(cluster.gpu_types.size(), 0.0);  // work a second for a GPU
+    std::vector<double> best(cluster.gpu_types.size(), 0.0);  // work per second and GPU
     const auto count = [&](std::size_t type, double speed, double gpus) {
         best[type] = std::max(best[type], speed / gpus);
     };
@@ -47,27 +48,27 @@ struct GpuTimeNeed {
     return {job.work_left / std::max(speed, 1e-300), job.deadline_seconds, job.weight};
 }
 
-/// Remembers what was asked for.
+/// Remembers the GPU time that jobs asked for.
 class AskedGpuTime {
 public:
-    /// A job asks for the first time.
+    /// Records that a job asks for the first time.
     void note(double now_seconds, const GpuTimeNeed& need) {
         asked_.push_back({now_seconds, need});
         if (asked_.size() > most_remembered) asked_.pop_front();
     }
 
-    /// Whether jobs of more weight for their GPU time ask for so much that nothing would be left until the
-    /// deadline of this one.
+    /// Returns whether jobs with more weight per GPU time ask for so much that nothing would be left before
+    /// this job's deadline.
     [[nodiscard]] bool others_need_it(double now_seconds, const GpuTimeNeed& need) const {
         if (asked_.empty()) return false;
         const double window = need.window_seconds, back = windows_back * window;
         double asked = 0;
         for (const Asked& each : asked_) {
             if (each.at_seconds < now_seconds - back || each.need.worth() <= need.worth()) continue;
-            // Who has more time can also have GPUs after the deadline of this one.
+            // A job with more time can also use GPUs after this job's deadline.
             asked += each.need.seconds * std::min(1.0, window / std::max(each.need.window_seconds, 1e-9));
         }
-        // Before anybody asked, nothing is known; a time as long as the window is needed to say anything.
+        // Nothing is known before the first job asked, and the record has to be as long as the window.
         const double known = now_seconds - asked_.front().at_seconds;
         return asked > usable * std::min(back, std::max(window, known));
     }
@@ -77,10 +78,10 @@ private:
         double at_seconds = 0;
         GpuTimeNeed need{};
     };
-    /// Few ask in one window. Those long before say little about now.
+    /// Few jobs ask within one window, and jobs of long ago say little about the present.
     static constexpr double windows_back = 2;
-    /// Part of the GPU time that plans make use of: jobs need more of it on more GPUs than on the size that
-    /// does most for a GPU, and not all is filled.
+    /// The part of the GPU time that plans use. On larger sizes than the most efficient one, jobs need more
+    /// GPU time, and plans leave gaps.
     static constexpr double usable = 0.75;
 
     static constexpr std::size_t most_remembered = 4096;

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_DEADLINES_CLUSTER_OVER_TIME_HPP
 #define GOODPUT_DEADLINES_CLUSTER_OVER_TIME_HPP
 
-// The nodes that are there now, and those that are announced to come or to go.
+// The nodes that exist now, and those that are announced to come or to go.
 
 #include <cmath>
 #include <cstddef>
@@ -13,29 +13,31 @@
 
 namespace goodput {
 
-/// Equal nodes that are there between two moments.
+/// Equal nodes that exist between two moments.
 struct NodesOverTime {
-    std::size_t gpu_type = 0;                                        ///< index into the names of types
-    int nodes = 1;                                                   ///< how many
+    std::size_t gpu_type = 0;                                        ///< index into
+                                                                     ///< ClusterOverTime::gpu_types
+    int nodes = 1;                                                   ///< number of nodes
     int gpus_per_node = 1;                                           ///< at least 1
-    double from_seconds = 0;                                         ///< from now; 0 or less: they are there
-    double until_seconds = std::numeric_limits<double>::infinity();  ///< from now
-    int taken = 0;  ///< GPUs of each node that others have meanwhile, at most gpus_per_node
-    bool operator==(const NodesOverTime&) const = default;  ///< the same in all
+    double from_seconds = 0;                                         ///< seconds from now; the nodes exist
+                                                                     ///< already if this is 0 or less
+    double until_seconds = std::numeric_limits<double>::infinity();  ///< seconds from now
+    int taken = 0;  ///< GPUs per node that other jobs hold meanwhile, at most gpus_per_node
+    bool operator==(const NodesOverTime&) const = default;  ///< whether all fields are equal
 };
 
-/// A cluster over time. A job has GPUs of one type. Up to the size of the largest node of the type they lie
-/// on one node. Numbers that are neither a power of two nor a whole node take as much as the next larger one
-/// that is. More GPUs than one node has take whole nodes of the largest size; a power of two that is no
-/// multiple of it takes several of the largest power of two that fits that node. So give nodes of another
-/// size a type of their own where jobs may use whole nodes of either size.
+/// A cluster over time. A job has GPUs of one type. Up to the size of the type's largest node, its GPUs lie
+/// on one node. A number that is neither a power of two nor a whole node takes as much room as the next
+/// larger such number. A job with more GPUs than one node has takes whole nodes of the largest size. A
+/// power of two that is not a multiple of that size takes several blocks of the largest power of two that
+/// fits such a node. If jobs may use whole nodes of different sizes, give each node size a type of its own.
 struct ClusterOverTime {
-    std::vector<std::string> gpu_types{};  ///< names
-    std::vector<NodesOverTime> nodes{};    ///< in any order
+    std::vector<std::string> gpu_types{};  ///< names of the types
+    std::vector<NodesOverTime> nodes{};    ///< nodes in any order
 };
 
-/// Refuses unknown GPU types, negative numbers of nodes, nodes without GPUs, more than 2^30 GPUs, and moments
-/// that are not numbers (std::invalid_argument with nodes, field and value).
+/// Throws std::invalid_argument, with the nodes, the field and the value, for unknown GPU types, negative
+/// numbers of nodes, nodes without GPUs, more than 2^30 GPUs, and moments that are not numbers.
 inline void validate(const ClusterOverTime& cluster) {
     double gpus = 0;
     for (std::size_t k = 0; k < cluster.nodes.size(); ++k) {

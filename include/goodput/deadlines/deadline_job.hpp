@@ -1,7 +1,7 @@
 #ifndef GOODPUT_DEADLINES_DEADLINE_JOB_HPP
 #define GOODPUT_DEADLINES_DEADLINE_JOB_HPP
 
-// A job that has to end before its deadline.
+// A job that must end before its deadline.
 
 #include <cmath>
 #include <cstddef>
@@ -16,44 +16,47 @@ namespace goodput {
 
 /// GPUs of one type that a job holds.
 struct HeldGpus {
-    std::size_t gpu_type = 0;                          ///< index into the names of types
+    std::size_t gpu_type = 0;                          ///< index into ClusterOverTime::gpu_types
     int gpus = 1;                                      ///< at least 1
-    bool operator==(const HeldGpus&) const = default;  ///< the same in both
+    bool operator==(const HeldGpus&) const = default;  ///< whether both fields are equal
 };
 
-/// Work a second with a number of GPUs.
+/// The work per second on a number of GPUs.
 struct SpeedWith {
     HeldGpus held{};   ///< the GPUs
-    double speed = 0;  ///< work a second
+    double speed = 0;  ///< work per second
 };
 
-/// A job with a deadline. Work is counted in any unit, such as iterations, that its speeds are given in.
+/// A job with a deadline. Its work is counted in any unit, such as iterations; its speeds use the same
+/// unit.
 struct DeadlineJob {
-    std::string name{};           ///< for messages
+    std::string name{};           ///< name for messages
     double work_left = 0;         ///< at least 0
-    double deadline_seconds = 0;  ///< from now; 0 or less: it has passed
-    /// By GPU type, then on 1, 2, 4, ... GPUs: work a second, 0 where the job cannot run. Speeds need neither
-    /// rise nor be concave.
+    double deadline_seconds = 0;  ///< seconds from now; the deadline has passed if this is 0 or less
+    /// Work per second by GPU type, then on 1, 2, 4, ... GPUs; 0 if the job cannot run there. Speeds need
+    /// be neither increasing nor concave.
     std::vector<std::vector<double>> speed{};
-    /// Seconds without progress at every start and at every change of GPUs, which a plan reserves.
+    /// Seconds without progress at each start and each change of GPUs. A plan reserves them.
     double restart_seconds = 0;
-    /// How much later than planned a start may come that is planned for later than now, at least 0.
+    /// How much later than planned a start may happen, unless it is planned for now. At least 0.
     double late_seconds = 0;
-    /// What the job holds now: it goes on with the same GPUs without a restart.
+    /// The GPUs that the job holds now. It continues on them without a restart.
     std::optional<HeldGpus> holds{};
-    /// When a node leaves that it holds, above 0: from then on it is elsewhere, after a restart.
+    /// Seconds from now, above 0, until a node leaves that the job holds GPUs of. The job then continues
+    /// elsewhere, after a restart.
     double held_until_seconds = std::numeric_limits<double>::infinity();
-    /// Speeds on other numbers of GPUs, which `speed` has no place for.
+    /// Speeds on numbers of GPUs that are not powers of two, which `speed` cannot express.
     std::vector<SpeedWith> other_sizes{};
-    /// What is left of the restart that the job is in, where it goes on with what it holds.
+    /// Seconds left of the restart that the job is in now, if it continues on its GPUs.
     double restart_left_seconds = 0;
-    /// Until then it keeps what it holds, because it cannot be moved now. The cluster's nodes must not count
-    /// these GPUs for that time. 0: it can be moved now; infinity: never.
+    /// Seconds from now for which the job keeps its GPUs because it cannot be moved. The cluster's nodes
+    /// must not count these GPUs for that time. 0 means that the job can be moved now, infinity that it
+    /// never can.
     double from_seconds = 0;
-    bool movable = true;  ///< false: it keeps the GPUs that it starts with to its end
-    double weight = 1;    ///< of its promise, where these are given by weight: at least 0
+    bool movable = true;  ///< if false, the job keeps the GPUs that it starts with until it ends
+    double weight = 1;    ///< weight of its promise if promises go by weight; at least 0
 
-    /// Work a second with these GPUs: 0 where none is given.
+    /// Returns the work per second on these GPUs, or 0 if no speed is given for them.
     [[nodiscard]] double speed_on(const HeldGpus& held) const {
         for (const SpeedWith& other : other_sizes)
             if (other.held == held) return other.speed;
@@ -65,8 +68,9 @@ struct DeadlineJob {
     }
 };
 
-/// Refuses work, deadlines, speeds and restarts that are not finite, negative ones but for deadlines, speeds
-/// of unknown GPU types, and more than 31 powers of two (std::invalid_argument with job, field and value).
+/// Throws std::invalid_argument, with the job, the field and the value, for work, deadlines, speeds and
+/// restarts that are not finite, for negative values except deadlines, for speeds on unknown GPU types, and
+/// for more than 31 powers of two.
 inline void validate(const DeadlineJob& job, std::size_t gpu_types) {
     const std::string subject = "job '" + job.name + "'";
     const auto amount = [&](const std::string& field, double value) {

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_DEADLINES_DEADLINE_PLAN_HPP
 #define GOODPUT_DEADLINES_DEADLINE_PLAN_HPP
 
-// Who has how many GPUs when, and how much work that does.
+// Plans over time: which jobs have how many GPUs when, and how much work that does.
 
 #include <algorithm>
 #include <cmath>
@@ -16,27 +16,27 @@
 
 namespace goodput {
 
-/// A job has the same GPUs from one moment to another, in seconds from now.
+/// A period during which a job has the same GPUs.
 struct PlannedPiece {
-    std::size_t job = 0;       ///< its index
-    HeldGpus held{};           ///< what it has
-    double from_seconds = 0;   ///< from now
-    double until_seconds = 0;  ///< from now
+    std::size_t job = 0;       ///< index of the job
+    HeldGpus held{};           ///< GPUs that the job has
+    double from_seconds = 0;   ///< seconds from now
+    double until_seconds = 0;  ///< seconds from now
 };
 
-/// A plan over time: pieces by job, then by time; those of one job do not overlap.
+/// A plan over time: pieces ordered by job, then by time. The pieces of one job do not overlap.
 using DeadlinePlan = std::vector<PlannedPiece>;
 
 namespace detail {
 
-/// Goes through the pieces of one job until its deadline: visit(piece, speed, seconds, restart seconds in
-/// them). The first piece is what it holds for as long as it cannot be moved; it ends at job.from_seconds,
-/// before which no piece of a plan begins.
+/// Visits the pieces of one job until its deadline: visit(piece, speed, seconds, restart seconds within
+/// them). If the job cannot be moved yet, the first piece is the GPUs that it holds. That piece ends at
+/// job.from_seconds, and no piece of a plan begins earlier.
 template <class Visit>
 void for_each_planned_run(const DeadlineJob& job, std::span<const PlannedPiece> pieces, Visit&& visit) {
     double end = 0, restart_left = job.restart_left_seconds;
     std::optional<HeldGpus> held = job.holds;
-    bool same_nodes = held.has_value();  // as now
+    bool same_nodes = held.has_value();  // whether the nodes are those held now
     const auto run_part = [&](const PlannedPiece& piece, bool goes_on) {
         const double seconds =
             std::max(0.0, std::min(piece.until_seconds, job.deadline_seconds) - piece.from_seconds);
@@ -62,8 +62,8 @@ void for_each_planned_run(const DeadlineJob& job, std::span<const PlannedPiece> 
     for (const PlannedPiece& piece : pieces) run(piece);
 }
 
-/// Seconds from now until pieces of one job have done its work but for this part of it; infinity where they
-/// do not do it before its deadline.
+/// Returns the seconds from now until the pieces of one job have done all its work except the part
+/// `rounding`. Returns infinity if they do not do it before the deadline.
 inline double end_of_work(const DeadlineJob& job, std::span<const PlannedPiece> pieces, double rounding) {
     double left = job.work_left * (1 - rounding), end = std::numeric_limits<double>::infinity();
     if (left <= 0) return 0;
@@ -76,8 +76,8 @@ inline double end_of_work(const DeadlineJob& job, std::span<const PlannedPiece> 
     return end;
 }
 
-/// Takes off pieces that are over before the restart is, and what comes after a job's work is done, or after
-/// the slot in which it is done; returns whether it is done.
+/// Removes pieces that end before their restart does, and everything after the job's work is done, or after
+/// the slot in which it is done. Returns whether the work is done.
 inline bool end_with_work(const DeadlineJob& job, DeadlinePlan& pieces, double slot_seconds) {
     if (job.restart_seconds > 0 || job.late_seconds > 0) {
         DeadlinePlan useful;
@@ -92,17 +92,17 @@ inline bool end_with_work(const DeadlineJob& job, DeadlinePlan& pieces, double s
     if (std::isinf(end)) return false;
     if (slot_seconds > 0) end = std::ceil(end / slot_seconds - 1e-9) * slot_seconds;
     std::erase_if(pieces, [&](const PlannedPiece& piece) { return piece.from_seconds >= end; });
-    // A rest as short as a rounding error would be of no use to others.
+    // A remainder as short as a rounding error would be useless to other jobs.
     if (!pieces.empty() && pieces.back().until_seconds > end * (1 + 1e-9)) pieces.back().until_seconds = end;
     return true;
 }
 
 }  // namespace detail
 
-/// The work that pieces of one job do before its deadline, in the job's unit. A piece loses the job's
-/// restart, unless it goes on with the GPUs of the piece before, or with those that the job holds now. What
-/// the job does before it can be moved (DeadlineJob::from_seconds) is part of it.
-/// `lost`, where given, receives the work that the restarts would have done.
+/// Returns the work that the pieces of one job do before its deadline, in the job's unit. A piece loses the
+/// job's restart unless it continues on the GPUs of the piece before, or on those that the job holds now.
+/// The work that the job does before it can be moved (DeadlineJob::from_seconds) is included. `lost`, if
+/// given, receives the work that the job would have done during its restarts.
 inline double work_of(const DeadlineJob& job, std::span<const PlannedPiece> pieces, double* lost = nullptr) {
     double work = 0;
     if (lost) *lost = 0;
@@ -114,8 +114,8 @@ inline double work_of(const DeadlineJob& job, std::span<const PlannedPiece> piec
     return work;
 }
 
-/// Seconds from now until pieces of one job have done its work; infinity where they do not do it before its
-/// deadline, but for a rounding error of it.
+/// Returns the seconds from now until the pieces of one job have done its work. Returns infinity if they do
+/// not do it before its deadline, up to rounding.
 inline double done_after(const DeadlineJob& job, std::span<const PlannedPiece> pieces) {
     return detail::end_of_work(job, pieces, 1e-7);
 }

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_DEADLINES_PROMISED_JOBS_HPP
 #define GOODPUT_DEADLINES_PROMISED_JOBS_HPP
 
-// A round as promises see it: which GPUs can be counted on, and how fast a job is on them.
+// A round as promises see it: which GPUs they can count on, and how fast jobs run on these.
 
 #include <algorithm>
 #include <bit>
@@ -29,31 +29,33 @@
 
 namespace goodput {
 
-/// When a job has to end.
+/// The moment by which a job must end.
 struct Deadline {
-    std::size_t job = 0;           ///< index into Snapshot::jobs
-    double deadline_seconds = 0;   ///< on the clock of Snapshot::time_seconds
-    bool or_never = false;         ///< refused, it gets nothing at all; else it runs without a promise
-    std::optional<double> work{};  ///< useful examples that it still needs; none: what the snapshot says
+    std::size_t job = 0;          ///< index into Snapshot::jobs
+    double deadline_seconds = 0;  ///< time on the clock of Snapshot::time_seconds
+    /// If true, a refused job gets no GPUs at all; if false, it runs without a promise.
+    bool or_never = false;
+    /// Useful examples that the job still needs; without a value the snapshot decides.
+    std::optional<double> work{};
 };
 
-/// When a node is announced to be there, on the clock of Snapshot::time_seconds.
+/// The period in which a node is announced to exist, on the clock of Snapshot::time_seconds.
 struct NodeTimes {
-    double from_seconds = -std::numeric_limits<double>::infinity();  ///< until then it is drained
-    double until_seconds = std::numeric_limits<double>::infinity();  ///< then it is drained
+    double from_seconds = -std::numeric_limits<double>::infinity();  ///< the node is drained until then
+    double until_seconds = std::numeric_limits<double>::infinity();  ///< the node is drained from then on
 };
 
-/// What of a prediction a promise counts on. A promise is kept while jobs are at least so fast, and need no
-/// more than that.
+/// The parts of a prediction that a promise counts on. A promise can be kept while jobs are at least this
+/// fast and need no more work than this.
 struct PromiseMargins {
     double measured =
         0.95;  ///< part of the goodput on sizes that the job was measured on, above 0, at most 1
     double projected = 0.8;  ///< part of the goodput on other sizes and types, above 0, at most 1
     double expected =
-        1.25;  ///< times the work that other jobs let expect, where none is declared; at least 1
+        1.25;  ///< factor on the work expected from other jobs, for a job that declares none; at least 1
 };
 
-/// Refuses margins outside their ranges (std::invalid_argument).
+/// Throws std::invalid_argument for margins outside their ranges.
 inline void validate(const PromiseMargins& margins) {
     for (const auto& [field, part] :
          {std::pair{"measured", margins.measured}, std::pair{"projected", margins.projected}})
@@ -61,7 +63,8 @@ inline void validate(const PromiseMargins& margins) {
     require_at_least("promise margins", "expected", margins.expected, 1);
 }
 
-/// The work that a job still needs, as a promise counts it, in useful examples; none where nothing is known.
+/// Returns the work that a job still needs, as a promise counts it, in useful examples; nothing if it is
+/// unknown.
 [[nodiscard]] inline std::optional<double> promised_work(const Job& job, const Deadline& deadline,
                                                          const PromiseMargins& margins) {
     if (deadline.work) return deadline.work;
@@ -70,38 +73,40 @@ inline void validate(const PromiseMargins& margins) {
     return std::nullopt;
 }
 
-/// The pools that promises count on, each a GPU type of its own in plans over time: nodes of one type and
-/// size that are not spot. Whole nodes of a job over several nodes lie in one of them.
+/// Returns the pools that promises count on: nodes of one type and size that are not spot nodes. Plans over
+/// time treat each pool as a GPU type of its own. The whole nodes of a multi-node job lie in one pool.
 [[nodiscard]] inline std::vector<Pool> promised_pools(const Cluster& cluster) {
     std::vector<Pool> pools = pools_of(cluster);
     std::erase_if(pools, [](const Pool& pool) { return pool.spot; });
     return pools;
 }
 
-/// The index of the pool with these nodes; the number of pools where there is none. A group below 0 is that
-/// of nodes of one price, which may lie in any pool of that type and size.
-[[nodiscard]] inline std::size_t pool_index(std::span<const Pool> pools, const PoolId& of) {
+/// Returns the index of the pool with these nodes, or the number of pools if there is none. A negative
+/// group stands for the nodes of one price, which may lie in any pool of that type and size.
+[[nodiscard]] inline std::size_t pool_index(std::span<const Pool> pools, const PoolId& id) {
     const auto is_same = [&](const Pool& pool) {
-        return pool.gpu_type == of.gpu_type && pool.gpus_per_node == of.gpus_per_node && !of.spot &&
-               (of.group < 0 || pool.group == of.group);
+        return pool.gpu_type == id.gpu_type && pool.gpus_per_node == id.gpus_per_node && !id.spot &&
+               (id.group < 0 || pool.group == id.group);
     };
     return static_cast<std::size_t>(std::find_if(pools.begin(), pools.end(), is_same) - pools.begin());
 }
 
-/// GPUs that are taken until a moment: what a job holds that has no promise and cannot be moved, that is in
-/// the middle of a restart, or that is set aside.
+/// GPUs that are taken until a moment. The job that holds them is set aside, is in the middle of a restart,
+/// or has no promise and cannot be moved.
 struct Reservation {
     Placement placement{};     ///< the GPUs
-    double until_seconds = 0;  ///< from now
+    double until_seconds = 0;  ///< seconds from now
 };
 
-/// The nodes of these pools over time, each pool as one GPU type: neither drained nor spot, without what is
-/// reserved. `times`: of each node, or empty; a node that is announced for later may be drained now.
+/// Returns the nodes of these pools over time, each pool as one GPU type: nodes that are neither drained
+/// nor spot, less the reserved GPUs. `times` holds one entry per node, or is empty. A node that is
+/// announced for later may be drained now.
 [[nodiscard]] inline ClusterOverTime promised_cluster(const Snapshot& snapshot, std::span<const Pool> pools,
                                                       std::span<const Reservation> reservations,
                                                       std::span<const NodeTimes> times = {}) {
     const std::vector<Node>& nodes = snapshot.cluster.nodes;
-    std::vector<std::vector<std::pair<double, int>>> reserved(nodes.size());  // until when, GPUs
+    std::vector<std::vector<std::pair<double, int>>> reserved(nodes.size());  // end of the reservation,
+                                                                              // GPUs
     std::vector<int> holders(nodes.size(), 0);
     for (const Job& job : snapshot.jobs)
         for (const NodeShare& share : job.placement)
@@ -109,7 +114,7 @@ struct Reservation {
     for (const Reservation& reservation : reservations)
         for (const NodeShare& share : reservation.placement) {
             if (share.node >= nodes.size()) continue;
-            // In a round a job on several nodes of a pool has these for itself, unless it shares them
+            // In a round, a job on several nodes of a pool has these to itself unless it shares them
             // already.
             const Node& node = nodes[share.node];
             const bool is_spread = std::ranges::any_of(reservation.placement, [&](const NodeShare& other) {
@@ -149,7 +154,8 @@ struct Reservation {
     return cluster;
 }
 
-/// The GPUs that a job holds, by the index of their pool; none: it holds nothing, or GPUs of several pools.
+/// Returns the GPUs that a job holds, with the index of their pool; nothing if it holds none or GPUs of
+/// several pools.
 [[nodiscard]] inline std::optional<HeldGpus> held_gpus(const Snapshot& snapshot, std::span<const Pool> pools,
                                                        const Placement& placement) {
     std::optional<HeldGpus> held;
@@ -161,15 +167,16 @@ struct Reservation {
     return held;
 }
 
-/// Work a second that a promise counts on with these GPUs: with a number of them on which the speed is not
-/// known, that of the next smaller number on which it is.
+/// Returns the work per second that a promise counts on with these GPUs. If the speed on this number is
+/// unknown, the next smaller number with a known speed counts.
 [[nodiscard]] inline double promised_speed(const DeadlineJob& job, HeldGpus held) {
     for (double speed = 0; held.gpus > 0; --held.gpus)
         if ((speed = job.speed_on(held)) > 0) return speed;
     return 0;
 }
 
-/// Why plans over time cannot count on a job with this part of a pool; empty: they can.
+/// Returns why plans over time cannot count on a job with this part of a pool, or an empty text if they
+/// can.
 [[nodiscard]] inline std::string why_not_planned(const Job& job, const Cluster& cluster, const Pool& pool,
                                                  const PoolShare& part) {
     if (part.shape.nodes > 1 && part.shape.gpus != part.shape.nodes * part.gpus_per_node)
@@ -188,12 +195,12 @@ struct Reservation {
     return {};
 }
 
-/// A job of the snapshot as a plan over time counts on it: its speed by pool and number of GPUs, which are
-/// powers of two and whole nodes, or what it may have where it may have none of these; 0 on all where nothing
-/// of it has been measured. What larger batches are worth is what its gradient statistics say, or those that
-/// jobs like it begin with; where neither is known, nothing is counted on beyond its initial batch size.
-/// Cores and memory are those that go with a GPU on every node. `why_none` becomes why it has no speed, if
-/// that has another reason.
+/// Returns a job of the snapshot as a plan over time counts on it. Its speeds are given by pool and number
+/// of GPUs: powers of two and whole nodes, or the sizes that the job may have if it may have none of these.
+/// All speeds are 0 if the job was never measured. The value of larger batches comes from the job's
+/// gradient statistics, or else from those that similar jobs begin with. If both are unknown, nothing
+/// beyond the initial batch size counts. Cores and memory are those that go with a GPU on every node. If a
+/// job has no speed for another reason, `why_none` receives that reason.
 [[nodiscard]] inline DeadlineJob promised_job(const Snapshot& snapshot, std::span<const Pool> pools,
                                               const Deadline& deadline, double work,
                                               const PredictorJoint& predictor, const PromiseMargins& margins,
@@ -223,14 +230,14 @@ struct Reservation {
                replicas * option.plan.atomic_batch * (1 + option.plan.accumulation_steps) <=
                    job.initial_batch;
     };
-    std::vector<SpeedWith> unusual;  // counted where it has no other size in the pool
+    std::vector<SpeedWith> unusual;  // sizes that count only if the job has no other size in the pool
     for (const Option& option : options) {
         const PoolShare& part = option.configuration.first();
         const std::size_t p = pool_index(pools, part);
         if (p == pools.size() || !is_known(option) || !(std::isfinite(option.goodput) && option.goodput > 0))
             continue;
         const bool held = promised.holds == HeldGpus{p, part.shape.gpus};
-        // A job that can be moved may find nothing like that again.
+        // A job that can be moved may not find such GPUs again.
         if (std::string why = why_not_planned(job, snapshot.cluster, pools[p], part);
             !why.empty() && !(held && !job.preemptible)) {
             why_none = std::move(why);

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_DEADLINES_PROMISED_SCHEDULER_HPP
 #define GOODPUT_DEADLINES_PROMISED_SCHEDULER_HPP
 
-// Rounds in which jobs may have deadlines: a Scheduler's parts before an engine that gives and keeps promises
-// (promises_engine.hpp).
+// Rounds in which jobs may have deadlines: combines a Scheduler's parts with an engine that gives and keeps
+// promises (promises_engine.hpp).
 
 #include <cstddef>
 #include <functional>
@@ -18,29 +18,29 @@
 
 namespace goodput {
 
-/// A scheduler around which promises are given and kept. `S`: a Scheduler; `Predictor`: what promises count
-/// on.
+/// A scheduler that also gives and keeps promises. `S` is a Scheduler, and `Predictor` predicts the goodput
+/// that promises count on.
 template <class S, OptionPredictor Predictor = GoodputPredictor>
 class PromisedScheduler {
 public:
-    /// Around this scheduler. Refuses a round that is not above 0 seconds, a reserve below 0, and margins
-    /// outside their ranges (std::invalid_argument).
+    /// Adds promises to this scheduler. Throws std::invalid_argument for a round that is not above 0
+    /// seconds, a negative reserve, and margins outside their ranges.
     explicit PromisedScheduler(S scheduler, const PromisedRoundOptions& options = {},
                                Predictor predictor = Predictor())
         : scheduler_(std::move(scheduler)), predictor_(std::move(predictor)), promises_(options) {}
 
-    /// How long it is from one round to the next, above 0 (std::invalid_argument).
+    /// Sets the time from one round to the next, above 0. Throws std::invalid_argument otherwise.
     void set_round_seconds(double seconds) { promises_.set_round_seconds(seconds); }
-    /// When nodes are announced to be there, by node of the next snapshots; empty: all the time. A node that
-    /// is to come, or has gone, has to be drained in the snapshot.
+    /// Sets the times at which nodes are announced to exist, by node of the next snapshots. Empty means all
+    /// the time. A node that is not there yet, or has gone, must be drained in the snapshot.
     void set_node_times(std::vector<NodeTimes> times) { promises_.set_node_times(std::move(times)); }
 
-    /// The plan for a snapshot in which these jobs have deadlines; valid until the next call. What becomes of
-    /// the deadlines is in answers(). A promise ends when its job is not in the snapshot any more (a
-    /// job of the same name that was submitted at another time is another job), or is there without a
-    /// deadline and is not set aside. A deadline that is not finite, of an unknown job, or the second one of
-    /// a job is refused, as are node times of another number of nodes, and what Scheduler::plan() refuses
-    /// (std::invalid_argument). `step(PlanStep)` is called after each step of the scheduler, and
+    /// Plans a snapshot in which these jobs have deadlines. The plan is valid until the next call, and
+    /// answers() says what becomes of each deadline. A promise ends when its job is no longer in the
+    /// snapshot, or is there without a deadline and is not set aside. A job of the same name that was
+    /// submitted at another time is a different job. Throws std::invalid_argument for a deadline that is
+    /// not finite, a deadline of an unknown job, a job's second deadline, a wrong number of node times, and
+    /// whatever Scheduler::plan() rejects. `step(PlanStep)` is called after each step of the scheduler, and
     /// after_promises() after each step in between.
     const Plan& plan(const Snapshot& snapshot, std::span<const Deadline> deadlines, const AfterStep& step) & {
         return promises_.plan(
@@ -55,29 +55,30 @@ public:
              {}},
             step);
     }
-    /// The same without a call after each step.
+    /// Plans in the same way, without a call after each step.
     const Plan& plan(const Snapshot& snapshot, std::span<const Deadline> deadlines) & {
         return plan(snapshot, deadlines, [](PlanStep) {});
     }
-    /// The same of a scheduler that is gone afterwards: the plan is the caller's.
+    /// Plans in the same way with a temporary scheduler, and returns the plan by value.
     Plan plan(const Snapshot& snapshot, std::span<const Deadline> deadlines) && {
         return plan(snapshot, deadlines);
     }
-    /// What to call after each step that is about promises.
+    /// Sets the function to call after each step that concerns promises.
     void after_promises(std::function<void()> call) { promises_.after_promises(std::move(call)); }
 
-    /// In the last plan promised jobs had to have what their plans say, because not all promises would have
-    /// been kept after a round of what the policy wanted.
+    /// Returns whether the last plan forced promised jobs to get what their plans say. That happens if a
+    /// round of what the policy wants would have endangered a promise.
     [[nodiscard]] bool enforced() const { return promises_.enforced(); }
-    /// Of the last plan, by deadline. Times are on the clock of the snapshot.
+    /// Returns the answers of the last plan, by deadline. Times are on the clock of the snapshot.
     [[nodiscard]] const std::vector<PromiseAnswer>& answers() const { return promises_.answers(); }
-    /// What would have to change so that a deadline that was refused or is broken in the last plan could be
-    /// kept beside all promises, in words; empty where nothing was found. Takes some ten times as long as to
-    /// find out that it is refused.
+    /// Describes in words what would have to change so that a deadline refused or broken in the last plan
+    /// could be met together with all promises. Returns an empty text if nothing was found. This takes
+    /// about ten times as long as the refusal.
     [[nodiscard]] std::string what_would_help(std::size_t deadline) const {
         return promises_.what_would_help(deadline);
     }
-    /// Why every job of the last plan has what it has (schedule/explain_plan.hpp), and what it was promised.
+    /// Explains why each job of the last plan has what it has (schedule/explain_plan.hpp), and what it was
+    /// promised.
     [[nodiscard]] std::vector<DecisionExplanation> explain() const {
         std::vector<DecisionExplanation> all =
             engine_.explain(promises_.planned(), policy_joint(scheduler_.policy()),
@@ -86,9 +87,10 @@ public:
         return all;
     }
 
-    /// The parts, for what they may be told between two plans. It makes no plans itself.
+    /// Returns the scheduler whose parts are used, so that they can be updated between plans. Make no plans
+    /// with it.
     [[nodiscard]] S& scheduler() { return scheduler_; }
-    /// The promises that are kept.
+    /// Returns the promises in force.
     [[nodiscard]] Promises& promises() { return promises_.promises(); }
 
 private:

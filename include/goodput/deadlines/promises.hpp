@@ -1,14 +1,14 @@
 #ifndef GOODPUT_DEADLINES_PROMISES_HPP
 #define GOODPUT_DEADLINES_PROMISES_HPP
 
-// Promises over rounds: which jobs are promised an end in time, what each promised job has to have now so
-// that the promise is kept, and which promises are broken, and why.
+// Promises over rounds: which jobs are promised an end in time, what each promised job must have now to
+// keep the promise, and which promises are broken, and why.
 //
-// One rule says what the plan is: the plan that stands, as long as it ends every promised job in time on the
-// GPUs that there are; else a new one that ends jobs some time before their deadlines (the reserve); else a
-// new one without the reserve. A newcomer is promised an end in time where the plan has room for it, or where
-// a new plan with the reserve is found for it and all promises before it. A round that gives a job more than
-// its plan says does no harm where keeps_plan() holds.
+// One rule selects the plan. The current plan stands as long as it ends every promised job in time on the
+// GPUs that exist. Otherwise a new plan is made that ends jobs some time before their deadlines (the
+// reserve). If there is none, a new plan without the reserve is made. A newcomer gets a promise if the
+// current plan has room for it, or if there is a new plan with the reserve for it and all earlier promises.
+// A round that gives a job more than its plan says does no harm if keeps_plan() holds.
 
 #include <algorithm>
 #include <chrono>
@@ -28,104 +28,107 @@
 
 namespace goodput {
 
-/// How it stands with a job's deadline.
+/// The state of a job's deadline.
 enum class Promise {
-    kept,     ///< a plan ends it in time, and GPUs are reserved for it
-    refused,  ///< none was found with the promises that were given before
-    broken,   ///< it was promised an end in time, and no plan has one any more
-    at_risk   ///< it was promised an end in time; no plan is known that has one, and none is ruled out
+    kept,     ///< a plan ends the job in time, and GPUs are reserved for it
+    refused,  ///< no plan was found that also keeps the earlier promises
+    broken,   ///< the job has a promise, and no plan can keep it any more
+    at_risk   ///< the job has a promise; no plan that keeps it is known, and none is ruled out
 };
 
-/// What a round has to know of a job with a deadline. Times are on the clock of the call.
+/// What a round must know about a job with a deadline. Times are on the clock of the call.
 struct PromiseAnswer {
-    Promise promise = Promise::refused;  ///< how it stands
-    std::optional<HeldGpus> now{};       ///< what the plan gives it from now on; none: nothing yet
+    Promise promise = Promise::refused;  ///< state of the deadline
+    std::optional<HeldGpus> now{};       ///< GPUs that the plan gives the job from now on, if any yet
     double until_seconds = std::numeric_limits<double>::infinity();    ///< when the plan changes that
-    double done_by_seconds = std::numeric_limits<double>::infinity();  ///< its end under the plan
-    std::string why{};  ///< why it is refused, broken or at risk, in words
+    double done_by_seconds = std::numeric_limits<double>::infinity();  ///< end of the job under the plan
+    std::string why{};  ///< why the promise is refused, broken or at risk, in words
 };
 
-/// Which newcomers ask first where not all of them can be admitted.
+/// The order in which newcomers ask if not all of them can be admitted.
 enum class AskingOrder {
-    first_come,  ///< the order of the jobs
-    /// Largest weight for the GPU time that a job needs at least: most weight gets a promise. A GPU of a type
-    /// counts as the job's speed on it makes it count. Where jobs of more weight for their GPU time have
-    /// asked for all of it in the calls so far, a job is refused until it needs less (asked_gpu_time.hpp).
+    first_come,  ///< order of the jobs
+    /// Largest weight per GPU time first, counting the least GPU time that each job needs. This promises
+    /// the most weight. GPUs of different types count in proportion to the job's speed on them. If jobs
+    /// with more weight per GPU time have asked for all of it in the calls so far, a job is refused until
+    /// it needs less (asked_gpu_time.hpp).
     weight_by_gpu_time
 };
 
-/// How promises are given.
+/// Options for giving promises.
 struct PromiseOptions {
-    AdmissionOptions admission{};                 ///< of each question
-    AskingOrder order = AskingOrder::first_come;  ///< of newcomers
-    /// A promise is given where a plan ends the job this many seconds before its deadline, and later plans
-    /// keep this distance as long as there are such. It is for jobs that get less than planned, and for
-    /// rounds that do not begin where slots of the plan do. The slot that begins now needs none.
+    AdmissionOptions admission{};                 ///< options for each admission question
+    AskingOrder order = AskingOrder::first_come;  ///< order in which newcomers ask
+    /// A promise is given if a plan ends the job this many seconds before its deadline. Later plans keep
+    /// this distance as long as they can. The reserve covers jobs that get less than planned, and rounds
+    /// that do not begin with a slot of the plan. The slot that begins now needs no reserve.
     double reserve_seconds = 0;
-    /// How late a round may begin after a moment at which the plan changes GPUs, at least 0. A start that is
-    /// planned for later than now does nothing for so long. 0: rounds begin at whole slots, and the plan
-    /// moves with them if they do not.
+    /// How late a round may begin after a moment at which the plan changes GPUs, at least 0. A start that
+    /// is planned for later than now does no work for this long. 0 means that rounds begin at whole slots;
+    /// if they do not, the plan moves with them.
     double late_seconds = 0;
-    /// Jobs of all plans together that are searched for newcomers in a call, and that move jobs with
-    /// promises. A job counts once for each GPU type, and for each size of blocks that nodes of it limit.
-    /// Once these are used up, newcomers are admitted only where the plan that stands has room for them.
-    /// Those that never asked come first. AdmissionOptions::deadline is for all questions of a call.
+    /// The total number of jobs in plans that a call may search for newcomers and that move promised jobs.
+    /// A job counts once per GPU type, and once per block size that nodes of the type limit. Once these are
+    /// used up, newcomers are admitted only if the current plan has room for them. Newcomers that never
+    /// asked come first. AdmissionOptions::deadline limits all questions of a call together.
     std::size_t most_searched_jobs = 2000;
-    /// The cluster of the next calls may have more GPUs than is known now, so that no promise is broken in
-    /// them for good.
+    /// Whether the cluster may have more GPUs in the next calls than is known now. If so, no promise is
+    /// broken for good.
     bool may_get_more_gpus = false;
 };
 
-/// Whether a round of `seconds` may give a promised job other GPUs than its plan does: at this `speed` it
-/// does as much as planned, and beyond that the work that a restart back to the plan's GPUs may cost.
-/// `goes_on`: it holds those other GPUs already. True where the plan gives it nothing yet.
+/// Returns whether a round of `seconds` may give a promised job other GPUs than its plan does. It may if
+/// the job at this `speed` does as much work as planned, plus the work that a restart back to the plan's
+/// GPUs may cost. `goes_on` says that the job holds those other GPUs already. Returns true if the plan
+/// gives the job nothing yet.
 [[nodiscard]] bool keeps_plan(const DeadlineJob& job, const PromiseAnswer& answer, double speed, bool goes_on,
                               double seconds);
 
-/// The promises that have been given. Jobs are told apart by their names.
+/// The promises that have been given. Jobs are identified by name.
 class Promises {
 public:
-    /// None are given yet.
+    /// Begins without any promises.
     explicit Promises(PromiseOptions options = {}) : options_(std::move(options)) {}
 
-    /// How it stands with each job at `now_seconds` (any clock, the same in all calls). `cluster` and the
-    /// jobs' deadlines are as seen from now. A promise ends when its job is not among `jobs` any more: pass
-    /// expected() for a job that is still there, but about which nothing is known at present. A job that was
-    /// refused asks again in each call. Refuses what admit() refuses, a time that is not finite, a reserve
-    /// that is negative or not finite, and names that occur twice (std::invalid_argument).
+    /// Returns the state of each job at `now_seconds`, on any clock that all calls share. `cluster` and the
+    /// jobs' deadlines count from now. A promise ends when its job is no longer among `jobs`. If a job
+    /// still exists but nothing is known about it at present, pass expected() for it. A refused job asks
+    /// again in each call. Throws std::invalid_argument for whatever admit() rejects, a time that is not
+    /// finite, a reserve that is negative or not finite, and duplicate names.
     std::vector<PromiseAnswer> plan(double now_seconds, const ClusterOverTime& cluster,
                                     std::span<const DeadlineJob> jobs);
 
-    /// Whether all promises can still be kept from `later_seconds` on, were things then as given here: the
-    /// cluster as seen from then, and the jobs with the work and the deadlines that they have left then, and
-    /// with what they hold. If so, the plan is the one that the next calls follow. Refuses what plan()
-    /// refuses.
+    /// Returns whether all promises can still be kept from `later_seconds` on if the state then is as given
+    /// here: the cluster as seen from then, and the jobs with the work, the deadlines and the GPUs that
+    /// they have then. If so, the next calls follow the plan found. Throws std::invalid_argument for
+    /// whatever plan() rejects.
     bool keep_from(double later_seconds, const ClusterOverTime& cluster, std::span<const DeadlineJob> jobs);
-    /// When a job that is as given at `now_seconds` ends under the plan that is followed; infinity: it has
-    /// none.
+    /// Returns when a job in the state given at `now_seconds` ends under the current plan, or infinity if
+    /// it does not.
     [[nodiscard]] double done_by(double now_seconds, const DeadlineJob& job) const;
-    /// A promised job as it should be at `now_seconds`, if it has done what its plan said since it was last
-    /// among the jobs of plan(); none: it was never, or has no promise.
+    /// Returns a promised job as it should be at `now_seconds` if it has followed its plan since it was
+    /// last passed to plan(). Returns nothing if it never was, or has no promise.
     [[nodiscard]] std::optional<DeadlineJob> expected(const std::string& name, double now_seconds) const;
 
-    /// How the next promises are given.
+    /// Returns the options for the next promises, for changing them.
     [[nodiscard]] PromiseOptions& options() { return options_; }
     /// See options().
     [[nodiscard]] const PromiseOptions& options() const { return options_; }
-    /// The names of the jobs that have a promise which is not broken, oldest promise first.
+    /// Returns the names of jobs whose promise is not broken, oldest promise first.
     [[nodiscard]] std::vector<std::string> kept() const;
-    /// Whether nothing is remembered of any job.
+    /// Returns whether nothing is remembered of any job.
     [[nodiscard]] bool empty() const { return given_.empty() && asked_.empty(); }
-    /// The same deadline with the reserve taken off, in seconds from now.
+    /// Returns the deadline less the reserve, in seconds from now.
     [[nodiscard]] double with_reserve(double deadline_seconds) const {
         const double slot = std::min(deadline_seconds, options_.admission.slot_seconds);
         return std::max(slot, deadline_seconds - options_.reserve_seconds);
     }
 
-    /// Takes a promise as given already, such as one read back after a restart of the scheduler: the job asks
-    /// before all that have none, and is broken, not refused, where no plan is found.
+    /// Takes a promise as already given, such as one read back after a restart of the scheduler. The job
+    /// asks before all jobs without a promise. If no plan is found, its promise is broken rather than
+    /// refused.
     void give(std::string name);
-    /// Ends the promises of all jobs but these.
+    /// Ends the promises of all jobs except these.
     void keep_only(const std::set<std::string>& names) {
         std::erase_if(given_, [&](const Given& given) { return !names.contains(given.name); });
         std::erase_if(asked_, [&](const std::string& name) { return !names.contains(name); });
@@ -134,13 +137,13 @@ public:
 private:
     struct Given {
         std::string name{};
-        DeadlinePlan pieces{};             ///< on the clock of the call
-        std::optional<DeadlineJob> job{};  ///< as it was last given
-        double seen_seconds = 0;           ///< when that was
-        double planned_work = 0;           ///< the work that was left then
+        DeadlinePlan pieces{};             ///< pieces on the clock of the call
+        std::optional<DeadlineJob> job{};  ///< the job as last passed
+        double seen_seconds = 0;           ///< when the job was last passed
+        double planned_work = 0;           ///< work left at that time
         bool broken = false;
     };
-    /// A call: its jobs, and what is left of the GPUs beside the plans of those that are kept.
+    /// A call: its jobs, and the GPUs that the plans of kept promises leave free.
     struct Call {
         Call(double now_seconds, const ClusterOverTime& over_time, std::span<const DeadlineJob> all,
              double slot_seconds)
@@ -154,12 +157,12 @@ private:
         double now;
         const ClusterOverTime& cluster;
         std::span<const DeadlineJob> jobs;
-        std::vector<DeadlineJob> filled;  // with the deadlines that `free` keeps to
+        std::vector<DeadlineJob> filled;  // jobs with the deadlines that `free` keeps
         detail::TimeGrid grid;
         detail::ProgressiveFilling free;
         std::vector<std::size_t> kept{};
         std::optional<std::chrono::steady_clock::time_point> stop{};
-        std::optional<std::size_t> impossible_alone{};  // of the last question
+        std::optional<std::size_t> impossible_alone{};  // answer to the last question
     };
 
     void begin(Call& call) const {
@@ -174,7 +177,7 @@ private:
     [[nodiscard]] Given* find(const std::string& name) {
         return const_cast<Given*>(std::as_const(*this).find(name));
     }
-    /// Checks a call, and has its jobs start late.
+    /// Checks a call, and lets its jobs start late.
     [[nodiscard]] std::vector<DeadlineJob> checked(double now, const ClusterOverTime& cluster,
                                                    std::span<const DeadlineJob> jobs) const;
     [[nodiscard]] DeadlinePlan from_now(const Given& given, double now) const;
@@ -182,7 +185,7 @@ private:
         return done_after(job, from_now(given, now));
     }
     [[nodiscard]] static double behind(const Given& given, const DeadlineJob& job, double now);
-    /// The job has the same GPUs from now to its end.
+    /// Returns whether the job has the same GPUs from now to its end.
     [[nodiscard]] static bool begins_now(const DeadlinePlan& pieces) {
         return pieces.size() == 1 && pieces.front().from_seconds <= 0;
     }
@@ -208,7 +211,7 @@ private:
 
     PromiseOptions options_{};
     std::vector<Given> given_{};     // oldest first
-    std::set<std::string> asked_{};  // refused before
+    std::set<std::string> asked_{};  // jobs that were refused before
     AskedGpuTime asked_time_{};
 };
 
@@ -255,13 +258,13 @@ inline std::vector<DeadlineJob> Promises::checked(double now, const ClusterOverT
     return late;
 }
 
-/// The pieces that are not over, in seconds from now. GPUs change hands at whole slots from now on: a moment
-/// of the plan becomes the next such moment, or the one just before where rounds begin a little late. All
-/// moments move in the same way, so the pieces of different jobs still do not meet on a GPU. Where rounds
-/// begin at any time, the plan stays, and starts count as late instead: pieces that move get shorter where
-/// they begin in one round and end in another.
+/// Returns the pieces that are not over, in seconds from now. GPUs change hands at whole slots from now on.
+/// A moment of the plan therefore becomes the next such moment, or the one just before it if rounds begin a
+/// little late. All moments move in the same way, so pieces of different jobs still do not collide on a
+/// GPU. If rounds begin at any time, the plan stays as it is, and starts count as late instead: a piece
+/// that moves gets shorter if it begins in one round and ends in another.
 inline DeadlinePlan Promises::from_now(const Given& given, double now) const {
-    constexpr double unpunctual = 0.01;  // of a slot
+    constexpr double unpunctual = 0.01;  // part of a slot
     const double slot = options_.late_seconds > 0 ? 0 : options_.admission.slot_seconds;
     const auto moment = [&](double at) {
         const double later = std::max(0.0, at - now);
@@ -276,7 +279,7 @@ inline DeadlinePlan Promises::from_now(const Given& given, double now) const {
     return pieces;
 }
 
-/// The work that the job lacks of what it was to have done by now.
+/// Returns the work that the job lacks compared with what its plan expected by now.
 inline double Promises::behind(const Given& given, const DeadlineJob& job, double now) {
     double planned = 0;
     for (const PlannedPiece& piece : given.pieces)
@@ -286,7 +289,7 @@ inline double Promises::behind(const Given& given, const DeadlineJob& job, doubl
     return job.work_left - std::max(0.0, given.planned_work - planned);
 }
 
-/// Makes pieces the plan of a job, which has a promise from now on.
+/// Makes these pieces the plan of a job. From now on the job has a promise.
 inline void Promises::follow(const DeadlineJob& job, double now, DeadlinePlan pieces) {
     Given* given = find(job.name);
     if (!given) given = &given_.emplace_back(Given{.name = job.name});
@@ -299,8 +302,8 @@ inline void Promises::follow(const DeadlineJob& job, double now, DeadlinePlan pi
     given->broken = false;
 }
 
-/// Whether a job ends in time as its plan has it, on GPUs that are free beside those that are kept so far. If
-/// so, these GPUs are its own.
+/// Returns whether a job ends in time under its plan, on GPUs that the promises kept so far leave free. If
+/// so, takes these GPUs for it.
 inline bool Promises::keeps_its_plan(Call& call, std::size_t job) const {
     const DeadlinePlan pieces = from_now(*find(call.jobs[job].name), call.now);
     for (const PlannedPiece& piece : pieces)
@@ -308,8 +311,8 @@ inline bool Promises::keeps_its_plan(Call& call, std::size_t job) const {
     return std::isfinite(done_after(call.jobs[job], pieces)) && call.free.take(pieces);
 }
 
-/// Looks for one plan for all these jobs before these deadlines, and follows it if there is one. `at_once`:
-/// the last one, which asks, has to begin now and keep its GPUs to its end.
+/// Looks for one plan that ends all these jobs before these deadlines, and follows it if there is one.
+/// `at_once`: the last job, which is the one that asks, must begin now and keep its GPUs to its end.
 inline AdmissionStatus Promises::plan_anew(Call& call, const std::vector<std::size_t>& who,
                                            const std::vector<double>& deadlines, bool at_once) {
     std::vector<DeadlineJob> all;
@@ -337,7 +340,7 @@ inline AdmissionStatus Promises::plan_anew(Call& call, const std::vector<std::si
     return admission.status;
 }
 
-/// Looks for a plan with one job more: beside those that stand, and where `search` says so with new ones.
+/// Looks for a plan with one more job: next to the current plans, and, if `search` is set, with new ones.
 inline AdmissionStatus Promises::admit_beside(Call& call, std::size_t job, bool reserve, bool at_once,
                                               bool search) {
     const double deadline = call.jobs[job].deadline_seconds;
@@ -345,7 +348,8 @@ inline AdmissionStatus Promises::admit_beside(Call& call, std::size_t job, bool 
     std::optional<DeadlinePlan> pieces = call.free.plan_of(job);
     if (pieces && at_once && !begins_now(*pieces)) pieces.reset();
     if (reserve && options_.reserve_seconds > 0) {
-        // A job that begins now and keeps its GPUs to its end needs no reserve, and so perhaps fewer GPUs.
+        // A job that begins now and keeps its GPUs to its end needs no reserve, so fewer GPUs may be enough
+        // for it.
         const double reserved = std::exchange(call.filled[job].deadline_seconds, deadline);
         if (std::optional<DeadlinePlan> spared = call.free.plan_of(job);
             spared && begins_now(*spared) && (!pieces || gpu_time(*spared) < gpu_time(*pieces)))
@@ -361,7 +365,7 @@ inline AdmissionStatus Promises::admit_beside(Call& call, std::size_t job, bool 
     call.impossible_alone.reset();
     if (!search) return AdmissionStatus::unknown;
     std::vector<std::size_t> who = call.kept;
-    // No other job ends later than its plan says, or than the reserve lets it.
+    // No other job may end later than its plan says, or than the reserve allows.
     std::vector<double> deadlines;
     for (const std::size_t j : who)
         deadlines.push_back(
@@ -373,7 +377,7 @@ inline AdmissionStatus Promises::admit_beside(Call& call, std::size_t job, bool 
     return plan_anew(call, who, deadlines, at_once);
 }
 
-/// Fills Call::kept with the promised jobs that a plan ends in time. Returns the others.
+/// Fills Call::kept with the promised jobs that their plans end in time. Returns the others.
 inline std::vector<std::size_t> Promises::keep_promises(Call& call) {
     std::vector<std::size_t> promised, late;
     for (const Given& given : given_)
@@ -393,8 +397,8 @@ inline std::vector<std::size_t> Promises::keep_promises(Call& call) {
     return late;
 }
 
-/// Jobs without a promise that is kept, in the order in which they ask: broken promises first, then jobs that
-/// never asked, then the others.
+/// Returns the jobs without a kept promise, in the order in which they ask: broken promises first, then
+/// jobs that never asked, then the others.
 inline std::vector<std::size_t> Promises::newcomers(const Call& call) const {
     const std::span<const DeadlineJob> jobs = call.jobs;
     std::vector<std::size_t> order;
@@ -462,8 +466,8 @@ inline std::optional<DeadlineJob> Promises::expected(const std::string& name, do
 inline bool Promises::keep_from(double later_seconds, const ClusterOverTime& cluster,
                                 std::span<const DeadlineJob> jobs) {
     std::vector<DeadlineJob> all = checked(later_seconds, cluster, jobs);
-    // The reserve is for late rounds, not for the policy. So no job may end later than its plan says, or than
-    // its deadline less the reserve. That holds for the last round as well: it may begin late.
+    // The reserve is for late rounds, not for the policy to use up. So no job may end later than its plan
+    // says, or than its deadline less the reserve. The last round may begin late as well.
     std::vector<std::size_t> who;
     std::vector<double> deadlines;
     for (const Given& given : given_)
@@ -504,8 +508,8 @@ inline std::vector<PromiseAnswer> Promises::plan(double now_seconds, const Clust
         answers[j].promise = given.broken ? Promise::broken : Promise::at_risk;
         answers[j].why = why;
         if (given.broken) continue;
-        // It goes on as planned as far as that is possible beside the promises that are kept, and no newcomer
-        // gets that.
+        // The job continues as planned as far as the kept promises leave room, and no newcomer gets those
+        // GPUs.
         at_risk = true;
         std::erase_if(given.pieces, [&](const PlannedPiece& piece) {
             return !call.free.take(from_now({.name = given.name, .pieces = {piece}}, now_seconds));
@@ -560,7 +564,7 @@ inline std::vector<PromiseAnswer> Promises::plan(double now_seconds, const Clust
             PromiseAnswer& answer = answers[j];
             const DeadlinePlan pieces = from_now(given, now_seconds);
             answer.done_by_seconds = now_seconds + done_after(jobs[j], pieces);
-            // A job that has nothing left to do is not late, however long ago its deadline was.
+            // A job that has no work left is not late, however long ago its deadline was.
             if (jobs[j].work_left <= 0)
                 answer.done_by_seconds =
                     std::min(answer.done_by_seconds, now_seconds + jobs[j].deadline_seconds);

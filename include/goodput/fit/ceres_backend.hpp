@@ -1,13 +1,14 @@
 #ifndef GOODPUT_FIT_CERES_BACKEND_HPP
 #define GOODPUT_FIT_CERES_BACKEND_HPP
 
-// The full Ceres Solver behind the fits, for who links it anyway: JobFitter and the others take
-// minimise_with_ceres for a minimiser. The same residuals, and so the same answer as TinySolver's; some times
-// slower (the problem is small, and set up anew each time), with more safeguards. CeresResiduals is for a
-// ceres::Problem of one's own, with a loss function, or for ceres::Covariance.
+// The full Ceres Solver as a minimiser for the fits, for programs that link it anyway: pass
+// minimise_with_ceres to JobFitter or another fitter. It minimises the same residuals as TinySolver, so it
+// gives the same answer. It has more safeguards and takes several times as long, because the problem is
+// small and set up anew each time. CeresResiduals adds the residuals to a ceres::Problem of your own, for
+// example with a loss function, or for ceres::Covariance.
 //
-// Needs libceres (CMake target goodput::ceres). goodput.hpp leaves this header out, because ceres.h brings
-// glog's macros LOG and CHECK along; include it before doctest.h.
+// This header needs libceres (CMake target goodput::ceres). goodput.hpp leaves it out, because ceres.h
+// defines glog's macros LOG and CHECK. Include it before doctest.h.
 
 #include <ceres/ceres.h>
 
@@ -23,11 +24,11 @@
 
 namespace goodput {
 
-/// Residuals (Residuals, for example ThroughputResiduals) as one block of a ceres::Problem, which has
-/// to go before them; its parameters count deviations from the prior's mean.
+/// Residuals (for example ThroughputResiduals) as one block of a ceres::Problem. The problem must not
+/// outlive the residuals. The parameters count deviations from the prior's mean.
 class CeresResiduals final : public ceres::CostFunction {
 public:
-    /// Refers to them.
+    /// Keeps a reference to the residuals.
     explicit CeresResiduals(AnyResiduals residuals) : residuals_(residuals) {
         set_num_residuals(residuals.count());
         mutable_parameter_block_sizes()->push_back(residuals.parameters());
@@ -52,8 +53,8 @@ private:
     AnyResiduals residuals_;
 };
 
-/// Options of a small dense problem (dense QR, one thread, no log) whose sum of squares is `squares`: Ceres
-/// stops where a step changes it by less than a part, which is the larger one of both tolerances.
+/// Returns options for a small dense problem (dense QR, one thread, no log) whose sum of squares is
+/// `squares`. Ceres stops if a step changes the sum by less than the larger of both tolerances.
 [[nodiscard]] inline ceres::Solver::Options ceres_options(const LeastSquaresOptions& options,
                                                           double squares) {
     ceres::Solver::Options solver;
@@ -67,14 +68,14 @@ private:
     return solver;
 }
 
-/// How ceres::Solve ended.
+/// Returns how ceres::Solve ended.
 [[nodiscard]] inline Minimisation minimisation_of(const ceres::Solver::Summary& summary) {
     return {
         summary.termination_type == ceres::CONVERGENCE ? FitStatus::converged : FitStatus::iteration_limit,
         std::max(0, static_cast<int>(summary.iterations.size()) - 1)};
 }
 
-/// Minimises with ceres::Solve (Levenberg-Marquardt, dense QR, one thread), see Minimise.
+/// Minimises with ceres::Solve (Levenberg-Marquardt, dense QR, one thread). See Minimise.
 inline Minimisation minimise_with_ceres(const AnyResiduals& residuals, std::span<double> y,
                                         const LeastSquaresOptions& options, MinimiserBuffers&) {
     Eigen::VectorXd here(residuals.count()), point = Eigen::Map<Eigen::VectorXd>(y.data(), std::ssize(y));

@@ -1,26 +1,27 @@
 #ifndef GOODPUT_FIT_JOB_FIT_HPP
 #define GOODPUT_FIT_JOB_FIT_HPP
 
-// A job's models on all GPU types, each fitted to its own measurements and to what the others say.
+// Fits a job's models on all GPU types, each to its own measurements and to the evidence from the other
+// types.
 //
-// Every type with measurements is fitted under the prior of a job of which nothing is known; what its
-// measurements alone say (RefinedFit::evidence) makes the priors of the others (refined_prior.hpp); under
-// these each is fitted again, from where it stands. A type without measurements gets the prior itself as its
-// model. So a job that ran on one GPU of each type and on many of a single one has models of all, with
-// intervals that say which is which.
+// First, every measured type is fitted under the prior of an unknown job. The evidence of each type
+// (RefinedFit::evidence: what its measurements alone say) then forms the priors of the other types
+// (refined_prior.hpp). Finally each type is fitted again under its new prior, starting from the first fit.
+// A type without measurements gets its prior as its model. So a job that ran on one GPU of each type, and
+// on many GPUs of a single type, has models of all types, with intervals that tell how certain each is.
 //
-// Of one type: which parameters of RefinedThroughput explain the measurements, and how sure are we of them?
-// Those of greatest posterior probability: least squares in the logarithms of computing and step times over
-// the samples, plus the prior's (fit/throughput_terms.hpp has the residuals, refined_prior.hpp the prior,
-// detail/refined_fitting.hpp the method). So everything that samples leave open is there all the same, from
-// the prior, with the prior's uncertainty: a parameter is identified where the samples have halved its
-// variance. A result that is not to be trusted gives way to the previous fit, or to the prior around the
+// The fit of one type finds the parameters of RefinedThroughput with the greatest posterior probability,
+// and their uncertainty. It minimises the squared errors of the logarithms of computing and step times over
+// the samples, plus the prior's terms (the residuals are in fit/throughput_terms.hpp, the prior in
+// refined_prior.hpp, the method in detail/refined_fitting.hpp). Whatever the samples leave open keeps the
+// prior's value and uncertainty. A parameter is identified if the samples have halved its variance. A
+// result that cannot be trusted is replaced by the previous fit, or by the prior around the measured
 // computing times (minimise.hpp).
 //
-// Incremental: a type whose measurements have not changed keeps its evidence as long as the reference batch
-// stays, in whose unit it is, and every fit starts from the last one. Cost: two fits for the type that
-// changed, one for each other; each O(samples P^2) for some 10 to 30 iterations, a few where it goes on from
-// the last one, with P = 11 + break points, at most 36.
+// Fits are incremental. A type whose measurements have not changed keeps its evidence as long as the
+// reference batch, its unit, stays the same. Every fit starts from the last one. The cost is two fits for
+// the changed type and one for each other type. A fit takes O(samples P^2) per iteration, with P = 11 +
+// break points, at most 36. It takes 10 to 30 iterations, or a few if it continues from the last fit.
 
 #include <array>
 #include <cstddef>
@@ -36,27 +37,28 @@
 
 namespace goodput {
 
-/// What the fit of one GPU type starts from, and how long it may take.
+/// The start of the fit of one GPU type, and its limits.
 struct RefinedFitOptions {
-    RefinedPrior prior = RefinedPopulation().prior();  ///< what is believed without measurements
-    /// A previous fit of this job on this type, to start from; one that no fitter can have written counts as
-    /// none.
+    RefinedPrior prior = RefinedPopulation().prior();  ///< belief before any measurement
+    /// A previous fit of this job on this type, as the start. A fit that no fitter can have written is
+    /// ignored.
     const RefinedFit* start = nullptr;
-    double reference_batch = 0;  ///< the same for all types of a job; 0: the geometric mean of the samples'
-    int max_iterations = 100;    ///< of all minimisations together, at most 2^20
-    bool robust = true;          ///< weigh stragglers down
-    std::string_view subject = "throughput samples";  ///< whom messages about bad samples name
+    /// The same for all types of a job; 0: the geometric mean of the samples' batches.
+    double reference_batch = 0;
+    int max_iterations = 100;                         ///< total of all minimisations, at most 2^20
+    bool robust = true;                               ///< give stragglers less weight
+    std::string_view subject = "throughput samples";  ///< name of the samples in error messages
 };
 
-/// What is known of a job on one GPU type.
+/// The knowledge about a job on one GPU type.
 struct TypeFit {
-    RefinedFit fit{};  ///< fit.samples is 0 where the type was never measured
-    std::array<ParameterEvidence, refined_parameters> evidence{};  ///< of its own measurements
+    RefinedFit fit{};  ///< fit.samples is 0 if the type was never measured
+    std::array<ParameterEvidence, refined_parameters> evidence{};  ///< what the type's own measurements say
 };
 
 namespace detail {
 
-/// The measurements of a job on one GPU type, and whether they differ from those of the fit before.
+/// The measurements of a job on one GPU type, and whether they differ from those of the previous fit.
 struct TypeSamples {
     std::span<const ThroughputSample> samples{};
     bool changed = true;
@@ -65,23 +67,24 @@ class JobFitting;
 
 }  // namespace detail
 
-/// Fits all GPU types of a job together, or one by itself, again and again; keeps its buffers: once it has
-/// met its largest job, only TinySolver allocates.
+/// Fits all GPU types of a job together, or one type by itself. Use one fitter many times, because it keeps
+/// its buffers: after its largest job only TinySolver allocates.
 class JobFitter {
 public:
     JobFitter() = default;
-    /// `population`: what is believed of jobs before anything is measured; refused where validate() says so
-    /// (std::invalid_argument).
+    /// `population` is the belief about jobs before any measurement. Throws std::invalid_argument if
+    /// RefinedPopulation::validate() rejects it.
     explicit JobFitter(RefinedPopulation population);
-    /// The same; `minimise` minimises, minimise_with_ceres (fit/ceres_backend.hpp) for one.
+    /// The same with another minimiser, for example minimise_with_ceres (fit/ceres_backend.hpp).
     JobFitter(RefinedPopulation population, Minimise minimise);
 
-    /// Fits `types[t]` to `samples_of(t)`, a range of the measurements on GPU type t (empty where there are
-    /// none); `changed(t)` says whether they differ from those of the last call with these `types`. Without
-    /// any measurement of the job on any type nothing happens. `reference_batch`: the atomic batch at which
-    /// half of the computing time is expected to be constant; 0: the geometric mean of the samples'. A type
-    /// whose samples no fit explains keeps its last fit, or gets the prior's (FitStatus). Refuses bad samples
-    /// and batches, and leaves `types` as they are (std::invalid_argument naming `subject`).
+    /// Fits `types[t]` to `samples_of(t)`, the range of measurements on GPU type t, which may be empty.
+    /// `changed(t)` says whether they differ from those of the last call with these `types`. Does nothing
+    /// if the job has no measurement on any type. `reference_batch` is the atomic batch at which half of
+    /// the computing time is expected to be constant; 0 means the geometric mean of the samples' batches. A
+    /// type whose samples no fit explains keeps its last fit, or gets the prior (see FitStatus). Throws
+    /// std::invalid_argument, which names `subject`, and leaves `types` unchanged if a sample or the batch
+    /// is invalid.
     template <class SamplesOf, class Changed>
     void operator()(SamplesOf samples_of, std::span<TypeFit> types, std::string_view subject, Changed changed,
                     double reference_batch = 0) {
@@ -90,7 +93,8 @@ public:
         fit_types(types, subject, reference_batch);
     }
 
-    /// The same, everything changed, with `samples[t]` for type t; as many as `types`.
+    /// The same for `samples[t]` of type t, all of them changed. Throws std::invalid_argument if the spans
+    /// differ in length.
     void operator()(std::span<const std::vector<ThroughputSample>> samples, std::span<TypeFit> types,
                     std::string_view subject = "throughput samples") {
         if (samples.size() != types.size())
@@ -99,13 +103,14 @@ public:
                 subject, [](std::size_t) { return true; });
     }
 
-    /// The parameters that explain `samples` of one job on one GPU type, in any order, duplicates welcome,
-    /// under the prior of the options. The model is always one that predicts; status says whether the samples
-    /// or what was believed before made it. Refuses an empty set, bad samples and bad options, `fit` left as
-    /// it is (std::invalid_argument).
+    /// Finds the parameters that explain `samples` of one job on one GPU type under the prior of the
+    /// options. The samples may be in any order and contain duplicates. The resulting model can always
+    /// predict; fit.status says whether it comes from the samples or from earlier beliefs. Throws
+    /// std::invalid_argument and leaves `fit` unchanged if there are no samples, or if samples or options
+    /// are invalid.
     void fit(std::span<const ThroughputSample> samples, const RefinedFitOptions& options, RefinedFit& fit);
 
-    /// The same, returned; allocates the result.
+    /// The same, but returns the fit and allocates it.
     [[nodiscard]] RefinedFit fit(std::span<const ThroughputSample> samples,
                                  const RefinedFitOptions& options = {}) {
         RefinedFit result;
@@ -120,7 +125,7 @@ private:
     detail::Kept<detail::JobFitting> kept_;
 };
 
-/// As JobFitter::fit, for a single fit.
+/// Fits once, as JobFitter::fit does.
 [[nodiscard]] inline RefinedFit fit_refined(std::span<const ThroughputSample> samples,
                                             const RefinedFitOptions& options = {}) {
     return JobFitter().fit(samples, options);

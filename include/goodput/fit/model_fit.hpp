@@ -1,13 +1,13 @@
 #ifndef GOODPUT_FIT_MODEL_FIT_HPP
 #define GOODPUT_FIT_MODEL_FIT_HPP
 
-// Which parameters of a throughput model explain the measurements of a job on one GPU type? For any model
-// that gives its terms and a prior (fit/throughput_terms.hpp): Pollux's (PolluxTerms), or one of your
-// own.
+// Finds the parameters of a throughput model that explain the measurements of a job on one GPU type. It
+// works for any model that gives its terms and a prior (fit/throughput_terms.hpp): Pollux's (PolluxTerms),
+// or one of your own.
 //
-// Method: least squares in the logarithms of computing and step times, from the prior's mean, by
-// Levenberg-Marquardt; then the scatter and the weights of stragglers from the residuals, and again until
-// neither changes much.
+// Method: Levenberg-Marquardt minimises the squared errors of the logarithms of computing and step times,
+// starting from the prior's mean. Then the residuals give the scatter and the weights of stragglers. Both
+// steps repeat until scatter and weights hardly change.
 
 #include <algorithm>
 #include <cmath>
@@ -28,23 +28,23 @@ namespace goodput {
 
 namespace detail {
 
-/// How far steps scatter about a model, and what that rests on.
+/// The scatter of steps about a model, and its degrees of freedom.
 struct Scatter {
     double deviation = 0, freedom = 0;
 
-    /// From weighted squared errors, less what so many parameters have taken up.
+    /// Computes the scatter from weighted squared errors. `parameters` reduces the degrees of freedom.
     Scatter(double squares, double weights, double parameters) {
-        // A scatter of 3 %, worth two samples, is assumed beforehand: a perfect fit to few samples proves
-        // little. Priors hold parameters back, so that they take up less than one sample each.
+        // The prior assumes a scatter of 3 %, worth two samples, because a perfect fit to few samples
+        // proves little. Parameters take up less than one sample each, because their priors hold them back.
         constexpr double assumed_deviation = 0.03, assumed_freedom = 2;
         freedom = weights - std::min(parameters, weights / 2) + assumed_freedom;
         deviation = std::sqrt((squares + assumed_freedom * square(assumed_deviation)) / freedom);
     }
 };
 
-/// Minimises roughly as long as the scatter or a weight still changes by more than 5 %, then for good. Counts
-/// on from `fit.iterations`. `adjust(scatter)` may change the scatter that the residuals at `x` ask for, and
-/// says whether it changed the residuals otherwise.
+/// Minimises roughly while the scatter or a weight still changes by more than 5 %, then once precisely.
+/// Adds to `fit.iterations`. `adjust(scatter)` may change the scatter that the residuals at `x` imply, and
+/// returns whether it changed the residuals otherwise.
 template <ThroughputTerms Terms, class Fit, class Adjust>
 FitStatus minimise_in_rounds(Minimise minimise, MinimiserBuffers& buffers,
                              ThroughputResiduals<Terms>& residuals, FitParameters& x, int max_iterations,
@@ -78,8 +78,8 @@ FitStatus minimise_in_rounds(Minimise minimise, MinimiserBuffers& buffers,
 
 }  // namespace detail
 
-/// Terms that can be fitted by fit_model(): they read samples, have a prior (normal, its means and positive
-/// standard deviations by parameter), and make a model of parameters.
+/// Terms that fit_model() can fit. They read samples, have a normal prior (a mean and a positive standard
+/// deviation per parameter), and turn parameters into a model.
 template <class Terms>
 concept FittableTerms = ThroughputTerms<Terms> &&
     requires(const Terms& terms, std::span<const double> x, std::size_t i) {
@@ -88,26 +88,26 @@ concept FittableTerms = ThroughputTerms<Terms> &&
     { terms.model(x).iteration_seconds(Shape{}, BatchPlan{}) } -> std::convertible_to<double>;
 };
 
-/// Does not compile for what are not quite terms of a model, and says in one line which function or member is
-/// wrong.
+/// Checks that a type is FittableTerms. If it is not, compilation fails with one line that names the wrong
+/// function or member.
 template <class Terms>
 consteval bool terms_fit() {
     using X = std::span<const double>;
-    using Of = typename detail::FeaturesOf<Terms>::type;
+    using Features = typename detail::FeaturesOf<Terms>::type;
     static_assert(
         requires(const Terms& terms) {
             { terms.parameters() } -> std::convertible_to<std::size_t>;
         },
         "ThroughputTerms: parameters is missing, or is not: std::size_t parameters() const");
     static_assert(
-        requires(const Terms& terms, X& x, const Of& of) {
-            { terms.log_compute(x, of) } -> std::convertible_to<double>;
+        requires(const Terms& terms, X& x, const Features& features) {
+            { terms.log_compute(x, features) } -> std::convertible_to<double>;
         },
         "ThroughputTerms: log_compute is missing, or is not: auto log_compute(const auto& x, const "
         "Features&) const, a number of x[i]'s type");
     static_assert(
-        requires(const Terms& terms, X& x, const Of& of) {
-            { terms.log_sync(x, of) } -> std::convertible_to<double>;
+        requires(const Terms& terms, X& x, const Features& features) {
+            { terms.log_sync(x, features) } -> std::convertible_to<double>;
         },
         "ThroughputTerms: log_sync is missing, or is not: auto log_sync(const auto& x, const Features&) "
         "const, a number of x[i]'s type");
@@ -132,34 +132,35 @@ consteval bool terms_fit() {
     return true;
 }
 
-/// How long a fit may take, and what it believes of its samples.
+/// The limits of a fit, and how it treats its samples.
 struct ModelFitOptions {
-    int max_iterations = 100;                         ///< of all minimisations together, at least 0
-    bool robust = true;                               ///< weigh stragglers down
-    std::string_view subject = "throughput samples";  ///< whom messages about bad samples name
+    int max_iterations = 100;                         ///< total of all minimisations, at least 0
+    bool robust = true;                               ///< give stragglers less weight
+    std::string_view subject = "throughput samples";  ///< name of the samples in error messages
 };
 
-/// The parameters of greatest posterior probability.
+/// The parameters with the greatest posterior probability.
 template <class Terms>
 struct ModelFit {
-    Terms terms;                               ///< what was fitted
-    std::vector<double> parameters{};          ///< where the sum of squares is least
-    std::vector<double> deviations{};          ///< standard, what the samples left of the prior's
-    double step_rmsle = 0;                     ///< root mean square error of ln(step time), all alike
-    double step_deviation = 0;                 ///< standard deviation of ln(step time) about the model
-    int samples = 0;                           ///< number of measurements
-    int stragglers = 0;                        ///< samples weighed down
-    int iterations = 0;                        ///< of all minimisations together
-    FitStatus status = FitStatus::prior_kept;  ///< how it ended; prior_kept: the parameters are the prior's
+    Terms terms;                       ///< the fitted terms
+    std::vector<double> parameters{};  ///< the point with the least sum of squares
+    std::vector<double> deviations{};  ///< posterior standard deviations
+    double step_rmsle = 0;             ///< root mean square error of ln(step time), with equal weights
+    double step_deviation = 0;         ///< standard deviation of ln(step time) about the model
+    int samples = 0;                   ///< number of measurements
+    int stragglers = 0;                ///< number of samples with reduced weight
+    int iterations = 0;                ///< total of all minimisations
+    /// How the fit ended; prior_kept means that the parameters are the prior's.
+    FitStatus status = FitStatus::prior_kept;
 
-    /// The model of these parameters.
+    /// Returns the model with these parameters.
     [[nodiscard]] auto model() const { return terms.model(std::span<const double>(parameters)); }
 };
 
-/// The parameters that explain `samples` of one job on one GPU type, in any order, duplicates welcome.
-/// Refuses an empty set, bad samples and options, and priors whose means are not finite or whose deviations
-/// are not positive (std::invalid_argument). The sum of squares, in units of the prior's deviations and the
-/// scatter, is at its minimum but for negligible_squares. `minimise` minimises.
+/// Finds the parameters that explain `samples` of one job on one GPU type. The samples may be in any order
+/// and contain duplicates. The sum of squares, in units of the prior's deviations and of the scatter, is
+/// within negligible_squares of its minimum. Throws std::invalid_argument if there are no samples, if
+/// samples or options are invalid, if a mean of the prior is not finite, or if a deviation is not positive.
 template <FittableTerms Terms>
 [[nodiscard]] ModelFit<Terms> fit_model(std::span<const ThroughputSample> samples, Terms terms,
                                         const ModelFitOptions& options = {},
@@ -193,7 +194,8 @@ template <FittableTerms Terms>
         x = residuals.mean;
     }
     double squares = 0;
-    residuals.for_each_row(x, [&](const auto&, const RowErrors& of) { squares += of.step * of.step; });
+    residuals.for_each_row(
+        x, [&](const auto&, const RowErrors& errors) { squares += errors.step * errors.step; });
     fit.step_rmsle = std::sqrt(squares / fit.samples);
     Linearisation& there = buffers.there;
     there.find(residuals, residuals.to_units(x).data());
@@ -207,7 +209,7 @@ template <FittableTerms Terms>
     return fit;
 }
 
-/// The same for what are not quite terms: it does not compile, and says in one line why.
+/// The overload for types that are not FittableTerms. It does not compile, and says in one line why.
 template <class Terms>
 requires(!FittableTerms<Terms>) ModelFit<Terms> fit_model(std::span<const ThroughputSample>, Terms terms,
                                                           const ModelFitOptions& = {}, Minimise = {}) {

@@ -1,37 +1,38 @@
 #ifndef GOODPUT_FIT_REFINED_FIT_HPP
 #define GOODPUT_FIT_REFINED_FIT_HPP
 
-// A RefinedThroughput that was fitted, with how sure we are of it; the coordinates in which it is fitted, and
-// what is believed of them beforehand.
+// A fitted RefinedThroughput with its uncertainty, the coordinates in which it is fitted, and the prior of
+// these coordinates.
 //
-// All coordinates are unbounded, so that normal distributions suit them: logarithms of what must be positive,
-// ln(gamma - 1), exponents as they are; the network's time as its logarithm over the node's, because the two
-// go together.
+// All coordinates are unbounded, so that normal distributions suit them: logarithms of positive parameters,
+// ln(gamma - 1), and exponents as they are. The coordinate of the network's time is its logarithm relative
+// to the node's time, because the two are correlated.
 //
-// What is believed of a job's speed on one GPU type before it was measured there comes from general
-// experience and from what its measurements on other types say. A parameter theta of type t is taken as drawn
-// in two stages, both normal: a mean mu of the job around what jobs have in general, theta_t around mu:
+// The belief about a job's speed on one GPU type before measurements there comes from general experience
+// and from the job's measurements on other types. A parameter theta of type t is modelled as drawn in two
+// normal stages: a mean mu of the job around the general mean, and theta_t around mu:
 //
 //     mu ~ N(m, jobs^2)        theta_t ~ N(mu, types^2)
 //
-// A type s with measurements of its own says theta_s = e_s, with variance V_s. Then for another type
+// A measured type s gives the evidence theta_s = e_s with variance V_s. Then for another type
 //
 //     mu      ~ N(M, 1 / W)    W = 1 / jobs^2 + sum_s 1 / (V_s + types^2)
 //                              M = (m / jobs^2 + sum_s e_s / (V_s + types^2)) / W
 //     theta_t ~ N(M, 1 / W + types^2)
 //
-// (the normal hierarchical model; Gelman et al., Bayesian Data Analysis, section 5.4, variances known). How
-// long synchronising takes is compared across types in units of the time that computing takes there on a
-// batch of the same size: faster GPUs come with faster links.
+// (the normal hierarchical model with known variances; Gelman et al., Bayesian Data Analysis, section 5.4).
+// Synchronising times of different types are compared in units of the computing time of the same batch size
+// on that type, because faster GPUs come with faster links.
 //
-// The constants below are round figures from what is known of data-parallel training, not fitted to
-// measurements: jobs are distributed where that pays, so that two nodes should reach four fifths of twice the
-// speed (synchronising takes a quarter of computing), within a node twice as near to it; one standard
-// deviation is a factor of e. GPUs of a node share its links, from a bus of theirs each to one for all: an
-// exponent around a half. A ring passes the network card of a node once, however many of its GPUs take part,
-// and a tree hardly grows with the nodes; other ways take proportionally more of both. Rings and trees are
-// the rule, hence exponents around a quarter (for the GPUs of a node this was a half, until the published
-// profiles of docs/fit.md spoke against it). gamma = 2 lies between no overlap and full.
+// The constants below are round figures from general knowledge of data-parallel training. They are not
+// fitted to measurements. Jobs are distributed only if that pays. So two nodes should reach four fifths of
+// twice the speed, which means that synchronising takes a quarter of computing. Two GPUs of a node should
+// come twice as close to twice the speed. One standard deviation is a factor of e. The GPUs of a node share
+// its links, anything from one bus per GPU to one bus for all, so the exponent is around a half. A ring
+// passes the network card of a node once, however many of its GPUs take part, and the cost of a tree hardly
+// grows with the nodes; the cost of other methods grows in proportion to both. Rings and trees are the
+// rule, so these exponents are around a quarter. (For the GPUs of a node the exponent was a half, until the
+// published profiles of docs/fit.md contradicted it.) gamma = 2 lies between no overlap and full overlap.
 
 #include <array>
 #include <cmath>
@@ -51,7 +52,7 @@
 
 namespace goodput {
 
-/// Indices of the parameters that every fit of RefinedThroughput has.
+/// Indices of the parameters that every fit of RefinedThroughput has, with their coordinates.
 enum RefinedParameter : std::size_t {
     computing_constant,  ///< ln alpha_c
     computing_slope,     ///< ln beta_c
@@ -67,34 +68,36 @@ enum RefinedParameter : std::size_t {
     refined_parameters
 };
 
-/// What messages and reports call the parameters, by RefinedParameter.
+/// Names of the parameters in messages and reports, by RefinedParameter.
 inline constexpr std::array<std::string_view, refined_parameters> refined_parameter_names{
     "alpha_c",         "beta_c",       "alone",         "straggling",   "node_seconds", "node_gpus",
     "network_seconds", "network_gpus", "network_nodes", "network_ring", "gamma"};
 
-/// Normal distributions of a type's parameters, independent of each other. Means of computing_constant,
-/// computing_slope and node_level are relative to ln of the computing time at the reference batch (the slope
-/// times that batch).
+/// Independent normal distributions of a type's parameters. The means of computing_constant,
+/// computing_slope and node_level are relative to ln of the computing time at the reference batch (for the
+/// slope: of that time divided by that batch).
 struct RefinedPrior {
-    std::array<double, refined_parameters> mean{};       ///< by RefinedParameter, in its coordinate
-    std::array<double, refined_parameters> deviation{};  ///< standard deviations, the same way
-    double break_deviation = 0.1;     ///< of ln of the factor at a break point of the computing time
-    double sync_deviation = 0.15;     ///< of ln of a shape's own factor of synchronising
-    double compute_deviation = 0.05;  ///< the same of computing
+    std::array<double, refined_parameters> mean{};       ///< means by RefinedParameter, in its coordinate
+    std::array<double, refined_parameters> deviation{};  ///< standard deviations by RefinedParameter
+    /// Standard deviation of ln of the factor at a break point of the computing time.
+    double break_deviation = 0.1;
+    double sync_deviation = 0.15;     ///< standard deviation of ln of a shape's own factor on synchronising
+    double compute_deviation = 0.05;  ///< standard deviation of ln of a shape's own factor on computing
 };
 
-/// What one type's measurements alone say of a parameter; without any, the variance is infinite.
+/// The information about a parameter from the measurements of one type alone. The variance is infinite
+/// without measurements.
 struct ParameterEvidence {
-    double value = 0;     ///< in the coordinates of RefinedParameter
-    double variance = 0;  ///< of that value; infinite: no evidence
+    double value = 0;     ///< estimate, in the coordinate of RefinedParameter
+    double variance = 0;  ///< variance of the estimate; infinite if there is no evidence
 };
 
-/// The two stages from which a type's prior follows.
+/// The two stages from which the prior of a type follows.
 struct RefinedPopulation {
-    //                                               alpha, beta, alone, straggling, node level, its exponent,
-    //                                               network over node, exponents of GPUs and nodes, ring,
-    //                                               gamma
-    /// m, what jobs have in general.
+    //                                              alpha, beta, alone, straggling, node level, node exponent,
+    //                                              network over node, exponents of GPUs and nodes, ring,
+    //                                              gamma
+    /// The general mean of jobs (m).
     std::array<double, refined_parameters> mean{-std::numbers::ln2,
                                                 -std::numbers::ln2,
                                                 0,
@@ -106,24 +109,23 @@ struct RefinedPopulation {
                                                 0.25,
                                                 0,
                                                 0};
-    /// Standard deviations of jobs around it.
+    /// Standard deviations of jobs around the general mean.
     std::array<double, refined_parameters> jobs{1, 1, 0.15, 0.05, 1, 0.35, 0.5, 0.25, 0.25, 0.35, 1};
     /// Standard deviations of a job's GPU types around the job's mean.
     std::array<double, refined_parameters> types{1, 1, 0.15, 0.03, 1, 0.25, 0.5, 0.15, 0.15, 0.25, 0.5};
 
-    /// Refuses means that are not finite, and deviations that are not positive and finite
-    /// (std::invalid_argument naming `subject`).
+    /// Throws std::invalid_argument, which names `subject`, if a mean is not finite or a deviation is not
+    /// positive and finite.
     void validate(std::string_view subject) const {
         for (std::size_t i = 0; i < refined_parameters; ++i) {
-            const std::string of(refined_parameter_names[i]);
-            if (!std::isfinite(mean[i])) bad_input(subject, "mean of " + of, mean[i], "finite");
-            require_positive(subject, "deviation of jobs in " + of, jobs[i]);
-            require_positive(subject, "deviation of types in " + of, types[i]);
+            const std::string name(refined_parameter_names[i]);
+            if (!std::isfinite(mean[i])) bad_input(subject, "mean of " + name, mean[i], "finite");
+            require_positive(subject, "deviation of jobs in " + name, jobs[i]);
+            require_positive(subject, "deviation of types in " + name, types[i]);
         }
     }
 
-    /// The prior of a type on which nothing but `others` is known, `others[s]` holding the evidence of
-    /// another type of the job.
+    /// Returns the prior of a type without measurements, given the evidence from the job's other types.
     [[nodiscard]] RefinedPrior prior(
         std::span<const std::array<ParameterEvidence, refined_parameters>> others = {}) const {
         RefinedPrior prior;
@@ -141,39 +143,41 @@ struct RefinedPopulation {
     }
 };
 
-/// A model with its errors, covariance and prior.
+/// A fitted model with its errors, covariance and prior.
 struct RefinedFit {
-    RefinedThroughput model{};  ///< the parameters of greatest posterior probability
-    /// By parameter (refined_parameter_names): the samples have at least halved the prior's variance.
+    RefinedThroughput model{};  ///< the parameters with the greatest posterior probability
+    /// By parameter (refined_parameter_names): whether the samples have at least halved the prior's
+    /// variance.
     std::array<bool, refined_parameters> identified{};
-    double compute_rmsle = 0;  ///< root mean square error of ln(computing time), every sample counted alike
-    double step_rmsle = 0;     ///< the same of ln(step time)
+    double compute_rmsle = 0;  ///< root mean square error of ln(computing time), with equal weights
+    double step_rmsle = 0;     ///< root mean square error of ln(step time), with equal weights
     int samples = 0;           ///< number of measurements
-    int stragglers = 0;        ///< samples weighted down
-    int iterations = 0;        ///< of all minimisations together
-    FitStatus status = FitStatus::prior_kept;  ///< how it ended
+    int stragglers = 0;        ///< number of samples with reduced weight
+    int iterations = 0;        ///< total of all minimisations
+    FitStatus status = FitStatus::prior_kept;  ///< how the fit ended
     double step_deviation = 0;                 ///< standard deviation of ln(step time) about the model
-    double degrees_of_freedom = 1;             ///< what that deviation rests on
+    double degrees_of_freedom = 1;             ///< degrees of freedom of step_deviation
 
-    RefinedPrior prior{};               ///< under which it was fitted
-    double reference_batch = 1;         ///< at which computing takes reference_seconds
-    double reference_seconds = 1;       ///< about; the prior's unit of time
-    std::vector<double> coordinates{};  ///< by RefinedParameter, and ln of the factors of model.batches
-    std::vector<double> covariance{};   ///< of the coordinates, by rows, the prior included
-    std::vector<std::array<double, 2>> shape_variances{};  ///< of ln of model.shapes' factors: compute, sync
+    RefinedPrior prior{};               ///< the prior of the fit
+    double reference_batch = 1;         ///< atomic batch that computes in reference_seconds
+    double reference_seconds = 1;       ///< approximate; the prior's unit of time
+    std::vector<double> coordinates{};  ///< by RefinedParameter, then ln of the factors of model.batches
+    std::vector<double> covariance{};   ///< covariance of the coordinates by rows, prior included
+    /// Variances of ln of the factors in model.shapes: computing, synchronising.
+    std::vector<std::array<double, 2>> shape_variances{};
 
-    /// Variances of ln of a shape's own factors of computing and synchronising: what the samples left of the
-    /// prior's, or the prior's.
+    /// Returns the variances of ln of a shape's own factors on computing and synchronising: the posterior
+    /// ones of a measured shape, else the prior's.
     [[nodiscard]] std::array<double, 2> factor_variances(Shape shape) const {
         if (const ShapeFactor* own = model.factor_of(shape))
             return shape_variances[static_cast<std::size_t>(own - model.shapes.data())];
         return {detail::square(prior.compute_deviation), detail::square(prior.sync_deviation)};
     }
 
-    /// What the samples alone say of each parameter, in the prior's units.
+    /// Returns what the samples alone say about each parameter, in the prior's units.
     [[nodiscard]] std::array<ParameterEvidence, refined_parameters> evidence() const;
 
-    /// One line: how it ended, how well it fits, what is from the prior.
+    /// Returns one line: how the fit ended, how well it fits, and which parameters come from the prior.
     [[nodiscard]] std::string report() const;
 };
 
@@ -200,7 +204,7 @@ inline std::array<ParameterEvidence, refined_parameters> RefinedFit::evidence() 
 
 inline std::string RefinedFit::report() const { return detail::report_of(*this, refined_parameter_names); }
 
-/// Whether a fit's model can be predicted from, with numbers that say how sure it is.
+/// Whether a fit's model can be used for predictions, with finite numbers for its uncertainty.
 [[nodiscard]] inline bool is_whole(const RefinedFit& fit) {
     const std::size_t count = fit.coordinates.size();
     if (count != refined_parameters + fit.model.batches.size() || fit.covariance.size() != count * count ||

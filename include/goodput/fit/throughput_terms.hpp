@@ -1,31 +1,31 @@
 #ifndef GOODPUT_FIT_THROUGHPUT_TERMS_HPP
 #define GOODPUT_FIT_THROUGHPUT_TERMS_HPP
 
-// What a throughput model leaves unexplained of measured steps, and how that changes with its parameters: the
-// residuals of every fit of a throughput model.
+// The residuals of every fit of a throughput model: what the model leaves unexplained of measured steps,
+// and how that changes with its parameters.
 //
-// A model gives its terms, templates on the scalar: ln C of computing a microbatch, ln S of synchronising and
-// ln(gamma - 1) of how the two overlap. Then (Pollux, OSDI'21, section 3.2) a step, and an iteration of s
-// accumulation steps before it, take
+// A model gives its terms as templates on the scalar: ln C for computing a microbatch, ln S for
+// synchronising, and ln(gamma - 1) for their overlap. Then (Pollux, OSDI'21, section 3.2) a step, and an
+// iteration with s accumulation steps before it, take
 //
 //     T = (C^gamma + S^gamma)^(1/gamma),      s C + T
 //
-// A sample has two residuals, one where nobody measured what of the step is computing, or where a single
-// replica does nothing else:
+// A sample has two residuals:
 //
 //     r_t = sqrt(w) (ln T - ln measured step) / scatter
 //     r_c = sqrt(w / 2) (ln C - ln measured) / scatter
 //
-// w is its weight (stragglers have less). Where the whole iteration was measured, s C + T stands for T. Each
-// parameter has one more, (theta - mean) / deviation of its prior, which is also the unit in which the solver
-// counts it. Derivatives of the terms are Ceres' jets.
+// It has only the first one if the computing part of the step was not measured, or if a single replica does
+// nothing but compute. The weight w is smaller for stragglers. If the whole iteration was measured, s C + T
+// replaces T. Each parameter adds one residual, (theta - mean) / deviation of its prior. This is also the
+// unit in which the solver counts the parameter. Ceres' jets compute the derivatives of the terms.
 //
-// One more residual is always 0, but has a slope: towards gamma = 1 the others lose their slopes by the
-// overlap exponentially, so that J^T J alone promises too much and steps go too far. d^2/dtheta^2 of the sum
-// is about d/dtheta there, and that is added to J^T J.
+// One more residual is always 0 but has a slope. Towards gamma = 1 the slopes of the other residuals by the
+// overlap vanish exponentially, so J^T J alone promises too much and steps go too far. Near gamma = 1 the
+// second derivative of the sum by theta is about the first one, and this residual adds it to J^T J.
 //
-// PolluxTerms are those of Pollux's model, to be fitted by fit_model(). The published fit minimises the same
-// errors within bounds and without a prior (program/peers/sia/published_fit.hpp has it to the letter).
+// PolluxTerms are the terms of Pollux's model, for fit_model(). The published fit minimises the same errors
+// within bounds and without a prior (program/peers/sia/published_fit.hpp reproduces it exactly).
 
 #include <algorithm>
 #include <array>
@@ -50,7 +50,7 @@ namespace goodput {
 
 namespace detail {
 
-/// What a model reads of a sample: what it makes of it beforehand (Terms::Features), or the sample.
+/// The type that a model reads for a sample: Terms::Features if that exists, else the sample itself.
 template <class Terms>
 struct FeaturesOf {
     using type = ThroughputSample;
@@ -61,7 +61,7 @@ struct FeaturesOf<Terms> {
     using type = typename Terms::Features;
 };
 
-/// How many parameters one term of one sample may depend on.
+/// The most parameters that one term of one sample may depend on.
 template <class Terms>
 constexpr int most_touched() {
     if constexpr (requires { Terms::most_touched; })
@@ -72,32 +72,32 @@ constexpr int most_touched() {
 
 }  // namespace detail
 
-/// The terms of a throughput model in parameters theta without bounds, at most 36: `x[i]` is parameter i, a
-/// number or a Ceres jet; a term that depends on none of them may be a number. A model may name a type
-/// Features that it reads instead of the sample, and as most_touched the most parameters that it reads for
-/// one term of one sample. log_sync() is asked of samples of two replicas and more.
+/// The terms of a throughput model with at most 36 unbounded parameters theta: `x[i]` is parameter i, a
+/// number or a Ceres jet. A term that depends on no parameter may be a number. A model may define a type
+/// Features that it reads instead of the sample, and a constant most_touched, the most parameters that one
+/// term of one sample reads. log_sync() is called only for samples with at least two replicas.
 template <class Terms>
 concept ThroughputTerms = requires(const Terms& terms, std::span<const double>& x,
-                                   const typename detail::FeaturesOf<Terms>::type& of) {
+                                   const typename detail::FeaturesOf<Terms>::type& features) {
     { terms.parameters() } -> std::convertible_to<std::size_t>;
-    { terms.log_compute(x, of) } -> std::convertible_to<double>;
-    { terms.log_sync(x, of) } -> std::convertible_to<double>;
+    { terms.log_compute(x, features) } -> std::convertible_to<double>;
+    { terms.log_sync(x, features) } -> std::convertible_to<double>;
     { terms.log_overlap(x) } -> std::convertible_to<double>;
 };
 
-/// A measurement as residuals read it.
+/// A measurement in the form that residuals read.
 template <class Terms>
 struct ThroughputRow {
     typename detail::FeaturesOf<Terms>::type features{};  ///< what the model reads
-    double log_compute = 0;                               ///< ln of the seconds of computing, where split
-    double log_step = 0;    ///< ln of the seconds of the step, or of the iteration
-    double weight = 1;      ///< at most 1
-    int further_steps = 0;  ///< accumulation steps before the last that log_step counts
+    double log_compute = 0;                               ///< ln of the seconds of computing, if split
+    double log_step = 0;                                  ///< ln of the seconds of the step or iteration
+    double weight = 1;                                    ///< at most 1
+    int further_steps = 0;  ///< accumulation steps before the last step that log_step includes
     bool alone = false;     ///< a single replica
-    bool split = true;      ///< log_compute was measured; else it is that of the step
+    bool split = true;      ///< computing was measured; if not, log_compute is that of the step
 };
 
-/// A sample as a row, with what the terms read of it.
+/// Converts a sample to a row with the features that the terms read.
 template <class Terms>
 [[nodiscard]] ThroughputRow<Terms> row_of(const ThroughputSample& sample,
                                           const typename detail::FeaturesOf<Terms>::type& features) {
@@ -110,71 +110,72 @@ template <class Terms>
             .split = compute.has_value()};
 }
 
-/// Of a row: ln of what is modelled over what was measured, and what the step is made of.
+/// The errors of a row (ln of the modelled over the measured time), and the parts of its step.
 struct RowErrors {
-    double compute = 0 /**< of computing */, step = 0; /**< of the step */
-    double sync_share = 0;                             ///< d ln(step) / d ln S
-    double by_overlap = 0;                             ///< d ln(step) / d ln(gamma - 1)
-    double excess = 0;                                 ///< ln(step) - ln C
-    double log_ratio = 0;                              ///< ln S - ln C
+    double compute = 0 /**< error of computing */, step = 0; /**< error of the step */
+    double sync_share = 0;                                   ///< d ln(step) / d ln S
+    double by_overlap = 0;                                   ///< d ln(step) / d ln(gamma - 1)
+    double excess = 0;                                       ///< ln(step) - ln C
+    double log_ratio = 0;                                    ///< ln S - ln C
 };
 
-/// What weights of stragglers leave.
+/// The rows after weights were assigned.
 struct WeighedRows {
-    int stragglers = 0;                                ///< rows weighed down
-    double weights = 0 /**< their sum */, squares = 0; /**< weighted sum of the step's squared errors */
-    double largest_change = 0;                         ///< of a weight
+    int stragglers = 0;  ///< rows with reduced weight
+    double weights = 0 /**< sum of the weights */,
+           squares = 0;         /**< weighted sum of the step's squared errors */
+    double largest_change = 0;  ///< largest change of a weight
 };
 
-/// The residuals of rows, and of a prior.
+/// The residuals of rows and of a prior.
 template <ThroughputTerms Terms>
 class ThroughputResiduals {
 public:
     /// A measurement.
     using Row = ThroughputRow<Terms>;
-    /// Without rows and prior.
+    /// Has neither rows nor a prior.
     ThroughputResiduals() requires std::default_initializable<Terms>
     = default;
-    /// See above.
-    explicit ThroughputResiduals(Terms of) : terms(std::move(of)) {}
+    /// Has terms, but neither rows nor a prior.
+    explicit ThroughputResiduals(Terms model_terms) : terms(std::move(model_terms)) {}
 
-    Terms terms{};                                          ///< of the model
-    std::vector<Row> rows{};                                ///< the measurements
-    FitParameters mean{} /**< of the prior */, deviation{}; /**< likewise, standard */
+    Terms terms{};                                               ///< terms of the model
+    std::vector<Row> rows{};                                     ///< the measurements
+    FitParameters mean{} /**< the prior's means */, deviation{}; /**< the prior's standard deviations */
     double scatter = 0.05;  ///< standard deviation of ln(step) about the model
-    /// How many parameters.
+    /// Number of parameters.
     [[nodiscard]] int parameters() const { return static_cast<int>(terms.parameters()); }
-    /// How many residuals.
+    /// Number of residuals.
     [[nodiscard]] int count() const {
         int count = parameters() + 1;
         for (const Row& row : rows) count += compute_weight(row) > 0 ? 2 : 1;
         return count;
     }
-    /// See Residuals; y counts deviations from the prior's mean.
+    /// See Residuals. y counts deviations from the prior's mean.
     void operator()(const double* y, double* residuals, double* jacobian) const;
-    /// Parameters as the solver counts them.
+    /// Converts parameters to the solver's units.
     [[nodiscard]] FitParameters to_units(const FitParameters& x) const {
         FitParameters y{};
         for (std::size_t i = 0; i < terms.parameters(); ++i) y[i] = (x[i] - mean[i]) / deviation[i];
         return y;
     }
-    /// The other way.
+    /// Converts parameters from the solver's units.
     [[nodiscard]] FitParameters from_units(const double* y) const {
         FitParameters x{};
         for (std::size_t i = 0; i < terms.parameters(); ++i) x[i] = mean[i] + y[i] * deviation[i];
         return x;
     }
-    /// The sum of squares at parameters x.
+    /// Returns the sum of squares at parameters x.
     [[nodiscard]] double squares(const FitParameters& x) const {
-        double of_prior = 0, of_rows = 0;
-        for (const double units : to_units(x)) of_prior += units * units;
+        double from_prior = 0, from_rows = 0;
+        for (const double units : to_units(x)) from_prior += units * units;
         for_each_row(x, [&](const Row& row, const RowErrors& errors) {
-            of_rows += row.weight *
-                       (errors.step * errors.step + compute_weight(row) * errors.compute * errors.compute);
+            from_rows += row.weight *
+                         (errors.step * errors.step + compute_weight(row) * errors.compute * errors.compute);
         });
-        return of_prior + of_rows / (scatter * scatter);
+        return from_prior + from_rows / (scatter * scatter);
     }
-    /// What the error of computing counts for beside that of the step.
+    /// Weight of the computing error relative to that of the step.
     [[nodiscard]] static double compute_weight(const Row& row) { return row.split && !row.alone ? 0.5 : 0; }
 
     /// Calls visit(row, RowErrors) for every row at parameters x.
@@ -187,11 +188,13 @@ public:
                                  row.alone ? 0 : terms.log_sync(values, row.features), gamma));
     }
 
-    /// Gives rows whose step is off by more than four robust standard deviations at parameters x (stragglers,
-    /// warm-up) the weight (four of them / error)^2, where there are at least four rows; all others 1.
+    /// Gives each row whose error of the step at parameters x exceeds `limit` (stragglers, warm-up) the
+    /// weight (limit / error)^2. The limit is four robust standard deviations. All other rows get the
+    /// weight 1, and so do all rows if there are fewer than four or `robust` is false.
     WeighedRows weigh(const FitParameters& x, bool robust) {
         errors_.clear();
-        for_each_row(x, [&](const Row&, const RowErrors& of) { errors_.push_back(std::abs(of.step)); });
+        for_each_row(x,
+                     [&](const Row&, const RowErrors& errors) { errors_.push_back(std::abs(errors.step)); });
         double limit = std::numeric_limits<double>::infinity();
         if (robust && rows.size() >= 4) {
             sorted_ = errors_;
@@ -211,7 +214,7 @@ public:
         return weighed;
     }
 
-    /// ln of a step, or of an iteration, over its computing time; see ThroughputRow::further_steps.
+    /// Returns ln of a step, or of an iteration, over its computing time. See ThroughputRow::further_steps.
     [[nodiscard]] static double excess_of(const Row& row, double log_ratio, double gamma) {
         const double excess = row.alone ? 0 : detail::LogStep(log_ratio, gamma).excess;
         return row.further_steps > 0 ? std::log(row.further_steps + std::exp(excess)) : excess;
@@ -227,7 +230,7 @@ private:
             errors.log_ratio = log_sync - log_compute;
             const detail::LogStep last(errors.log_ratio, gamma);
             const double step = row.further_steps > 0 ? std::exp(last.excess) : 1;
-            const double part = step / (row.further_steps + step);  // of the iteration
+            const double part = step / (row.further_steps + step);  // of the iteration's time
             errors.excess = last.excess;
             errors.sync_share = part * last.sync_share;
             errors.by_overlap =
@@ -261,49 +264,50 @@ void ThroughputResiduals<Terms>::operator()(const double* y, double* residuals, 
     std::fill_n(jacobian, height * own, 0.0);
     for (std::size_t i = 0; i < terms.parameters(); ++i) slope_at(static_cast<std::ptrdiff_t>(i), i) = 1;
     using Touched = detail::TouchedParameters<detail::most_touched<Terms>()>;
-    Touched of_overlap(x.data());
-    const typename Touched::Scalar log_overlap(terms.log_overlap(of_overlap));
+    Touched for_overlap(x.data());
+    const typename Touched::Scalar log_overlap(terms.log_overlap(for_overlap));
     const double gamma = 1 + std::exp(log_overlap.a);
-    double pull = 0;  // of the overlap: d/d ln(gamma - 1) of half the sum over the rows
+    double pull = 0;  // half the derivative of the rows' sum by ln(gamma - 1)
     for (const Row& row : rows) {
         const auto line = at - residuals;
-        Touched of_compute(x.data()), of_sync(x.data());
+        Touched for_compute(x.data()), for_sync(x.data());
         const auto add = [&](std::ptrdiff_t to, const Touched& touched, const auto& term, double by) {
             touched.for_each_derivative(
                 term, [&](std::size_t i, double slope) { slope_at(to, i) += by * slope * deviation[i]; });
         };
         const double unit = std::sqrt(row.weight) / scatter;
-        const typename Touched::Scalar log_compute(terms.log_compute(of_compute, row.features));
+        const typename Touched::Scalar log_compute(terms.log_compute(for_compute, row.features));
         RowErrors errors;
         if (row.alone) {
             errors = errors_of(row, log_compute.a, 0, gamma);
         } else {
-            const typename Touched::Scalar log_sync(terms.log_sync(of_sync, row.features));
+            const typename Touched::Scalar log_sync(terms.log_sync(for_sync, row.features));
             errors = errors_of(row, log_compute.a, log_sync.a, gamma);
-            add(line, of_sync, log_sync, unit * errors.sync_share);
-            add(line, of_overlap, log_overlap, unit * errors.by_overlap);
+            add(line, for_sync, log_sync, unit * errors.sync_share);
+            add(line, for_overlap, log_overlap, unit * errors.by_overlap);
             pull += unit * unit * errors.by_overlap * errors.step;
         }
-        add(line, of_compute, log_compute, unit * (1 - errors.sync_share));
+        add(line, for_compute, log_compute, unit * (1 - errors.sync_share));
         if (const double part = compute_weight(row); part > 0)
-            add(line + 1, of_compute, log_compute, unit * std::sqrt(part));
+            add(line + 1, for_compute, log_compute, unit * std::sqrt(part));
         write(row, errors);
     }
-    of_overlap.for_each_derivative(log_overlap, [&](std::size_t i, double slope) {
+    for_overlap.for_each_derivative(log_overlap, [&](std::size_t i, double slope) {
         slope_at(own, i) = std::sqrt(std::max(pull, 0.0)) * slope * deviation[i];
     });
 }
 
-/// Parameters: ln of alpha_c, beta_c, alpha_r, beta_r, alpha_n, beta_n, and ln(gamma - 1).
+/// The terms of Pollux's model. The parameters are ln of alpha_c, beta_c, alpha_r, beta_r, alpha_n, beta_n,
+/// and ln(gamma - 1).
 struct PolluxTerms {
-    static constexpr int most_touched = 2;  ///< parameters that a term reads
+    static constexpr int most_touched = 2;  ///< parameters that one term reads
 
-    std::array<double, 7> mean{};                                  ///< what is believed beforehand
-    std::array<double, 7> deviation{1, 1, 1.5, 1.5, 1.5, 1.5, 1};  ///< standard deviations of that
+    std::array<double, 7> mean{};                                  ///< means of the prior
+    std::array<double, 7> deviation{1, 1, 1.5, 1.5, 1.5, 1.5, 1};  ///< standard deviations of the prior
 
-    /// Believed of a job that computes for about so many seconds at a batch: half of that whatever the batch;
-    /// synchronising takes an eighth on a node and a quarter over several, and a tenth of it more for each
-    /// further replica.
+    /// The prior of a job that computes for about `seconds` at `batch`. Half of that time is constant.
+    /// Synchronising takes an eighth of it on one node and a quarter on several nodes, plus a tenth of this
+    /// for each additional replica.
     PolluxTerms(double seconds, double batch) {
         const double whole = std::log(seconds);
         mean = {whole - std::numbers::ln2,
@@ -314,7 +318,7 @@ struct PolluxTerms {
                 whole - 2 * std::numbers::ln2 - std::log(10.0),
                 0};
     }
-    /// The same of the middle of samples, at least one.
+    /// The prior around the middle of the samples, of which there must be at least one.
     explicit PolluxTerms(std::span<const ThroughputSample> samples) : PolluxTerms(1, 1) {
         double seconds = 0, batch = 0;
         for (const ThroughputSample& sample : samples) {
@@ -331,16 +335,16 @@ struct PolluxTerms {
 
     /// ln of the seconds of computing a microbatch.
     template <class X>
-    [[nodiscard]] auto log_compute(X& x, const ThroughputSample& of) const {
+    [[nodiscard]] auto log_compute(X& x, const ThroughputSample& sample) const {
         using std::exp, std::log;
-        return log(exp(x[0]) + exp(x[1]) * double(of.plan.atomic_batch));
+        return log(exp(x[0]) + exp(x[1]) * double(sample.plan.atomic_batch));
     }
     /// ln of the seconds of synchronising at least two replicas.
     template <class X>
-    [[nodiscard]] auto log_sync(X& x, const ThroughputSample& of) const {
+    [[nodiscard]] auto log_sync(X& x, const ThroughputSample& sample) const {
         using std::exp, std::log;
-        const std::size_t first = of.shape.nodes > 1 ? 4 : 2;
-        return log(exp(x[first]) + exp(x[first + 1]) * double(of.shape.gpus - 2));
+        const std::size_t first = sample.shape.nodes > 1 ? 4 : 2;
+        return log(exp(x[first]) + exp(x[first + 1]) * double(sample.shape.gpus - 2));
     }
     /// ln(gamma - 1).
     template <class X>
@@ -348,7 +352,7 @@ struct PolluxTerms {
         return x[6];
     }
 
-    /// The model of these parameters.
+    /// Returns the model with these parameters.
     [[nodiscard]] static PolluxThroughput model(std::span<const double> x) {
         return {.alpha_c = std::exp(x[0]),
                 .beta_c = std::exp(x[1]),

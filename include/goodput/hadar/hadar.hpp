@@ -1,23 +1,23 @@
 #ifndef GOODPUT_HADAR_HADAR_HPP
 #define GOODPUT_HADAR_HADAR_HPP
 
-// Hadar's policy (IPDPS'24): an option is worth the utility of the completion time that it leads to,
+// Hadar's policy (IPDPS'24). An option is worth the utility of the completion time that it leads to,
 //
 //     completion = age + examples left / goodput + restart cost (of every option but the one held)
 //
-// and the allotment maximises the sum of the utilities. Published are utilities that fall with it, each for a
-// goal: examples of the whole job / completion (average completion), the same over the job's best goodput
-// (makespan), and completion / completion alone on an equal share, here its reciprocal so that more is better
-// (finish-time fairness).
+// and the allotment maximises the sum of the utilities. The published utilities fall with the completion
+// time, each for a different goal: examples of the whole job / completion (average completion), the same
+// over the job's best goodput (makespan), and completion / completion alone on an equal share (finish-time
+// fairness; here the reciprocal, so that more is better).
 //
-// With these, as published, a job is worth less the longer it has waited. They are meant for jobs that are
-// admitted once, at prices (PostedPrices), and in a replay of rounds the jobs that could have been done
-// quickly wait longest. So ours, and the default, counts from now on: 1 / (completion - age), the jobs that
-// are finished a second.
+// With these published utilities, a job is worth less the longer it has waited. They are meant for jobs
+// that are admitted once, at prices (PostedPrices). In a replay of rounds, jobs that could have finished
+// quickly wait longest. So our default utility counts from now on: 1 / (completion - age), the finished
+// jobs per second.
 //
 // The published algorithm is this policy with the solver PostedPrices (hadar/posted_prices.hpp) and
-// configurations of several GPU types (hadar/mixed_types.hpp). With the default solver the same sum is
-// exact.
+// configurations of several GPU types (hadar/mixed_types.hpp). The default solver maximises the same sum
+// exactly.
 
 #include <algorithm>
 #include <cstddef>
@@ -28,25 +28,25 @@
 
 namespace goodput {
 
-/// What a completion time is worth.
+/// The utility of a completion time.
 enum class CompletionUtility {
-    jobs_per_second,        ///< 1 / seconds still to go: ours
-    effective_throughput,   ///< all examples of the job / completion: average completion, as published
-    normalized_throughput,  ///< the same / best goodput: makespan, as published
+    jobs_per_second,        ///< 1 / seconds left: ours
+    effective_throughput,   ///< all examples of the job / completion, for average completion, as published
+    normalized_throughput,  ///< the same / best goodput, for makespan, as published
     finish_time_fairness    ///< completion on an equal share / completion, as published
 };
 
-/// Largest sum of utilities of completion times; a RoundPolicy.
+/// Largest sum of utilities of completion times. It is a RoundPolicy.
 struct Hadar {
     /// Jobs run with the GPUs and batch size that their owners asked for.
     static constexpr bool rigid_jobs = true;
-    CompletionUtility utility = CompletionUtility::jobs_per_second;  ///< of a completion time
-    double assumed_seconds = 3600;  ///< left of a job of which nothing is known, on its best option
+    CompletionUtility utility = CompletionUtility::jobs_per_second;  ///< utility of a completion time
+    double assumed_seconds = 3600;  ///< time left on its best option, for a job of which nothing is known
 
-    /// Refuses a time that is none (std::invalid_argument).
+    /// Throws std::invalid_argument if the assumed time is not above 0.
     void validate() const { require_positive("policy hadar", "assumed", assumed_seconds); }
 
-    /// Values of all jobs' options.
+    /// Sets the values of all jobs' options.
     void value_round(const Round& round, std::span<const OptionRow> rows) const {
         for (const OptionRow& row : rows) {
             const Configuration held = round.held_by(row.job);
@@ -63,9 +63,9 @@ struct Hadar {
     }
 
 private:
-    static constexpr double least_examples = 1e-9;  // a job that is done is not worth infinitely much
+    static constexpr double least_examples = 1e-9;  // keeps the value of a finished job finite
 
-    /// What it is worth to a job to be done `seconds` from now.
+    /// Returns the worth to a job of finishing `seconds` from now.
     [[nodiscard]] double worth(const Round& round, const OptionRow& row, std::size_t jobs, double left,
                                double seconds) const {
         const double examples = row.job.done_examples.value_or(0) + left;

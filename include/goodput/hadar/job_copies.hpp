@@ -1,14 +1,14 @@
 #ifndef GOODPUT_HADAR_JOB_COPIES_HPP
 #define GOODPUT_HADAR_JOB_COPIES_HPP
 
-// Copies of one job side by side on nodes of several types (HadarE, arXiv 2503.10918), each with its share of
-// the steps, their parameters averaged now and then. So their rates add:
+// Runs copies of one job side by side on nodes of several types (HadarE, arXiv 2503.10918). Each copy does
+// its share of the steps, and their parameters are averaged now and then. So their rates add up:
 //
 //     rate = averaging_factor * sum over the copies of the rate of one
 //
 //     Scheduler(policy).offering(JobCopies<>())
 //
-// Who runs the copies divides the steps in proportion to their rates.
+// Whatever runs the copies must divide the steps in proportion to their rates.
 
 #include <algorithm>
 #include <cstddef>
@@ -23,50 +23,52 @@
 
 namespace goodput {
 
-/// Offers a job of a fixed number of GPUs also several copies of itself: in each of its `most_pools` fastest
-/// pools none, one, or where a copy takes whole nodes 2, 4, 8, ..., together 2 to `most_copies`; at most
-/// `most_options` such configurations, those of fewest copies. Two copies never share a node. Other jobs get
-/// what the inner maker offers. Several copies are worth the sum of what each is; the plan is that of the
-/// first part, knowledge the least sure of any.
+/// Also offers a job with a fixed number of GPUs several copies of itself. In each of the job's
+/// `most_pools` fastest pools there are none or one copy, or 2, 4, 8, ... if a copy takes whole nodes; in
+/// total 2 to `most_copies`. It lists at most `most_options` such configurations, those with the fewest
+/// copies. Two copies never share a node. Other jobs get the options of the inner maker. The goodput of
+/// several copies is the sum of theirs. The plan is that of the first part, and the knowledge the least
+/// certain of all.
 template <OptionMaker Inner = ListedShapes>
 class JobCopies : public MakerAround<Inner> {
 public:
-    /// How many options there may be, and what they are worth.
+    /// Limits on the number of options, and a factor on their goodput.
     struct Settings {
-        int most_copies = 8;            ///< of one job at a time
-        std::size_t most_pools = 4;     ///< looked at, the fastest by TypeLimits::reference_rate
-        std::size_t most_options = 64;  ///< of several copies
-        /// What is left of the rates of several copies, because parameters have to be averaged and progress
-        /// made apart is worth less; above 0 and at most 1.
+        int most_copies = 8;            ///< copies of one job at a time
+        std::size_t most_pools = 4;     ///< pools that are tried, the fastest by TypeLimits::reference_rate
+        std::size_t most_options = 64;  ///< options with several copies
+        /// Factor on the rates of several copies, because parameters have to be averaged and separate
+        /// progress is worth less; above 0 and at most 1.
         double averaging_factor = 1;
     };
 
     JobCopies() = default;
-    /// Settings of one's own (std::invalid_argument for a factor out of range), and another maker for single
-    /// copies.
+    /// Takes other settings (std::invalid_argument if the factor is out of range), and another maker for
+    /// single copies.
     explicit JobCopies(Settings settings, Inner inner = Inner())
         : MakerAround<Inner>(std::move(inner)), settings_(settings) {
         if (!(settings_.averaging_factor > 0 && settings_.averaging_factor <= 1))
             bad_input("JobCopies", "averaging_factor", settings_.averaging_factor, "above 0 and at most 1");
     }
 
-    /// Appends what the inner maker offers and the copies, in the order of configurations.
+    /// Appends the options of the inner maker and the copies, in the order of configurations.
     void list(const Round& round, const Job& job, std::span<const int> most_gpus,
               std::vector<Option>& options) {
         const std::size_t first = options.size();
         this->inner_.list(round, job, most_gpus, options);
         if (!detail::has_fixed_gpus(job)) return;
-        std::vector<std::vector<std::pair<int, PoolShare>>> choices;  // by pool: copies, and where they are
+        // By pool: number of copies, and where they are.
+        std::vector<std::vector<std::pair<int, PoolShare>>> choices;
         for (const std::size_t p : detail::fastest_pools(round, job, settings_.most_pools)) {
             const Pool& pool = round.pools[p];
             if (job.max_gpus > most_gpus[pool.gpu_type]) continue;
-            auto& its = choices.emplace_back();
+            auto& pool_choices = choices.emplace_back();
             detail::for_each_shape(job, pool, [&](Shape one) {
                 const auto nodes = static_cast<int>(std::min<std::size_t>(pool.nodes.size(), 1 << 20));
                 const bool whole = one.gpus == one.nodes * pool.gpus_per_node;
                 for (int copies = 1; copies <= settings_.most_copies && copies * one.nodes <= nodes;
                      copies *= 2) {
-                    its.push_back({copies, pool.share({copies * one.nodes, copies * one.gpus})});
+                    pool_choices.push_back({copies, pool.share({copies * one.nodes, copies * one.gpus})});
                     if (!whole) break;
                 }
             });
@@ -82,12 +84,12 @@ public:
         detail::sort_options(options, first);
     }
 
-    /// Fills in all options of a job.
+    /// Predicts all options of a job.
     void predict(const Job& job, const std::optional<GradientStatistics>& gradient, std::span<Option> options,
                  const AskPredictor& ask) {
         const bool fixed = detail::has_fixed_gpus(job);
-        const auto inner = [&](std::span<Option> of) {
-            predict_options(this->inner_, job, gradient, of, ask);
+        const auto inner = [&](std::span<Option> asked) {
+            predict_options(this->inner_, job, gradient, asked, ask);
         };
         const auto single = [&](const Option& option) {
             return !fixed || option.configuration.gpus() <= job.max_gpus;

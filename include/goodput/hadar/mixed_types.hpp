@@ -1,17 +1,18 @@
 #ifndef GOODPUT_HADAR_MIXED_TYPES_HPP
 #define GOODPUT_HADAR_MIXED_TYPES_HPP
 
-// One job on GPUs of several types at once (Hadar, IPDPS'24): workers in step go at the pace of the slowest,
+// Runs one job on GPUs of several types at once (Hadar, IPDPS'24). Workers in step go at the pace of the
+// slowest:
 //
-//     rate = spread_factor * min over its types of the rate that all its GPUs would have if they were of that
-//            type, over as many nodes
+//     rate = spread_factor * min over the job's types of the rate that all its GPUs would have if they were
+//            of that type, over the same number of nodes
 //
-// (published: workers x least rate a worker):
+// (published: workers x least rate per worker). Use it as
 //
 //     Scheduler(policy).offering(MixedTypes<>())
 //
-// Workers in one pool lie as close together as its nodes allow: a part over several nodes takes whole ones.
-// What a further node costs is in the models; spread_factor is for predictors that do not know it.
+// Workers in one pool are as close together as its nodes allow: a part over several nodes takes whole ones.
+// The models contain the cost of additional nodes. spread_factor is for predictors that do not know it.
 
 #include <algorithm>
 #include <cstddef>
@@ -27,29 +28,29 @@
 
 namespace goodput {
 
-/// Offers a job also configurations over several GPU types or node sizes: for every number of GPUs that the
-/// inner maker offers it (at most `most_sizes` of them), every set of 2 to `most_types` of its `most_pools`
-/// fastest pools, and at most `most_splits` ways, evenly chosen, to split the GPUs over the set into shapes
-/// that always pack (a part of one node in the sizes of ListedShapes, or whole nodes). A pool takes at most
-/// one part. Configurations of several parts are worth the least of what all their GPUs would be worth if
-/// they were of the type of one part, over as many nodes; the plan is that of this part, knowledge the least
-/// sure of any.
+/// Also offers a job configurations over several GPU types or node sizes. It combines every number of GPUs
+/// that the inner maker offers (at most `most_sizes` of them) with every set of 2 to `most_types` of the
+/// job's `most_pools` fastest pools. For each combination it lists at most `most_splits` ways, evenly
+/// chosen, to split the GPUs over the set into shapes that always pack (part of one node in the sizes of
+/// ListedShapes, or whole nodes). Each pool takes at most one part. For each part, the predictor is asked
+/// about all GPUs as if they were of that part's type, over the same number of nodes. The goodput is the
+/// least of these; the plan is that of this part, and the knowledge the least certain of all.
 template <OptionMaker Inner = ListedShapes>
 class MixedTypes : public MakerAround<Inner> {
 public:
-    /// How many options there may be, and what they are worth.
+    /// Limits on the number of options, and a factor on their goodput.
     struct Settings {
-        std::size_t most_types = 2;   ///< pools that one configuration may lie in
-        std::size_t most_pools = 4;   ///< looked at, the fastest by TypeLimits::reference_rate
-        std::size_t most_splits = 8;  ///< of one number of GPUs over one set of pools
+        std::size_t most_types = 2;   ///< pools per configuration
+        std::size_t most_pools = 4;   ///< pools that are tried, the fastest by TypeLimits::reference_rate
+        std::size_t most_splits = 8;  ///< ways to split one number of GPUs over one set of pools
         std::size_t most_sizes = 16;  ///< numbers of GPUs that are split, evenly chosen
-        /// What is left of the rate of workers on several types, where the predictor does not know what
-        /// communication between nodes costs; above 0 and at most 1.
+        /// Factor on the rate of workers on several types, if the predictor does not know the cost of
+        /// communication between nodes; above 0 and at most 1.
         double spread_factor = 1;
     };
 
     MixedTypes() = default;
-    /// Settings of one's own (std::invalid_argument for a factor out of range), and another maker for
+    /// Takes other settings (std::invalid_argument if the factor is out of range), and another maker for
     /// configurations of one part.
     explicit MixedTypes(Settings settings, Inner inner = Inner())
         : MakerAround<Inner>(std::move(inner)), settings_(settings) {
@@ -57,14 +58,14 @@ public:
             bad_input("MixedTypes", "spread_factor", settings_.spread_factor, "above 0 and at most 1");
     }
 
-    /// Appends what the inner maker offers and the mixtures, in the order of configurations.
+    /// Appends the options of the inner maker and the mixtures, in the order of configurations.
     void list(const Round& round, const Job& job, std::span<const int> most_gpus,
               std::vector<Option>& options) {
         const std::size_t first = options.size();
         this->inner_.list(round, job, most_gpus, options);
         std::vector<int> sizes;
         for (std::size_t k = first; k < options.size(); ++k) sizes.push_back(options[k].configuration.gpus());
-        // A job of a fixed size may need more than any one pool has.
+        // A job of a fixed size may need more GPUs than any single pool has.
         if (detail::has_fixed_gpus(job)) sizes.push_back(job.max_gpus);
         std::sort(sizes.begin(), sizes.end());
         sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
@@ -77,11 +78,11 @@ public:
         detail::sort_options(options, first);
     }
 
-    /// Fills in all options of a job.
+    /// Predicts all options of a job.
     void predict(const Job& job, const std::optional<GradientStatistics>& gradient, std::span<Option> options,
                  const AskPredictor& ask) {
-        const auto inner = [&](std::span<Option> of) {
-            predict_options(this->inner_, job, gradient, of, ask);
+        const auto inner = [&](std::span<Option> asked) {
+            predict_options(this->inner_, job, gradient, asked, ask);
         };
         const auto single = [](const Option& option) { return option.configuration.is_single(); };
         const auto fill = [&](Option& option) {
@@ -91,7 +92,7 @@ public:
     }
 
 private:
-    /// What one part may be, fewest GPUs first.
+    /// Returns the possible shapes of one part, fewest GPUs first.
     static std::vector<PoolShare> shapes_on(const Job& job, const Pool& pool,
                                             std::span<const int> most_gpus) {
         Job any = job;  // a part may have any number of GPUs
@@ -104,7 +105,7 @@ private:
         return shapes;
     }
 
-    /// Goes through the sets of pools that begin with `set`.
+    /// Lists the splits for all sets of pools that begin with `set`.
     void extend(const Job& job, int gpus, const std::vector<std::vector<PoolShare>>& shapes, std::size_t next,
                 std::vector<std::size_t>& set, std::vector<Option>& options) const {
         if (set.size() >= 2) {
@@ -123,7 +124,7 @@ private:
         }
     }
 
-    /// All ways to split `gpus` over the pools of the set behind the parts that there are.
+    /// Finds all ways to split `gpus` over the pools of the set, after those of the present parts.
     static void split(const Job& job, int gpus, const std::vector<std::vector<PoolShare>>& shapes,
                       const std::vector<std::size_t>& set, std::vector<PoolShare>& parts,
                       std::vector<Configuration>& splits) {
@@ -136,12 +137,13 @@ private:
             splits.emplace_back(parts);
             return;
         }
-        const std::vector<PoolShare>& its = shapes[set[parts.size()]];
+        const std::vector<PoolShare>& part_shapes = shapes[set[parts.size()]];
         const auto fewer = [](const PoolShare& part, int wanted) { return part.shape.gpus < wanted; };
-        // The last part takes all that is left.
+        // The last part takes all GPUs that are left.
         const bool last = parts.size() + 1 == set.size();
-        auto part = last ? std::lower_bound(its.begin(), its.end(), gpus, fewer) : its.begin();
-        for (; part != its.end() && part->shape.gpus <= gpus; ++part) {
+        auto part = last ? std::lower_bound(part_shapes.begin(), part_shapes.end(), gpus, fewer)
+                         : part_shapes.begin();
+        for (; part != part_shapes.end() && part->shape.gpus <= gpus; ++part) {
             parts.push_back(*part);
             split(job, gpus - part->shape.gpus, shapes, set, parts, splits);
             parts.pop_back();

@@ -1,31 +1,31 @@
 #ifndef GOODPUT_HADAR_POSTED_PRICES_HPP
 #define GOODPUT_HADAR_POSTED_PRICES_HPP
 
-// An allotment found online: jobs come one after another, and each takes at once the option that is worth
-// most to it above the prices of the moment, or goes away for good. Prices rise exponentially with use, so
-// that what is left is kept for those who need it more: the primal-dual scheme of OASiS (Bao et al.,
-// INFOCOM'18), which Hadar (IPDPS'24) takes over. With u_r the units of resource r in use and a_r those of an
-// option,
+// Finds an allotment online: jobs come one after another. Each one takes at once the option that is worth
+// most to it above the present prices, or leaves for good. Prices rise exponentially with use, so that the
+// remaining units are kept for jobs that need them more. This is the primal-dual scheme of OASiS (Bao et
+// al., INFOCOM'18), which Hadar (IPDPS'24) adopts. With u_r the units of resource r in use and a_r those of
+// an option,
 //
 //     price_r = L_r (U_r / L_r)^(u_r / full_r)        admit if   value - sum price_r a_r > 0
 //
-//     U_r   largest value / a_r of all options: nobody pays more, so nobody takes what is not there
-//     L_r   smallest value / a_r: everybody can pay; and no more than D / (2 R C_r), D what the jobs get in
-//           the order of value without prices, R resources: so the prices of an empty cluster are at most
-//           half of the best allotment
+//     U_r   largest value / a_r of all options. No job pays more, so none takes what is not there.
+//     L_r   smallest value / a_r, so every job can pay. It is at most D / (2 R C_r), where D is what the
+//           jobs get in the order of value without prices, and R the number of resources. So the prices of
+//           an empty cluster are at most half of the best allotment.
 //
-// The prices at the end prove a bound for any allotment (weak duality, as for every price vector >= 0):
+// The final prices prove a bound for any allotment (weak duality, as for every price vector >= 0):
 //
 //     bound = sum over jobs of max(0, largest value - price * uses) + sum C_r price_r
 //
-// and, whatever the order of the jobs, best <= 2 alpha objective with alpha = max_r max(1, ln(U_r / L_r)), as
-// published for jobs that are small beside the capacities. For sizes as they are: let g_r be the greatest
-// common divisor of the whole numbers a_r (0 if they are none), m_r the largest a_r, and full_r the least use
-// at which an option of m_r finds no room, the first multiple of g_r above C_r - m_r (C_r for jobs of one
-// GPU: the published exponent). Then an option that finds no room is worth no more than its price, one
-// admission raises sum C_r price_r by at most (C_r / m_r) ((U_r / L_r)^(m_r / full_r) - 1) times what the
-// job pays, and the largest of these factors takes the place of ln(U_r / L_r): ratio().
-// OASiS and Hadar guess U and L beforehand; here they come from the problem.
+// and, whatever the order of the jobs, best <= 2 alpha objective with alpha = max_r max(1, ln(U_r / L_r)),
+// as published for jobs that are small compared with the capacities. For real sizes, let g_r be the
+// greatest common divisor of the a_r (0 if they are not whole numbers), m_r the largest a_r, and full_r the
+// least use at which an option of m_r finds no room, which is the first multiple of g_r above C_r - m_r
+// (C_r for jobs of one GPU: the published exponent). Then an option that finds no room is worth no more
+// than its price. One admission raises sum C_r price_r by at most (C_r / m_r) ((U_r / L_r)^(m_r / full_r) -
+// 1) times what the job pays. The largest of these factors replaces ln(U_r / L_r): see ratio(). OASiS and
+// Hadar guess U and L beforehand; here they come from the problem.
 
 #include <algorithm>
 #include <cmath>
@@ -42,34 +42,36 @@
 
 namespace goodput {
 
-/// In which order jobs are asked.
+/// The order in which jobs are asked.
 enum class PostedOrder {
-    as_listed,     ///< as they arrive: nobody's answer depends on jobs that come later
-    densest_first  ///< by their largest value over the part of the capacities that it takes
+    as_listed,     ///< as they arrive; no answer depends on later jobs
+    densest_first  ///< by their largest value, relative to the part of the capacities that it takes
 };
 
-/// An AllotmentSolver that asks every job once, at prices that rise with use. Keeps its buffers.
+/// An AllotmentSolver that asks every job once, at prices that rise with use. It keeps its buffers.
 class PostedPrices {
 public:
-    /// How jobs are asked.
+    /// The settings of the solver.
     struct Settings {
-        PostedOrder order = PostedOrder::as_listed;  ///< of the jobs
-        /// At the end gives what is left, in the same order and at no price, to jobs that paid for nothing:
-        /// in the next round it can be taken back, so nothing is kept for anybody.
+        PostedOrder order = PostedOrder::as_listed;  ///< order of the jobs
+        /// Whether jobs that paid for nothing finally get what is left, in the same order and at no price.
+        /// The next round can take it back, so it need not be kept for other jobs.
         bool fills_idle = true;
     };
 
     PostedPrices() = default;
-    /// A solver with settings of one's own.
+    /// Makes a solver with these settings.
     explicit PostedPrices(Settings settings) : settings_(settings) {}
 
-    /// What nobody pays for stays idle: nobody is to be given it afterwards either.
+    /// Whether units that no job pays for must stay idle. Then they must not be given away afterwards
+    /// either.
     [[nodiscard]] bool keeps_idle() const { return !settings_.fills_idle; }
 
-    /// An allotment that respects all constraints, with the bound of the final prices, which stand in
-    /// AllotResult::prices. Jobs that must run come first. Status optimal where the bound proves `gap`, else
-    /// feasible; unknown where jobs that must run find no room in this order. One look at all options, one
-    /// for the bound: linear in the problem, so there is no deadline. Bad numbers: std::invalid_argument.
+    /// Returns an allotment that respects all constraints, with the bound of the final prices, which are in
+    /// AllotResult::prices. Jobs that must run come first. The status is optimal if the bound proves `gap`,
+    /// else feasible; it is unknown if jobs that must run find no room in this order. The solver looks at
+    /// all options once, and once more for the bound. It is linear in the problem, so it ignores the
+    /// deadline. Throws std::invalid_argument for invalid numbers.
     const AllotResult& operator()(const AllotmentProblem& problem, const AllotOptions& options = {}) {
         options.validate();
         problem.validate();
@@ -97,23 +99,23 @@ public:
         return result_;
     }
 
-    /// 2 alpha of the last problem: no allotment is worth more than so many times the objective, if every
-    /// option is small beside the capacities.
+    /// Returns 2 alpha of the last problem: no allotment is worth more than this times the objective, if
+    /// every option is small compared with the capacities.
     [[nodiscard]] double published_ratio() const { return 2 * alpha_; }
-    /// The same for the sizes of the last problem. Infinity where nothing is promised: options that take
-    /// more than can be told apart from a whole capacity, or jobs that must run.
+    /// Returns the same factor for the sizes of the last problem. It is infinite if there is no guarantee:
+    /// options take nearly a whole capacity, or jobs must run.
     [[nodiscard]] double ratio() const { return 2 * factor_; }
-    /// One line for a log, of the last problem.
+    /// Returns one line for a log about the last problem.
     [[nodiscard]] std::string report() const {
         return result_.report() + "; competitive ratio 2 alpha = " + rounded_text_of(published_ratio()) +
                ", for jobs of these sizes " + rounded_text_of(ratio());
     }
 
 private:
-    /// Prices of a resource from its emptiness to its fullness; least 0: nobody wants any.
+    /// Prices of an empty and of a full resource. `most` is 0 if no job wants any.
     struct Range {
         double least = 0, most = 0;
-        double largest_units = 0;                               // of an option
+        double largest_units = 0;                               // largest units of an option
         double step = std::numeric_limits<double>::infinity();  // granule of units, 0 if there is none
         double full = 0;                                        // use at which the price is `most`
     };
@@ -139,7 +141,7 @@ private:
     void find_price_range(const AllotmentProblem& problem) {
         constexpr double infinity = std::numeric_limits<double>::infinity();
         range_.assign(problem.capacity.size(), {infinity});
-        // What jobs get without prices, densest first: no more than the best allotment.
+        // Find what jobs get without prices, densest first. It is a lower bound on the best allotment.
         for (const std::size_t job : by_density_) admit(problem, job, 0);
         const double without_prices = result_.objective;
         result_.choice.assign(problem.jobs(), no_option);
@@ -194,8 +196,8 @@ private:
                                                            used_[resource] / range.full));
     }
 
-    /// Gives a job what is worth most to it above `part` of the prices, if that is anything; whatever is
-    /// worth most if it must run. Whether it got something.
+    /// Gives a job the option with the largest value minus `part` of its price, if that is above 0, or in
+    /// any case if the job must run. Returns whether it got something.
     bool admit(const AllotmentProblem& problem, std::size_t job, double part) {
         std::size_t best = no_option;
         double most = problem.must(job) ? -std::numeric_limits<double>::infinity() : 0;
@@ -221,7 +223,7 @@ private:
         for (std::size_t r = 0; r < problem.capacity.size(); ++r) result_.prices[r] = price(r);
     }
 
-    /// The bound of these prices or of none, whichever is less.
+    /// Proves the smaller one of the bounds with these prices and without prices.
     void prove(const AllotmentProblem& problem, const AllotOptions& options) {
         double bound = 0, free = 0;
         for (std::size_t r = 0; r < problem.capacity.size(); ++r)

@@ -1,8 +1,9 @@
 #ifndef GOODPUT_HOSTS_DIVIDED_HOSTS_HPP
 #define GOODPUT_HOSTS_DIVIDED_HOSTS_HPP
 
-// A station after the nodes: the cores and the memory of every node, divided among the jobs that lie there.
-// Only where configurations say what goes with their GPUs: with everybody at its share of a node, what a pool
+// A station after the nodes: divides the cores and the memory of each node among the jobs placed there. It
+// does so only if configurations say what goes with their GPUs. If every job gets its share of a node, each
+// node has enough whenever the pool has enough in sum.
 // has in sum each node has as well.
 
 #include <algorithm>
@@ -19,12 +20,13 @@
 
 namespace goodput {
 
-/// Gives jobs variants of what they were allotted that their nodes can give: other cores or memory beside the
-/// same GPUs. Jobs change places for that: those that start in any case, or at no cost, and others where a
-/// job would get nothing otherwise. Who finds no cores and no memory is taken back. Keeps its buffers.
+/// Gives each job a variant of its allotted option that its nodes can provide: the same GPUs with other
+/// cores or memory. For that, jobs may move to other nodes: those that start anyway or move at no cost, and
+/// others if a job would otherwise get nothing. If no cores and memory are found for a job, its option is
+/// withdrawn. Keeps its buffers between calls.
 class DividedHosts {
 public:
-    /// See NodeStation.
+    /// Implements NodeStation.
     void operator()(const Round& round, const AllotmentProblem& problem, std::span<PlacedJob> placed) {
         if (std::none_of(placed.begin(), placed.end(), [](const PlacedJob& job) {
                 return !job.options[job.option].configuration.host().empty();
@@ -51,16 +53,16 @@ public:
         }
     }
 
-    /// The next call lets no more jobs change places once this time has passed, from now; none: it searches
-    /// as far as it ever does.
+    /// Sets the time from now after which the next call lets no more jobs move to other nodes. Without a
+    /// time it searches up to its own limits.
     void set_time(std::optional<std::chrono::nanoseconds> time) {
         end_.reset();
         const auto now = std::chrono::steady_clock::now();
-        // A time beyond what the clock can count to is none.
+        // A time beyond the clock's range means no limit.
         if (time && *time < std::chrono::steady_clock::time_point::max() - now) end_ = now + *time;
     }
 
-    /// Whether a node has left what goes with so many GPUs.
+    /// Returns whether the node has enough left for the GPUs of this share.
     [[nodiscard]] bool has_room(const Configuration& configuration, const NodeShare& share) const {
         const Node& node = cluster_->nodes[share.node];
         for (std::size_t r = 0; r < detail::host_resources; ++r) {
@@ -69,7 +71,7 @@ public:
         }
         return true;
     }
-    /// Takes it.
+    /// Takes the cores and memory of this configuration from the nodes.
     void take(const Configuration& configuration, const Placement& placement) {
         for (const NodeShare& share : placement)
             for (std::size_t r = 0; r < detail::host_resources; ++r)
@@ -85,13 +87,13 @@ private:
                (share.empty() ? detail::host_capacity(node, r) / node.gpus : detail::a_gpu_of(share, r));
     }
 
-    /// Its variants are the options with the same GPUs that are worth something.
+    /// Adds the claim of a job. The claim's variants are the options with the same GPUs that have a value.
     void claim(const Round& round, const AllotmentProblem& problem, const PlacedJob& placed) {
         const Job& job = round.jobs[placed.job];
         detail::HostClaim& claim = claims_.emplace_back();
         claim.placement = placed.placement;
         claim.must = placed.keeps;
-        // Several nodes in one domain stay there.
+        // A job on several nodes within one domain stays there.
         claim.may_pay =
             !placed.keeps && !placed.shares_nodes && (job.within.empty() || claim.placement.size() == 1);
         claim.movable = claim.may_pay && (placed.placement != job.placement || job.restart_cost_seconds == 0);
@@ -107,8 +109,8 @@ private:
         }
         prefer_faster(claim);
     }
-    /// To a policy that does not look at speeds all variants are worth the same. What would be idle otherwise
-    /// goes to who is faster with it.
+    /// A policy that ignores speeds values all variants equally. Adds a tiny value by speed, so that
+    /// otherwise idle cores and memory go to the job that gains most speed from them.
     static void prefer_faster(detail::HostClaim& claim) {
         double fastest = 0;
         const double worth = claim.variants.front().value;
@@ -121,8 +123,9 @@ private:
             variant.value += 1e-6 * (worth != 0 ? std::abs(worth) : 1) * variant.speed / fastest;
     }
 
-    /// Nodes know nothing of other limits. Where these variants take more of one than there is, nobody gets
-    /// one that takes more of it than what was allotted, which respects it, and the answer is true.
+    /// Nodes know nothing about other limits. If the chosen variants exceed one, leaves out every variant
+    /// that takes more of that limit than the allotted option, which respects it. Returns whether it left
+    /// any out.
     bool give_way(const AllotmentProblem& problem, std::span<const PlacedJob> placed, std::size_t pools) {
         taken_.assign(problem.capacity.size(), 0);
         for (std::size_t c = 0; c < claims_.size(); ++c)
@@ -135,7 +138,7 @@ private:
                 return true;
         return false;
     }
-    /// Whether anything was left out.
+    /// Returns whether any variant was left out.
     bool leave_out(const AllotmentProblem& problem, std::span<const PlacedJob> placed, std::size_t row) {
         bool any = false;
         for (std::size_t c = 0; c < claims_.size(); ++c) {

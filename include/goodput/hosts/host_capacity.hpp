@@ -1,7 +1,7 @@
 #ifndef GOODPUT_HOSTS_HOST_CAPACITY_HPP
 #define GOODPUT_HOSTS_HOST_CAPACITY_HPP
 
-// A limit: the CPU cores and the host memory that all jobs together take.
+// A limit on the CPU cores and the host memory that all jobs take together.
 
 #include <algorithm>
 #include <cstddef>
@@ -21,18 +21,19 @@
 
 namespace goodput {
 
-/// CPU cores and host memory of every pool whose nodes all count them, as sums over its nodes. A
-/// configuration that does not say what goes with its GPUs takes their share of the node that it keeps, or of
-/// the node of the pool with the smallest share. Sums do not say that each node has enough; with everybody at
-/// that share they do.
+/// Limits CPU cores and host memory in each pool whose nodes all count them, as sums over its nodes. A
+/// configuration that does not say what goes with its GPUs takes their share of the node that the job
+/// keeps, or of the pool's node with the smallest share. A sum does not guarantee that each node has
+/// enough, unless every job takes that share.
 ///
-/// Where the nodes of a pool do not all have as much for jobs that come, what needs more on a node than some
-/// of them have takes GPUs, cores and memory of the others only: further rows, at most 7 for the cores and 7
-/// for the memory of a pool, of the nodes that have more than so much beside what others keep.
+/// If a pool's nodes do not all have the same amount left for arriving jobs, an option that needs more per
+/// node than some nodes have must take its GPUs, cores and memory from the other nodes. Additional rows
+/// express this, at most 7 for the cores and 7 for the memory of a pool. Each row covers the nodes that
+/// have more than a certain amount left by the jobs that keep theirs.
 class HostCapacity {
 public:
-    /// One row for the cores and one for the memory of each pool whose nodes all have them, then those of the
-    /// nodes that have more.
+    /// Adds a row for the cores and one for the memory of each pool whose nodes all count them, then the
+    /// rows of the nodes that have more left.
     void rows(const Round& round, LimitRows& rows) {
         count_ = 0;
         left_.find(round.cluster, round.jobs);
@@ -41,36 +42,37 @@ public:
             for (std::size_t r = 0; r < detail::host_resources; ++r)
                 add_rows(round, round.pools[pool], r, of_pool_[pool], rows);
     }
-    /// Cores and memory that go with the option's GPUs; of what the job holds, those of open nodes.
+    /// Adds the cores and memory that go with the option's GPUs. For GPUs that the job holds, only open
+    /// nodes count.
     void uses(const Round& round, const Job& job, const Option& option, LimitUses& uses) const {
         const HostShare said = option.configuration.host();
-        const auto pool_of = [&](const auto& of) -> const OfPool& {
-            return of_pool_[find_pool(round.pools, of)];
+        const auto pool_of = [&](const auto& identified) -> const OfPool& {
+            return of_pool_[find_pool(round.pools, identified)];
         };
-        const auto take = [&](const OfPool& of, int gpus, auto usual) {
+        const auto take = [&](const OfPool& limits, int gpus, auto usual) {
             for (std::size_t r = 0; r < detail::host_resources; ++r)
-                if (of.row[r])
-                    uses.add(*of.row[r], gpus * (said.empty() ? usual(r) : detail::a_gpu_of(said, r)));
+                if (limits.row[r])
+                    uses.add(*limits.row[r], gpus * (said.empty() ? usual(r) : detail::a_gpu_of(said, r)));
         };
         const bool holds = !job.placement.empty() && option.configuration.same_gpus(round.held_by(job));
         const bool stays = holds && may_stay(round, job);
         if (holds)
             for (const NodeShare& held : job.placement)
                 if (const Node& node = round.cluster.nodes[held.node]; !node.drained) {
-                    const OfPool& of = pool_of(node);
-                    take(of, held.gpus, [&](std::size_t r) {
-                        return stays ? detail::host_capacity(node, r) / node.gpus : of.usual[r];
+                    const OfPool& limits = pool_of(node);
+                    take(limits, held.gpus, [&](std::size_t r) {
+                        return stays ? detail::host_capacity(node, r) / node.gpus : limits.usual[r];
                     });
                 }
         if (stays) return;
         for (const PoolShare& part : option.configuration.parts()) {
-            const OfPool& of = pool_of(part);
-            if (!holds) take(of, part.shape.gpus, [&](std::size_t r) { return of.usual[r]; });
+            const OfPool& limits = pool_of(part);
+            if (!holds) take(limits, part.shape.gpus, [&](std::size_t r) { return limits.usual[r]; });
             for (std::size_t r = 0; r < detail::host_resources; ++r)
-                take_of_nodes_with_more(of.more[r], part, detail::a_gpu_of(said, r), uses);
+                take_of_nodes_with_more(limits.more[r], part, detail::a_gpu_of(said, r), uses);
         }
     }
-    /// Jobs that need cores or memory where no node says how much it has.
+    /// Warns about jobs that need cores or memory if no node declares any.
     void warn(const Round& round, std::vector<std::string>& warnings) const {
         for (std::size_t r = 0; r < detail::host_resources; ++r) {
             if (std::any_of(round.cluster.nodes.begin(), round.cluster.nodes.end(),
@@ -88,26 +90,29 @@ public:
 private:
     static constexpr std::size_t most_rows = 7;
 
-    /// The nodes with more than so much left.
+    /// The nodes that have more than `than` left.
     struct WithMore {
         double than = 0;
         std::size_t gpus_row = 0;
-        std::optional<std::size_t> row{};  ///< of what they have left, where all count it
+        std::optional<std::size_t> row{};  ///< row of the amount that these nodes have left, if they all
+                                           ///< count it
     };
     struct OfPool {
         std::optional<std::size_t> row[detail::host_resources]{};
-        double usual[detail::host_resources] = {0, 0};  ///< of a GPU that says nothing
+        double usual[detail::host_resources] = {0, 0};  ///< amount per GPU for a configuration that does
+                                                        ///< not say what it takes
         std::vector<WithMore> more[detail::host_resources]{};
     };
 
-    /// Its nodes have what it takes: it keeps them, or may keep a drained one.
+    /// Returns whether the job's nodes have what it takes: the job keeps them, or may stay on a drained
+    /// one.
     static bool may_stay(const Round& round, const Job& job) {
         return job.keeps_what_it_holds() ||
                std::any_of(job.placement.begin(), job.placement.end(),
                            [&](const NodeShare& held) { return round.cluster.nodes[held.node].drained; });
     }
 
-    void add_rows(const Round& round, const Pool& pool, std::size_t r, OfPool& mine, LimitRows& rows) {
+    void add_rows(const Round& round, const Pool& pool, std::size_t r, OfPool& limits, LimitRows& rows) {
         if (pool.nodes.empty()) return;
         const char *what = r == 0 ? "the CPU cores of " : "the memory of ", *unit = r == 0 ? "cores" : "GiB";
         const std::string where = describe(pool, round.cluster);
@@ -121,17 +126,17 @@ private:
             if (left_.gpus(index) > 0) nodes_.emplace_back(left_.left(index)[r], left_.gpus(index));
         }
         if (least > 0) {
-            mine.row[r] = count_++;
-            mine.usual[r] = least / pool.gpus_per_node;
+            limits.row[r] = count_++;
+            limits.usual[r] = least / pool.gpus_per_node;
             rows.add(what + where, sum, unit);
         }
         const double needed = most_needed(round, pool, r);
         if (nodes_.empty() || needed <= 0) return;
         std::sort(nodes_.begin(), nodes_.end());
-        steps_.clear();  // of what is left: the first node that has more than all before it
+        steps_.clear();  // for each amount left: the first node that has more than all before it
         for (std::size_t n = 1; n < nodes_.size(); ++n)
             if (nodes_[n].first > nodes_[n - 1].first * (1 + 1e-9)) steps_.push_back(n);
-        // More than any of them has left, although one has it in all.
+        // An amount that no node has left, although some node has it in total.
         if (nodes_.back().first < most_of_one * (1 - 1e-9)) steps_.push_back(nodes_.size());
         std::erase_if(steps_,
                       [&](std::size_t first) { return needed <= nodes_[first - 1].first * (1 + 1e-9); });
@@ -152,12 +157,14 @@ private:
                 more.row = count_++;
                 rows.add(what + those, amount, unit);
             }
-            mine.more[r].push_back(more);
+            limits.more[r].push_back(more);
         }
     }
-    /// The most of a resource that a job which may choose how much it gets could take of one node of a pool.
+    /// Returns the most of a resource that a job with a choice of amounts could take of one node of a pool.
     static double most_needed(const Round& round, const Pool& pool, std::size_t r) {
-        if (round.jobs.empty()) return std::numeric_limits<double>::infinity();  // who asks is not known
+        if (round.jobs.empty())
+            return std::numeric_limits<double>::infinity();  // it is unknown which jobs
+                                                             // will ask
         double most = 0;
         for (const Job& job : round.jobs)
             if (job.host && !job.keeps_what_it_holds() && detail::counts(job.host->most, r))
@@ -177,8 +184,8 @@ private:
 
     detail::HostsLeft left_;
     std::vector<OfPool> of_pool_;
-    std::size_t count_ = 0;                      // of rows
-    std::vector<std::pair<double, int>> nodes_;  // of a pool: what is left of one resource, GPUs left
+    std::size_t count_ = 0;                      // number of rows
+    std::vector<std::pair<double, int>> nodes_;  // nodes of a pool: amount left of one resource, GPUs left
     std::vector<std::size_t> steps_;
 };
 

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_HOSTS_HOST_FACTOR_HPP
 #define GOODPUT_HOSTS_HOST_FACTOR_HPP
 
-// What cores and memory beside the GPUs make of a job's goodput.
+// Adjusts a job's goodput to the cores and memory that go with its GPUs.
 
 #include <algorithm>
 #include <cmath>
@@ -20,32 +20,32 @@
 
 namespace goodput {
 
-/// Multiplies the goodput of what jobs with Job::host are offered beside a stated share of cores and memory
-/// (HostShares) by the factor of HostNeeds::speed.
+/// Multiplies the goodput of options that state a share of cores and memory (HostShares) by the factor of
+/// HostNeeds::speed, for jobs with Job::host.
 class HostFactor {
 public:
-    /// Whether any job of the round says what it needs.
+    /// Returns whether any job of the round says what it needs.
     bool begin_round(const Round& round) {
         of_ = nullptr;
         return std::any_of(round.jobs.begin(), round.jobs.end(),
                            [](const Job& job) { return job.host.has_value(); });
     }
-    /// An option of the round.
+    /// Adjusts an option of the round.
     void operator()(const Job& job, Option& option) {
         const HostShare share = option.configuration.host();
         if (!job.host || share.empty()) return;
         if (std::exchange(of_, &job) != &job) factors_.clear();
-        // Few shares go with many GPUs: each is looked up once a job.
-        const auto known =
-            std::find_if(factors_.begin(), factors_.end(), [&](const auto& of) { return of.first == share; });
+        // Many GPU counts share a few host shares, so each share is evaluated once per job.
+        const auto known = std::find_if(factors_.begin(), factors_.end(),
+                                        [&](const auto& known_share) { return known_share.first == share; });
         option.goodput *= known != factors_.end()
                               ? known->second
                               : factors_.emplace_back(share, job.host->factor(share)).second;
     }
 
-    /// "it would run 1.8 times as fast with 12 cores a GPU; 96 of 96 cores of ... are taken, price 0.004": of
-    /// a job that would be clearly faster with another share beside the same GPUs, and what is in the way,
-    /// the dearest of what it would take more of.
+    /// Returns a note such as "it would run 1.8 times as fast with 12 cores a GPU; 96 of 96 cores of ...
+    /// are taken, price 0.004". It is for a job that would be clearly faster with another share and the
+    /// same GPUs. It names the obstacle: the most expensive resource that the job would take more of.
     [[nodiscard]] std::string note(const GivenOption& given) const {
         const Option& got = given.options[given.index];
         std::size_t best = given.index;
@@ -62,8 +62,8 @@ public:
         double most = 0, price = -1;
         for (const ResourceUse& use : given.uses(best)) {
             double more = use.units;
-            for (const ResourceUse& its : given.uses(given.index))
-                if (its.resource == use.resource) more -= its.units;
+            for (const ResourceUse& given_use : given.uses(given.index))
+                if (given_use.resource == use.resource) more -= given_use.units;
             if (!(more > 0) || more * given.prices[use.resource] <= price) continue;
             dearest = &use;
             most = more;
@@ -82,7 +82,7 @@ public:
 
 private:
     const Job* of_ = nullptr;
-    std::vector<std::pair<HostShare, double>> factors_;  // of that job
+    std::vector<std::pair<HostShare, double>> factors_;  // factors of the job whose options came last
 };
 
 static_assert(NotingFactor<HostFactor>);

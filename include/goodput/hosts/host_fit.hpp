@@ -1,13 +1,14 @@
 #ifndef GOODPUT_HOSTS_HOST_FIT_HPP
 #define GOODPUT_HOSTS_HOST_FIT_HPP
 
-// Speed by CPU cores and memory beside a GPU, from a few measurements, and how sure it is.
+// Estimates speed by the CPU cores and memory per GPU from a few measurements, and how certain the estimate
+// is.
 //
-// The form of hosts/host_speed.hpp, with a prior, gives 256 surfaces that explain the measurements and are
-// equally likely (hosts/detail/host_posterior.hpp). What not even the best surface explains widens the
-// scatter: where the form does not hold, the fit says so.
+// The form of hosts/host_speed.hpp and a prior give 256 equally likely surfaces that explain the
+// measurements (hosts/detail/host_posterior.hpp). What not even the best surface explains widens the
+// scatter. If the form does not hold, the fit therefore reports more uncertainty.
 //
-// Measurements stay what they are, whatever the form. The slower of cores and memory decides, f(c, m) =
+// Measurements stay as they are, whatever the form says. The slower of cores and memory decides, f(c, m) =
 // min(P(c), Q(m)), and more never harms. So with y_j measured at (c_j, m_j)
 //
 //     f(c, m) >= min( max_j y_j with c_j <= c,  max_j y_j with m_j <= m )
@@ -15,11 +16,12 @@
 //                       where c <= c_j alone, if as little memory was faster elsewhere: cores held j back
 //                       where m <= m_j alone, if as few cores were
 //
-// and every surface is held between these. It passes through what was measured, and where bounds meet, the
-// speed is known without any form. Measurements that contradict "more never harms" are first moved half way
-// to those that they contradict.
+// Every surface is held between these bounds. It passes through the measurements, and where the bounds
+// meet, the speed is known without any form. Measurements that contradict "more never harms" are first
+// moved half way towards those that they contradict.
 //
-// Cost: a grid of 10^5 points, each O(measurements): some 2 ms for ten. O(256 + measurements) a forecast.
+// Cost: a grid of 10^5 points, O(measurements) per point, takes about 2 ms for ten measurements. A forecast
+// takes O(256 + measurements).
 
 #include <algorithm>
 #include <cmath>
@@ -42,57 +44,60 @@
 
 namespace goodput {
 
-/// How fast a job was with a share.
+/// The speed of a job measured with one share.
 struct HostSample {
-    HostShare share{};  ///< cores and GiB a GPU, both from 1e-6 to 1e6
-    double speed = 1;   ///< in any unit, for example 1 / seconds of a step; from 1e-12 to 1e12
+    HostShare share{};  ///< cores and GiB per GPU, both from 1e-6 to 1e6
+    double speed = 1;   ///< in any unit, for example 1 / (seconds per step); from 1e-12 to 1e12
 };
 
-/// How far measurements may be off, and from what.
+/// How inaccurate measurements and the form may be.
 struct HostFitOptions {
-    double deviation = 0.02;                   ///< standard, of a measurement, relative; in (0, 1]
-    double form_deviation = 0.03;              ///< of what is true from the form, relative; in (0, 1]
-    std::string_view subject = "host shares";  ///< whom messages about bad measurements name
+    double deviation = 0.02;                   ///< relative standard deviation of a measurement; in (0, 1]
+    double form_deviation = 0.03;              ///< relative standard deviation of the true speed from the
+                                               ///< form; in (0, 1]
+    std::string_view subject = "host shares";  ///< name of the subject in messages about bad measurements
 };
 
-/// The speed with one share.
+/// The speed forecast for one share.
 struct HostForecast {
-    double speed = 1;           ///< as likely more as less, in the unit of the measurements
-    double expected_error = 0;  ///< of that, relative, apart from what the measurements themselves are off
-    double form_deviation = 0;  ///< the part of it that no parameter explains, standard, in ln
-    std::vector<double> logarithms{};  ///< of the speed by each surface
+    double speed = 1;                  ///< median, in the unit of the measurements
+    double expected_error = 0;         ///< expected relative error of `speed`, apart from errors of the
+                                       ///< measurements
+    double form_deviation = 0;         ///< standard deviation in ln of the part that no parameter explains
+    std::vector<double> logarithms{};  ///< ln of the speed by each surface
 
-    /// Encloses the speed with that probability, in (0, 1) (otherwise std::invalid_argument).
+    /// Returns an interval that contains the speed with probability `coverage`, in (0, 1). Throws
+    /// std::invalid_argument otherwise.
     [[nodiscard]] Interval interval(double coverage = 0.9) const;
-    double deviation = 0.02;  ///< of a measurement: HostFitOptions::deviation
+    double deviation = 0.02;  ///< relative standard deviation of a measurement: HostFitOptions::deviation
 };
 
 /// A surface of speed over cores and memory, with its uncertainty.
 class HostFit {
 public:
-    /// What do these measurements say? With none: the prior, in which computing alone has speed 1. Refuses
-    /// numbers outside the ranges above (std::invalid_argument).
+    /// Fits these measurements. Without any, the fit is the prior, in which computing alone has speed 1.
+    /// Throws std::invalid_argument for numbers outside the ranges above.
     explicit HostFit(std::span<const HostSample> samples = {}, const HostFitOptions& options = {});
 
-    /// How fast with that share? The speed never falls with cores or memory. Refuses shares that no sample
-    /// can have (std::invalid_argument).
+    /// Returns the speed with this share. It never falls with more cores or memory. Throws
+    /// std::invalid_argument for shares that no sample can have.
     [[nodiscard]] HostForecast forecast(const HostShare& share) const;
-    /// Whether there is a measurement with exactly that share.
+    /// Returns whether there is a measurement with exactly this share.
     [[nodiscard]] bool has_measured(const HostShare& share) const {
         return std::any_of(known_.begin(), known_.end(),
                            [&](const Known& one) { return one.share == share; });
     }
-    /// Number of measurements.
+    /// Returns the number of measurements.
     [[nodiscard]] std::size_t samples() const { return known_.size(); }
 
 private:
-    /// A measurement, and whether cores or memory are known to have held it back.
+    /// A measurement, and whether cores or memory are known to have limited it.
     struct Known {
         HostShare share{};
         double speed = 1;
         bool by_cores = false, by_memory = false;
     };
-    /// The largest measurement with no more cores, and with no more memory.
+    /// Returns the largest measurement with no more cores, and the largest with no more memory.
     [[nodiscard]] std::pair<double, double> reached(const HostShare& share) const;
 
     std::vector<Known> known_{};
@@ -100,10 +105,10 @@ private:
     double deviation_ = 0;
 };
 
-/// The fit as HostNeeds::speed: at most 6 core counts times 6 memories from `least` to `most`, that of the
-/// reference and where straight lines between them come nearest. Factor 1 is the speed with `reference`, the
-/// share that the job's throughput was measured with. Refuses more at least than at most
-/// (std::invalid_argument).
+/// Returns the fit as HostNeeds::speed: at most 6 core counts times 6 memory sizes from `least` to `most`.
+/// They include those of `reference` and the values with which linear interpolation is most accurate.
+/// Factor 1 is the speed with `reference`, the share that the job's throughput was measured with. Throws
+/// std::invalid_argument if `least` exceeds `most`.
 [[nodiscard]] std::vector<HostSpeed> host_speed_points(const HostFit& fit, const HostShare& least,
                                                        const HostShare& most, const HostShare& reference);
 
@@ -119,12 +124,12 @@ inline bool has_no_more(const HostShare& a, const HostShare& b) {
     return a.cores_per_gpu <= b.cores_per_gpu && a.memory_gib_per_gpu <= b.memory_gib_per_gpu;
 }
 
-/// Both ends and `always`, then each time the whole number where straight lines between those chosen are
-/// farthest from `curve`, until that is 0.5 % or six are chosen.
+/// Returns both ends and `always`, then repeatedly adds the whole number at which linear interpolation
+/// differs most from `curve`. Stops once the difference is at most 0.5 % or six numbers are chosen.
 template <class Curve>
 std::vector<double> bends(Curve curve, double least, double most, double always) {
     constexpr std::size_t steps = 64;
-    std::vector<std::pair<double, double>> all, chosen;  // and the curve there
+    std::vector<std::pair<double, double>> all, chosen;  // numbers and the curve's values there
     for (std::size_t i = 0; i <= steps; ++i) {
         const double at = least * std::pow(most / least, static_cast<double>(i) / steps);
         const double whole = std::clamp(at < 1 ? at : std::round(at), least, most);
@@ -218,7 +223,8 @@ inline HostForecast HostFit::forecast(const HostShare& share) const {
     double squares = forecast.form_deviation * forecast.form_deviation;
     for (const double value : values)
         squares += (value - *middle) * (value - *middle) / static_cast<double>(values.size());
-    forecast.expected_error = std::sqrt(2 / std::numbers::pi * squares);  // if errors are normal
+    forecast.expected_error = std::sqrt(2 / std::numbers::pi * squares);  // if errors are normally
+                                                                          // distributed
     return forecast;
 }
 

@@ -1,21 +1,22 @@
 #ifndef GOODPUT_HOSTS_HOST_PROFILE_HPP
 #define GOODPUT_HOSTS_HOST_PROFILE_HPP
 
-// With which CPU cores and memory beside a GPU should a job be measured next?
+// Decides with which CPU cores and memory per GPU a job should be measured next.
 //
-// Each surface of a fit (hosts/host_fit.hpp) says what a measurement at x would find, and what the speed is
-// elsewhere. Surfaces that x would find alike, within the scatter of a measurement, stay together; what
-// their ln f(z) still differ by is left uncertain after x:
+// Each surface of a fit (hosts/host_fit.hpp) predicts what a measurement at x would find, and what the
+// speed is elsewhere. A measurement at x cannot tell apart surfaces that predict the same there, within the
+// scatter of a measurement. The variance of ln f(z) among such surfaces is the uncertainty left after x:
 //
 //     left(x) = sum over z of  E[ var( ln f(z) | found at x ) ]
 //
-// The share that leaves least is next (Bayesian I-optimal design; Chaloner and Verdinelli 1995, by sums over
-// the surfaces instead of a covariance, because where two measurements are alike all between them is known).
-// With nothing measured it is the largest share, which no other exceeds. Synergy's optimistic profiling
-// (OSDI'22, section 4.3) measures core counts with all memory and computes what memory does; for that, give
-// shares with all memory only.
+// The share that leaves the least uncertainty is next (Bayesian I-optimal design; Chaloner and Verdinelli
+// 1995). The sum runs over the surfaces instead of using a covariance, because everything between two equal
+// measurements is known. Without any measurement, the largest share comes first, because no other share is
+// faster. Synergy's optimistic profiling (OSDI'22, section 4.3) measures core counts with all memory and
+// computes the effect of memory. To do the same, pass only shares with all memory.
 //
-// It looks one measurement ahead. Cost: O(surfaces * shares^2), 256 surfaces: about 1 ms for 45 shares.
+// The search looks one measurement ahead. Cost: O(surfaces * shares^2) with 256 surfaces, about 1 ms for 45
+// shares.
 
 #include <algorithm>
 #include <cstddef>
@@ -31,20 +32,21 @@
 
 namespace goodput {
 
-/// What to measure next, and how good the fit is already.
+/// The share to measure next, and how good the fit is already.
 struct HostProfile {
-    std::optional<HostShare> next{};  ///< none: good enough, or everything is measured
-    double largest_error = 0;         ///< expected relative error of HostForecast::speed, at worst
+    std::optional<HostShare> next{};  ///< empty if the fit is good enough, or everything is measured
+    double largest_error = 0;         ///< largest expected relative error of HostForecast::speed
 };
 
-/// Which of these shares should be measured next, to know the speed with all of them? None where the expected
-/// relative error is within `tolerance` with each. Refuses no shares, shares that no sample can have, and a
-/// tolerance that is not above 0 (std::invalid_argument).
+/// Returns which of these shares to measure next, to know the speed with all of them. Returns no share if
+/// the expected relative error is within `tolerance` with each. Throws std::invalid_argument for an empty
+/// grid, for shares that no sample can have, and for a tolerance that is not above 0.
 [[nodiscard]] inline HostProfile next_host_share(const HostFit& fit, std::span<const HostShare> grid,
                                                  double tolerance = 0.03) {
     require_positive("host profile", "tolerance", tolerance);
     if (grid.empty()) bad_input("host profile", "shares", grid.size(), "at least 1");
-    constexpr std::size_t alike_surfaces = 16;  // at least so many are one finding of a measurement
+    constexpr std::size_t alike_surfaces = 16;  // at least this many surfaces count as one finding of a
+                                                // measurement
     HostProfile profile;
     std::vector<HostForecast> at;
     for (const HostShare& share : grid) {
@@ -79,7 +81,7 @@ struct HostProfile {
                     left += squares - sum * sum / static_cast<double>(to - from);
                 }
             }
-            // What the form cannot explain is the same for all memories with one core count.
+            // The deviation from the form is the same for all memory sizes with one core count.
             for (std::size_t z = 0; z < grid.size(); ++z)
                 if (grid[z].cores_per_gpu != grid[x].cores_per_gpu)
                     left += at[z].form_deviation * at[z].form_deviation * static_cast<double>(order.size());

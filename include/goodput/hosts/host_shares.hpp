@@ -1,7 +1,8 @@
 #ifndef GOODPUT_HOSTS_HOST_SHARES_HPP
 #define GOODPUT_HOSTS_HOST_SHARES_HPP
 
-// Variants of what another maker offers: the same GPUs with more or less CPU cores and host memory.
+// Variants of another maker's options: the same GPUs with more or fewer CPU cores and more or less host
+// memory.
 
 #include <algorithm>
 #include <cstddef>
@@ -19,24 +20,25 @@
 
 namespace goodput {
 
-/// Offers what `Inner` offers, to jobs with Job::host in several variants: the shares of the nodes of a pool,
-/// and each measured point that lies within the job's limits and that enough of the nodes can give. Of these
-/// only variants that are faster than every one that takes no more, and none that is slower than with the
-/// smallest share, brought within the job's limits; at most 16 of them. GPUs of which too few nodes can give
-/// the least that the job needs are not offered. A node that does not count cores, or memory, has enough of
-/// them; of what the job does not count it takes nothing. Configurations of several parts, and GPUs whose
-/// nodes count no cores and no memory, are offered as they are. A job that keeps what it holds is offered
-/// that with the least that it needs and with more, as far as its nodes have it. A maker that answers at
-/// prices has no variants here: let it be the outer one, as in ParallelPlans(large, {}, HostShares<>()).
+/// Offers the options of `Inner`, in several variants to jobs with Job::host. The variants are the shares
+/// of a pool's nodes, and each measured point that lies within the job's limits and that enough nodes can
+/// provide. It keeps only variants that are faster than every variant that takes no more, and none that is
+/// slower than the smallest share, brought within the job's limits; at most 16 in all. GPUs are not offered
+/// if too few nodes can provide the minimum that the job needs with them. A node that does not count cores,
+/// or memory, has enough of them. A job takes nothing of a resource that it does not count. Configurations
+/// of several parts, and GPUs whose nodes count neither cores nor memory, are offered unchanged. A job that
+/// keeps what it holds is offered its GPUs with the minimum that it needs and with more, as far as its
+/// nodes have it. A maker that answers at prices has no variants here: make it the outer one, as in
+/// ParallelPlans(large, {}, HostShares<>()).
 template <ListsAllOptions Inner = ListedShapes>
 class HostShares : public MakerAround<Inner> {
 public:
-    /// Variants of what this maker offers.
+    /// Offers variants of what this maker offers.
     explicit HostShares(Inner inner = Inner()) : MakerAround<Inner>(std::move(inner)) {}
 
-    /// A Scheduler asks once for all jobs that are alike, where it does so with the inner maker.
+    /// A Scheduler asks once for all equal jobs if it does so with the inner maker.
     using DeclaresInputsOf = std::conditional_t<DeclaresJobInputs<Inner>, HostShares, void>;
-    /// What the inner maker reads, and Job::host.
+    /// Calls input() with what the inner maker reads, and with Job::host.
     template <class Input>
     static void for_each_input(const Job& job, Input& input) {
         Inner::for_each_input(job, input);
@@ -44,15 +46,15 @@ public:
         if (job.host) job.host->for_each_input(input);
     }
 
-    /// Learns what the nodes of this round have beside the jobs that keep what they hold. Without it, list()
-    /// takes them to have everything.
+    /// Learns what the nodes of this round have left by the jobs that keep what they hold. Without this
+    /// call, list() assumes that nodes have everything.
     void begin_round(const Round& round) {
         MakerAround<Inner>::begin_round(round);
         learn(round);
         begun_ = &round.cluster;
     }
 
-    /// Appends variants side by side, by host share.
+    /// Appends the variants of each option next to each other, ordered by host share.
     void list(const Round& round, const Job& job, std::span<const int> most_gpus,
               std::vector<Option>& options) {
         const std::size_t first = options.size();
@@ -64,15 +66,15 @@ public:
         std::size_t pool = no_index;
         for (const Option& option : plain_) {
             const PoolShare& part = option.configuration.first();
-            const std::size_t its = find_pool(round.pools, part);
+            const std::size_t part_pool = find_pool(round.pools, part);
             if (option.configuration.empty() || !option.configuration.is_single() ||
-                its == round.pools.size()) {
+                part_pool == round.pools.size()) {
                 options.push_back(option);
                 continue;
             }
-            // Options of one pool lie side by side.
-            if (its != pool) {
-                pool = its;
+            // Options of one pool are adjacent.
+            if (part_pool != pool) {
+                pool = part_pool;
                 find_variants(round.cluster, *job.host, round.pools[pool], of_pool_[pool]);
             }
             if (!counted_) options.push_back(option);
@@ -84,7 +86,8 @@ public:
         }
     }
 
-    /// What the inner maker says, or how many nodes have enough beside the GPUs that it offers.
+    /// Returns the inner maker's reason, or how many nodes have enough cores and memory for the GPUs that
+    /// it offers.
     [[nodiscard]] std::string why_none(const Round& round, const Job& job) {
         if constexpr (ReasonMaker<Inner>)
             if (std::string why = this->inner_.why_none(round, job); !why.empty()) return why;
@@ -111,8 +114,8 @@ public:
                (beside == 1 ? " GPU" : " GPUs") + ", and it needs " + text_of(wanted) + " such nodes";
     }
 
-    /// Appends what the job holds and keeps, with each variant that its nodes can give; of variants that take
-    /// no less than others and are no faster, none.
+    /// Appends what the job holds and keeps, with each variant that its nodes can provide. Leaves out
+    /// variants that take no less than another one and are no faster.
     void list_kept(const Round& round, const Job& job, std::vector<Option>& options) {
         const Configuration held = round.held_by(job);
         variants_.clear();
@@ -135,23 +138,24 @@ private:
         HostShare share{};
         double factor = 1;
     };
-    /// Nodes of the pool that have as much of both.
+    /// Nodes of the pool that have the same amount of both resources.
     struct Alike {
         detail::HostAmounts amounts{};
         int nodes = 0;
     };
-    /// What is known of a pool in this round.
+    /// What is known about a pool in this round.
     struct OfPool {
-        std::vector<Alike> alike{};                 ///< none: not found yet
-        std::vector<detail::HostAmounts> shares{};  ///< of a GPU beside those who keep what they hold
-        std::vector<detail::HostAmounts> usual{};   ///< and without them
+        std::vector<Alike> alike{};                 ///< empty if not found yet
+        std::vector<detail::HostAmounts> shares{};  ///< amounts per GPU that are left by the jobs that keep
+                                                    ///< what they hold
+        std::vector<detail::HostAmounts> usual{};   ///< amounts per GPU on empty nodes
     };
     using Shares = std::vector<detail::HostAmounts>;
 
     void learn(const Round& round) {
         left_.find(round.cluster, round.jobs);
         of_pool_.resize(round.pools.size());
-        for (OfPool& of : of_pool_) of.alike.clear();
+        for (OfPool& pool : of_pool_) pool.alike.clear();
     }
 
     [[nodiscard]] static bool within(const HostShare& share, double gpus,
@@ -159,28 +163,29 @@ private:
         return share.cores_per_gpu * gpus <= amounts[0] * (1 + tolerance) &&
                share.memory_gib_per_gpu * gpus <= amounts[1] * (1 + tolerance);
     }
-    /// Calls visit(wanted, gpus, able): so many nodes have to give so much for each of at least that many
-    /// GPUs, and so many can.
+    /// Calls visit(wanted, gpus, able): `wanted` nodes must provide the share for each of at least `gpus`
+    /// GPUs, and `able` nodes can.
     template <class Visit>
-    static void for_each_load(const OfPool& of, const HostShare& share, const PoolShare& part, Visit visit) {
+    static void for_each_load(const OfPool& pool, const HostShare& share, const PoolShare& part,
+                              Visit visit) {
         int wanted = 0;
         detail::NodeLoads(part).for_each([&](int nodes, int gpus) {
             wanted += nodes;
             int able = 0;
-            for (const Alike& alike : of.alike)
+            for (const Alike& alike : pool.alike)
                 if (within(share, gpus, alike.amounts)) able += alike.nodes;
             visit(wanted, gpus, able);
         });
     }
-    /// Whether the pool has nodes enough with so much for each of a job's GPUs.
-    static bool can_give(const OfPool& of, const HostShare& share, const PoolShare& part) {
+    /// Returns whether enough nodes of the pool can provide the share for each of a job's GPUs.
+    static bool can_give(const OfPool& pool, const HostShare& share, const PoolShare& part) {
         bool enough = true;
-        for_each_load(of, share, part, [&](int wanted, int, int able) { enough &= able >= wanted; });
+        for_each_load(pool, share, part, [&](int wanted, int, int able) { enough &= able >= wanted; });
         return enough;
     }
 
-    /// Says which amounts count: those that the job counts and that some of the nodes count. Whether any
-    /// does.
+    /// Finds which amounts count: those that the job counts and that some of the nodes count. Returns
+    /// whether any does.
     template <class Nodes, class NodeOf>
     bool find_counted(const HostNeeds& needs, const Nodes& nodes, NodeOf node_of) {
         for (std::size_t r = 0; r < detail::host_resources; ++r)
@@ -190,7 +195,7 @@ private:
         variants_.clear();
         return counted_ = counts_[0] || counts_[1];
     }
-    /// Adds a variant: of these amounts what counts, within the job's limits. How fast it is.
+    /// Adds a variant: the amounts that count, brought within the job's limits. Returns its speed factor.
     double offer(const HostNeeds& needs, const detail::HostAmounts& amounts) {
         HostShare share;
         for (std::size_t r = 0; r < detail::host_resources; ++r)
@@ -200,8 +205,8 @@ private:
                                               detail::a_gpu_of(needs.most, r)));
         return variants_.emplace_back(Variant{share, needs.factor(share)}).factor;
     }
-    /// Finds variants with these shares, other amounts, the least and what was measured, of those that
-    /// `gives(share)`. `floor`: none that is slower than with every share.
+    /// Finds useful variants among these shares, the other amounts, the minimum and the measured points, if
+    /// `gives(share)`. `floor`: leaves out variants that are slower than every one of `shares`.
     template <class Gives>
     void find_useful(const HostNeeds& needs, const Shares& shares, const Shares& others, bool floor,
                      Gives gives) {
@@ -217,17 +222,17 @@ private:
         keep_useful(shares);
     }
 
-    /// Those that a GPU of the pool may be given; none where its nodes count neither cores nor memory, or the
-    /// job counts nothing of it.
-    void find_variants(const Cluster& cluster, const HostNeeds& needs, const Pool& pool, OfPool& of) {
-        if (of.alike.empty()) find_alike(cluster, pool, of);
+    /// Finds the variants that a GPU of the pool may be given. Finds none if the pool's nodes count neither
+    /// cores nor memory, or if the job counts nothing that they count.
+    void find_variants(const Cluster& cluster, const HostNeeds& needs, const Pool& pool, OfPool& known) {
+        if (known.alike.empty()) find_alike(cluster, pool, known);
         if (!find_counted(needs, pool.nodes, [](std::size_t node) { return node; })) return;
-        find_useful(needs, of.shares, of.usual, true, [&](const HostShare& share) {
-            return std::ranges::any_of(of.alike,
+        find_useful(needs, known.shares, known.usual, true, [&](const HostShare& share) {
+            return std::ranges::any_of(known.alike,
                                        [&](const Alike& alike) { return within(share, 1, alike.amounts); });
         });
     }
-    /// Those of what it keeps.
+    /// Finds the variants of what the job keeps.
     void find_kept_variants(const Job& job) {
         HostNeeds needs = *job.host;
         if (!find_counted(needs, job.placement, [](const NodeShare& held) { return held.node; })) return;
@@ -247,29 +252,29 @@ private:
     }
 
     /// Groups the nodes of a pool by what they have, and finds the shares of their GPUs.
-    void find_alike(const Cluster& cluster, const Pool& pool, OfPool& of) const {
-        of = {};
-        const bool nobody_comes = std::none_of(pool.nodes.begin(), pool.nodes.end(),
-                                               [&](std::size_t node) { return left_.gpus(node) > 0; });
+    void find_alike(const Cluster& cluster, const Pool& pool, OfPool& known) const {
+        known = {};
+        const bool no_room_for_jobs = std::none_of(pool.nodes.begin(), pool.nodes.end(),
+                                                   [&](std::size_t node) { return left_.gpus(node) > 0; });
         Shares all;
         for (const std::size_t node : pool.nodes) {
             const int gpus = cluster.nodes[node].gpus;
             all.push_back({left_.usual(node, 0) * gpus, left_.usual(node, 1) * gpus});
-            // Where all is kept by others, the job waits for what is usual.
-            if (left_.gpus(node) > 0 || nobody_comes) of.shares.push_back(left_.share(node));
+            // If kept jobs hold all nodes, the job waits for the usual share.
+            if (left_.gpus(node) > 0 || no_room_for_jobs) known.shares.push_back(left_.share(node));
         }
         std::sort(all.begin(), all.end());
         for (const detail::HostAmounts& amounts : all) {
-            if (of.alike.empty() || of.alike.back().amounts != amounts) {
-                of.alike.push_back({amounts, 0});
-                of.usual.push_back({amounts[0] / pool.gpus_per_node, amounts[1] / pool.gpus_per_node});
+            if (known.alike.empty() || known.alike.back().amounts != amounts) {
+                known.alike.push_back({amounts, 0});
+                known.usual.push_back({amounts[0] / pool.gpus_per_node, amounts[1] / pool.gpus_per_node});
             }
-            ++of.alike.back().nodes;
+            ++known.alike.back().nodes;
         }
-        thin_shares(of.shares);
-        thin_shares(of.usual);
+        thin_shares(known.shares);
+        thin_shares(known.usual);
     }
-    /// Leaves few shares: of neighbours that are too many, the least of each.
+    /// Thins a long list of shares: groups neighbours, and keeps the minimum of each group.
     static void thin_shares(std::vector<detail::HostAmounts>& shares) {
         std::sort(shares.begin(), shares.end());
         shares.erase(std::unique(shares.begin(), shares.end()), shares.end());
@@ -285,11 +290,11 @@ private:
         shares.resize(kept);
     }
 
-    /// In order, without those that are no faster than one that takes no more, and not too many.
+    /// Sorts the variants, drops those that are no faster than one that takes no more, and thins the rest.
     void keep_useful(const Shares& shares) {
         std::sort(variants_.begin(), variants_.end(),
                   [](const Variant& a, const Variant& b) { return a.share < b.share; });
-        // In this order none takes less than one before it of both.
+        // In this order no variant takes less of both than an earlier one.
         std::size_t kept = 0;
         for (const Variant& one : variants_) {
             const bool needless =
@@ -303,8 +308,8 @@ private:
         variants_.resize(kept);
         if (kept > most_variants) thin(shares);
     }
-    /// Leaves the first, the fastest, of each share the fastest that takes no more, and every so many of the
-    /// others.
+    /// Thins the variants to `most_variants`. Keeps the first, the fastest, and for each share the fastest
+    /// that takes no more than it; the others are evenly spaced.
     void thin(const Shares& shares) {
         std::vector<char> stays(variants_.size(), 0);
         const auto keep_fastest = [&](auto fits) {
@@ -332,7 +337,7 @@ private:
     const Cluster* begun_ = nullptr;
     std::vector<Option> plain_;
     std::vector<OfPool> of_pool_;
-    // Of a job on a pool, or of what it keeps:
+    // for a job on a pool, or for what it keeps:
     bool counts_[detail::host_resources] = {false, false};
     bool counted_ = false;
     std::vector<Variant> variants_;

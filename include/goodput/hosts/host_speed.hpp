@@ -1,21 +1,20 @@
 #ifndef GOODPUT_HOSTS_HOST_SPEED_HPP
 #define GOODPUT_HOSTS_HOST_SPEED_HPP
 
-// How long an iteration takes with so many CPU cores and so much host memory beside a GPU.
+// Models how long an iteration takes with given CPU cores and host memory per GPU.
 //
-// While the GPU computes, cores prepare the next batch, and what the cache does not hold is read from
+// While the GPU computes, cores prepare the next batch, and whatever the cache does not hold is read from
 // storage. The three overlap, so the slowest of them decides:
 //
 //     T(c, m) = max( computing,  preparing / c^power,  reading max(1 - m / cached, 0) )
 //
-// A cache that never evicts (MinIO; Mohan et al., "Analyzing and mitigating data stalls", VLDB'21) hits in
-// proportion to the part of the data set that it holds, hence the straight line in m. The power is below 1
-// where preparing does not scale perfectly. Source: Synergy (OSDI'22), section 3, but for the power. A
-// maximum, not a smooth one: in the published tables what cores allow and what memory allows never slow each
-// other.
+// A cache that never evicts (MinIO; Mohan et al., "Analyzing and mitigating data stalls", VLDB'21) has a
+// hit rate equal to the part of the data set that it holds. This explains the straight line in m. The power
+// is below 1 if preparing does not scale perfectly. Source: Synergy (OSDI'22), section 3, except the power.
+// The maximum is sharp, not smooth: in the published tables, cores and memory never slow each other.
 //
-// What it does not know: memory that a job needs to run at all, storage that others use, and curves that end
-// in several steps. A fit keeps to the measurements there (hosts/host_fit.hpp).
+// The model does not cover memory that a job needs to run at all, storage that other jobs use, and curves
+// that end in several steps. In these cases a fit follows the measurements (hosts/host_fit.hpp).
 
 #include <algorithm>
 #include <cmath>
@@ -26,16 +25,16 @@
 
 namespace goodput {
 
-/// Parts of an iteration's time that depend on what goes with a GPU, in seconds.
+/// The parts of an iteration's time that depend on the cores and memory per GPU, in seconds.
 struct HostSpeedModel {
-    double compute_seconds = 1;      ///< whatever cores and memory cannot change; above 0
-    double preparation_seconds = 0;  ///< of one core; at least 0
-    double core_power = 1;           ///< cores prepare cores^power times as fast as one; in (0, 2]
-    double storage_seconds = 0;      ///< where nothing is cached; at least 0
-    double cached_gib = 1;           ///< memory a GPU that holds the whole data set; above 0
+    double compute_seconds = 1;      ///< time that cores and memory cannot change; above 0
+    double preparation_seconds = 0;  ///< preparation time of one core; at least 0
+    double core_power = 1;           ///< n cores prepare n^core_power times as fast as one; in (0, 2]
+    double storage_seconds = 0;      ///< reading time if nothing is cached; at least 0
+    double cached_gib = 1;           ///< memory per GPU that holds the whole data set; above 0
 
-    /// Seconds of an iteration with that share, in which 0 is none at all. Never rises with cores or memory;
-    /// infinite without cores where there is something to prepare.
+    /// Returns the seconds per iteration with this share, in which 0 means none at all. They never rise
+    /// with more cores or memory, and are infinite without cores if there is something to prepare.
     [[nodiscard]] double seconds(const HostShare& share) const {
         double seconds = compute_seconds;
         if (preparation_seconds > 0)
@@ -45,11 +44,11 @@ struct HostSpeedModel {
         const double missed = 1 - share.memory_gib_per_gpu / cached_gib;
         return missed > 0 ? std::max(seconds, storage_seconds * missed) : seconds;
     }
-    /// Iterations a second with that share. Never falls with cores or memory.
+    /// Returns the iterations per second with this share. They never fall with more cores or memory.
     [[nodiscard]] double speed(const HostShare& share) const { return 1 / seconds(share); }
 };
 
-/// Refuses parameters outside the ranges above, NaN and infinity among them (std::invalid_argument).
+/// Throws std::invalid_argument for parameters outside the ranges above, including NaN and infinity.
 template <MessageSubject Subject>
 void validate(const HostSpeedModel& model, const Subject& subject) {
     require_positive(subject, "compute_seconds", model.compute_seconds);

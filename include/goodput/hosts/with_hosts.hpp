@@ -1,7 +1,7 @@
 #ifndef GOODPUT_HOSTS_WITH_HOSTS_HPP
 #define GOODPUT_HOSTS_WITH_HOSTS_HPP
 
-// The way into cores and memory: everything that a Scheduler needs to deal them out.
+// The entry point for cores and memory: adds everything that a Scheduler needs to allocate them.
 
 #include "goodput/hosts/divided_hosts.hpp"
 #include "goodput/hosts/host_capacity.hpp"
@@ -10,8 +10,9 @@
 
 namespace goodput {
 
-/// A scheduler that deals out CPU cores and host memory as well: it offers variants of what its maker offers,
-/// counts what goes with them, keeps to the sums of each pool and then to what each node has.
+/// Returns a scheduler that also allocates CPU cores and host memory. It offers variants of its maker's
+/// options, counts the cores and memory of each, and respects the sums of each pool, then what each node
+/// has.
 template <class AnyScheduler>
 [[nodiscard]] auto with_hosts(const AnyScheduler& scheduler) {
     return scheduler.limited_by(HostCapacity())

@@ -1,17 +1,17 @@
 #ifndef GOODPUT_MEMORY_MEMORY_HPP
 #define GOODPUT_MEMORY_MEMORY_HPP
 
-// Does a batch fit in a GPU's memory? Parameters, gradients and optimiser state take a fixed part,
-// activations a part for each example that is in the GPU at once:
+// Predicts whether a batch fits in a GPU's memory. Parameters, gradients and optimiser state take a fixed
+// part, and activations take a part per example that is on the GPU at once:
 //
 //     bytes(b) = fixed + per_example b             b = atomic batch
 //
-// Accumulation steps follow each other and take no more; neither does a larger number of replicas. The
-// largest batch is (capacity (1 - margin) - fixed) / per_example, rounded down.
+// Accumulation steps run one after the other and take no more memory. More replicas take no more memory per
+// GPU either. The largest batch is (capacity (1 - margin) - fixed) / per_example, rounded down.
 //
-// What it cannot do: memory that is not linear in the batch (an allocator that rounds up, a library that
-// chooses its workspace by the batch), for which the margin is meant, and optimiser state that is divided
-// among replicas.
+// The model does not cover memory that is not linear in the batch, for example an allocator that rounds up,
+// or a library that chooses its workspace by the batch. The margin is meant for these. It does not cover
+// optimiser state that is divided among replicas either.
 
 #include <algorithm>
 #include <cmath>
@@ -25,31 +25,32 @@
 
 namespace goodput {
 
-/// Memory that a replica takes on each of its GPUs. From measurements: memory/memory_fit.hpp.
+/// The memory that a replica takes on each of its GPUs. memory/memory_fit.hpp fits it to measurements.
 struct MemoryModel {
-    double fixed_bytes = 0;        ///< whatever the batch: parameters, gradients, optimiser state
-    double bytes_per_example = 0;  ///< activations of one example
-    /// Nothing is known of larger atomic batches, and they count as not fitting. Without such an end a model
-    /// with bytes_per_example = 0 would allow any batch.
+    double fixed_bytes = 0;        ///< independent of the batch: parameters, gradients, optimiser state
+    double bytes_per_example = 0;  ///< activations per example
+    /// Larger atomic batches are unknown and count as not fitting. Without this limit, a model with
+    /// bytes_per_example = 0 would allow any batch.
     int most_atomic_batch = std::numeric_limits<int>::max();
 
-    /// Bytes that a GPU needs for `atomic_batch` examples at once.
+    /// Returns the bytes that a GPU needs for `atomic_batch` examples at once.
     [[nodiscard]] double bytes(double atomic_batch) const {
         return fixed_bytes + bytes_per_example * atomic_batch;
     }
 };
 
-/// Memory of one GPU.
+/// The memory of one GPU.
 struct GpuMemory {
-    double capacity_bytes = 0;  ///< all of it, above 0
-    /// Share of it that stays free, for fragmentation and what the model does not see, in [0, 1).
+    double capacity_bytes = 0;  ///< total, above 0
+    /// Fraction that stays free, for fragmentation and for effects that the model does not cover, in [0,
+    /// 1).
     double margin = 0.05;
 
-    /// What the margin leaves, in bytes.
+    /// Bytes that remain after the margin.
     [[nodiscard]] double usable_bytes() const { return capacity_bytes * (1 - margin); }
 };
 
-/// Refuses negative or infinite bytes and an end below 1 (std::invalid_argument).
+/// Throws std::invalid_argument if bytes are negative or infinite, or if most_atomic_batch is below 1.
 inline void validate(const MemoryModel& model) {
     require_at_least("memory model", "fixed bytes", model.fixed_bytes, 0);
     require_at_least("memory model", "bytes per example", model.bytes_per_example, 0);
@@ -57,15 +58,16 @@ inline void validate(const MemoryModel& model) {
                     std::numeric_limits<int>::max());
 }
 
-/// Refuses a capacity that is not positive and a margin outside [0, 1) (std::invalid_argument).
+/// Throws std::invalid_argument if the capacity is not positive, or the margin is outside [0, 1).
 inline void validate(const GpuMemory& gpu) {
     require_positive("GPU memory", "capacity", gpu.capacity_bytes);
     if (!(gpu.margin >= 0 && gpu.margin < 1))
         bad_input("GPU memory", "margin", gpu.margin, "at least 0 and below 1");
 }
 
-/// The largest atomic batch that fits; 0 where not even one example does, never more than 2^30 or the model's
-/// end. Refuses what validate() refuses (std::invalid_argument).
+/// Returns the largest atomic batch that fits, or 0 if not even one example fits. The result is at most
+/// 2^30 and at most the model's most_atomic_batch. Throws std::invalid_argument if validate() rejects an
+/// argument.
 [[nodiscard]] inline int largest_atomic_batch(const MemoryModel& model, const GpuMemory& gpu) {
     validate(model);
     validate(gpu);
@@ -73,7 +75,7 @@ inline void validate(const GpuMemory& gpu) {
     const int most = std::min(model.most_atomic_batch, 1 << 30);
     if (model.bytes(1) > usable) return 0;
     if (model.bytes(most) <= usable) return most;
-    // The sum decides, never a quotient: next to large fixed bytes that may be off by any number of batches.
+    // Bisect on the sum. A quotient could be off by any number of batches if the fixed bytes are large.
     int fits = 1, too_large = most;
     while (too_large - fits > 1) {
         const int middle = fits + (too_large - fits) / 2;
@@ -82,9 +84,10 @@ inline void validate(const GpuMemory& gpu) {
     return fits;
 }
 
-/// Does a batch plan fit? Outcome::runs, or Outcome::impossible with a sentence that says what it would take,
-/// what there is and what the largest batch is. Refuses a plan that is none (an atomic batch below 1,
-/// negative accumulation steps) and what validate() refuses (std::invalid_argument).
+/// Tells whether a batch plan fits. Returns Outcome::runs, or Outcome::impossible with a sentence that
+/// states the needed memory, the usable memory and the largest batch. Throws std::invalid_argument if the
+/// plan is invalid (an atomic batch below 1, negative accumulation steps), or if validate() rejects an
+/// argument.
 [[nodiscard]] inline Verdict fits(const MemoryModel& model, const GpuMemory& gpu, BatchPlan plan) {
     require_between("batch plan", "atomic batch", plan.atomic_batch, 1, 1 << 30);
     require_between("batch plan", "accumulation steps", plan.accumulation_steps, 0, 1 << 20);

@@ -1,30 +1,33 @@
 #ifndef GOODPUT_MEMORY_MEMORY_FIT_HPP
 #define GOODPUT_MEMORY_MEMORY_FIT_HPP
 
-// The line bytes(b) = fixed + per_example b (memory/memory.hpp) from measurements of a job's memory on one
-// GPU type.
+// Fits the line bytes(b) = fixed + per_example b (memory/memory.hpp) to measurements of a job's memory on
+// one GPU type.
 //
-// Several batch sizes. An estimate that is too high wastes a little; one that is too low kills the job. So
+// Several batch sizes. An estimate that is too high wastes some memory, but one that is too low kills the
+// job. Therefore the fit solves
 //
 //     minimise    sum_i (fixed + per_example b_i - bytes_i)^2
 //     subject to  fixed + per_example b_i >= (1 - tolerance) bytes_i       for all i
 //                 fixed >= least_fixed_bytes,  per_example >= 0
 //
-// Every constraint but the last says that the line passes above a point (the third: above (0, least fixed
-// bytes)), so only corners of the upper convex hull of these points can touch it. A convex problem in two
-// unknowns: at most two constraints hold it, and the best feasible of all candidates with none, one or two is
-// the optimum. O(N^2) at worst, with N measurements, microseconds for the dozens that occur.
+// Every constraint except the last says that the line passes above a point (the second kind: above (0,
+// least_fixed_bytes)). So only corners of the upper convex hull of these points can touch the line. The
+// problem is convex with two unknowns, so at most two constraints are active. The optimum is the best
+// feasible one of all candidates with no, one or two active constraints. With N measurements this takes at
+// most O(N^2), which is microseconds for the usual dozens.
 //
-// One batch size b_1. Nothing tells the parts apart; all that is known is least_fixed_bytes <= fixed. The
-// line through (0, least_fixed_bytes) and the measurement is taken. As memory grows by at most (bytes_1 -
-// least_fixed_bytes) / b_1 an example, it is never too low above b_1: careful there, the more so the less is
-// declared. Below b_1 it is the opposite, the lowest that can be: whoever wants to fit a batch smaller than
-// b_1 into a smaller GPU should measure there, or declare nearly all that is fixed.
+// One batch size b_1. The two parts cannot be told apart; only least_fixed_bytes <= fixed is known. The fit
+// takes the line through (0, least_fixed_bytes) and the measurement. Memory grows by at most (bytes_1 -
+// least_fixed_bytes) / b_1 per example, so the line is never too low above b_1. It is more cautious there
+// if less is declared as fixed. Below b_1 it is the lowest possible line. To fit a batch smaller than b_1
+// into a smaller GPU, measure there, or declare nearly all fixed bytes.
 //
-// Measurements that show no growth (constant, or falling, up to the tolerance over the whole range; typical
-// of frameworks that reserve memory ahead) say nothing of larger batches: the line is then flat at the
-// largest measurement, and ends at the largest batch measured. Different measurements of one batch size are
-// all covered: the largest governs. What the tolerance does not explain shows in largest_excess.
+// Measurements without growth say nothing about larger batches. They are constant or falling, up to the
+// tolerance over the whole range, which is typical of frameworks that reserve memory ahead. The line is
+// then flat at the largest measurement, and ends at the largest measured batch. If one batch size has
+// different measurements, the line covers all of them, so the largest decides. largest_excess shows what
+// the tolerance does not explain.
 
 #include <algorithm>
 #include <cstddef>
@@ -39,42 +42,44 @@
 
 namespace goodput {
 
-/// The most memory that a training iteration took on a GPU.
+/// The peak memory of a training iteration on one GPU.
 struct MemorySample {
     int atomic_batch = 0;  ///< examples on the GPU at once, at least 1
-    double bytes = 0;      ///< the peak, from 1 to 1e18
+    double bytes = 0;      ///< peak, from 1 to 1e18
 };
 
-/// What is known beforehand, and how careful to be.
+/// Prior knowledge, and how cautious the fit is.
 struct MemoryFitOptions {
-    /// Known to be there whatever the batch: bytes of parameters, gradients and optimiser state (16 bytes a
-    /// parameter with Adam in mixed or single precision; 8 with plain SGD in single precision).
+    /// Bytes that are known to be used at any batch: parameters, gradients and optimiser state. These are
+    /// 16 bytes per parameter with Adam in mixed or single precision, and 8 with plain SGD in single
+    /// precision.
     double least_fixed_bytes = 0;
-    /// By how much of itself a measurement may be underestimated, in [0, 1).
+    /// The fraction by which the line may lie below a measurement, in [0, 1).
     double tolerance = 0.01;
-    std::string_view subject = "memory fit";  ///< whom messages about bad measurements name
+    std::string_view subject = "memory fit";  ///< name of the measurements in error messages
 };
 
-/// What measurements of memory could tell.
+/// The knowledge that the measurements gave.
 enum class MemoryKnowledge {
     measured,       ///< both parts, from several batch sizes
-    fixed_assumed,  ///< one batch size: careful above it, not below
-    no_growth       ///< constant or contradictory: good up to the largest batch measured
+    fixed_assumed,  ///< one batch size; cautious above it, not below
+    no_growth       ///< constant or contradictory; valid up to the largest measured batch
 };
 
-/// A memory model, and what it rests on.
+/// A memory model and its basis.
 struct MemoryFit {
     MemoryModel model{};                                    ///< for largest_atomic_batch() and fits()
-    MemoryKnowledge knowledge = MemoryKnowledge::measured;  ///< what the measurements could tell
-    int least_batch = 0;                                    ///< smallest atomic batch measured
-    int most_batch = 0;                                     ///< largest atomic batch measured
-    double largest_excess = 0;                              ///< of model over measurement, relative
-    double largest_shortfall = 0;  ///< of model under measurement, relative; at most the tolerance
+    MemoryKnowledge knowledge = MemoryKnowledge::measured;  ///< the knowledge that the measurements gave
+    int least_batch = 0;                                    ///< smallest measured atomic batch
+    int most_batch = 0;                                     ///< largest measured atomic batch
+    double largest_excess = 0;  ///< largest relative excess of the model over a measurement
+    /// Largest relative shortfall of the model below a measurement; at most the tolerance.
+    double largest_shortfall = 0;
 };
 
-/// What do these measurements say of a job's memory? Refuses no measurements, batches below 1, bytes outside
-/// [1, 1e18], a tolerance outside [0, 1), and declared fixed bytes above the smallest measurement
-/// (std::invalid_argument).
+/// Fits a job's memory to measurements. Throws std::invalid_argument if there are no measurements or if an
+/// argument is invalid: batches must be at least 1, bytes in [1, 1e18], the tolerance in [0, 1), and the
+/// declared fixed bytes at most the smallest measurement.
 [[nodiscard]] MemoryFit fit_memory(std::span<const MemorySample> samples,
                                    const MemoryFitOptions& options = {});
 
@@ -84,7 +89,7 @@ struct MemoryPoint {
     double batch, bytes;
 };
 
-/// Corners of the upper convex hull, by rising batch; sorts `points`.
+/// Returns the corners of the upper convex hull in order of the batch. Sorts `points`.
 inline std::vector<MemoryPoint> upper_hull(std::vector<MemoryPoint>& points) {
     std::sort(points.begin(), points.end(), [](const MemoryPoint& a, const MemoryPoint& b) {
         return a.batch != b.batch ? a.batch < b.batch : a.bytes > b.bytes;
@@ -102,14 +107,14 @@ inline std::vector<MemoryPoint> upper_hull(std::vector<MemoryPoint>& points) {
     return hull;
 }
 
-/// The line of least squares through `points`, among the lines above `hull` that do not fall.
+/// Returns the least-squares line through `points` among the lines that lie above `hull` and do not fall.
 inline Line least_covering_line(std::span<const MemoryPoint> points, std::span<const MemoryPoint> hull) {
     Line best;
     double least = std::numeric_limits<double>::infinity(), highest = 0;
     for (const MemoryPoint& corner : hull) highest = std::max(highest, corner.bytes);
     const auto consider = [&](Line line) {
         if (!(line.slope >= 0)) return;
-        double lift = 0;  // a line through corners may lie below one by a rounding error
+        double lift = 0;  // rounding may put a line through corners slightly below one of them
         for (const MemoryPoint& corner : hull) {
             const double below = corner.bytes - line.at(corner.batch);
             if (below > 1e-12 * highest) return;

@@ -1,40 +1,40 @@
 #ifndef GOODPUT_MODEL_BATCH_PLAN_HPP
 #define GOODPUT_MODEL_BATCH_PLAN_HPP
 
-// The best batch plan of a job on a shape: K replicas, atomic batch b, k = accumulation steps + 1
-// microbatches, total batch M = K b k. Over all integers b and k that respect the limits, maximise
+// The best batch plan of a job on a shape. With K replicas, atomic batch b, k = accumulation steps + 1
+// microbatches and total batch M = K b k, the search maximises
 //
 //     goodput = M / T(b, k) * efficiency(M)
 //
-// In general every legal plan is tried: with L = max_batch / K that is at most L (1 + ln L) evaluations. For
-// a BrokenLineModel, as PolluxThroughput and RefinedThroughput are, the same optimum is proven after a few,
-// as follows.
+// over all integers b and k that respect the limits. In general it tries every legal plan, which takes at
+// most L (1 + ln L) evaluations with L = max_batch / K. For a BrokenLineModel (PolluxThroughput and
+// RefinedThroughput are such models) a few evaluations prove the same optimum, as follows.
 //
-// With the noise scale's efficiency, goodput is a constant over
+// With the noise scale's efficiency, goodput is a constant divided by
 //
 //     cost(b, k) = (noise / M + signal) T(b, k)     noise = variance * initial batch, signal = squared norm
 //     T(b, k)    = (k - 1) a + step(a, w)           a = alpha_c + beta_c b computing, w synchronising
 //
 // 1. step is convex and homogeneous, so with its derivatives p, q at one point step = p a + q w there, and
-//    step >= p a + q w everywhere, for other batches and accumulations. This tangent needs no further power,
-//    and with it the cost has a lower bound (noise / M + signal)(A + B b) whose least integer is a square
-//    root. Where the bound reaches the best cost found, nothing better is left.
+//    step >= p a + q w everywhere, for other batches and accumulations. This tangent needs no further power.
+//    It bounds the cost from below by (noise / M + signal)(A + B b), which is least at a square root, rounded
+//    to an integer. Once the bound reaches the best cost found, no better plan is left.
 // 2. For fixed k the cost is convex in 1/b (T is convex and rising in b, and T(b)/b is its perspective), so
-//    the sign of the derivative at one integer discards all integers on the other side. Evaluating where the
-//    bound is least, discarding and bounding in turn ends with a proof.
-// 3. At an equal total batch a further microbatch costs at least alpha_c, and the smaller a hides less of w.
-//    So the tangent bound over all total batches does not fall with k: once it reaches the best cost, no
-//    larger k has to be looked at. Larger k pays only where memory limits b, or through rounding.
-// 4. Where memory limits b for several k, the cost at one b is convex in k: its least integer is again a
-//    square root.
+//    the sign of the derivative at one integer discards all integers on the other side. The search evaluates
+//    the plan with the least bound, discards, and bounds again, until optimality is proven.
+// 3. At an equal total batch an additional microbatch costs at least alpha_c, and the smaller a hides less of
+//    w. Therefore the tangent bound over all total batches does not fall with k. Once it reaches the best
+//    cost, larger k need not be searched. A larger k pays only if memory limits b, or through rounding.
+// 4. If memory limits b for several k, the cost at one b is convex in k, and the best integer is again next
+//    to a square root.
 //
-// RefinedThroughput has a broken line for a: 1 and 2 hold piece by piece, 3 with straight lines below the
-// broken one. So the search is for broken lines (detail/batch_search.hpp), and Pollux's model is one of
-// a single piece.
+// RefinedThroughput has a broken line for a. Points 1 and 2 hold for each piece, and point 3 holds with
+// straight lines below the broken one. The search is written for broken lines (detail/batch_search.hpp), and
+// Pollux's model is a broken line with a single piece.
 //
-// What it cannot do: atomic batches that differ between replicas, or other limits than those of BatchLimits.
+// The search supports neither atomic batches that differ between replicas nor limits beyond BatchLimits.
 //
-// What a model has to answer, concepts say. Any type with the function satisfies them; nothing is inherited.
+// Concepts state which functions a model needs. Any type with these functions is a model.
 
 #include <algorithm>
 #include <cmath>
@@ -53,22 +53,23 @@
 
 namespace goodput {
 
-/// How long does one iteration take: `seconds = model.iteration_seconds(shape, plan)`, where shape.gpus
-/// counts replicas. Satisfied by PolluxThroughput, RefinedThroughput, PipelineThroughput and
+/// Predicts how long one iteration takes: `seconds = model.iteration_seconds(shape, plan)`, where
+/// shape.gpus counts replicas. Satisfied by PolluxThroughput, RefinedThroughput, PipelineThroughput and
 /// TabulatedThroughput.
 template <class Model>
 concept ThroughputModel = requires(const Model& model, Shape shape, BatchPlan plan) {
     { model.iteration_seconds(shape, plan) } -> std::convertible_to<double>;
 };
 
-/// A model whose best batch plan is proven without trying all (batch_plan.hpp), because an iteration of s
-/// accumulation steps takes
+/// A model whose best batch plan can be proven without trying all plans (see the top of this header), because
+/// an iteration of s accumulation steps takes
 ///
 ///     s C + (C^gamma + sync_seconds(shape)^gamma)^(1/gamma),    C = compute_seconds(b) compute_factor(shape)
 ///
-/// with C straight in the atomic batch b but at the batches that `batches[i].batch` names. compute_factor()
-/// and batches may be left out. It names itself as BrokenLine, which a class that derives from it does not.
-/// Satisfied by PolluxThroughput and RefinedThroughput.
+/// where C is linear in the atomic batch b except at the kinks that `batches[i].batch` lists. The members
+/// compute_factor() and batches are optional. The model's type BrokenLine is the model itself, so a class
+/// derived from a model is not taken for a BrokenLineModel. Satisfied by PolluxThroughput and
+/// RefinedThroughput.
 template <class Model>
 concept BrokenLineModel = ThroughputModel<Model> && std::same_as<typename Model::BrokenLine, Model> &&
     requires(const Model& model, Shape shape, double atomic_batch) {
@@ -77,14 +78,16 @@ concept BrokenLineModel = ThroughputModel<Model> && std::same_as<typename Model:
     { model.gamma } -> std::convertible_to<double>;
 };
 
-/// How much progress an example makes at a total batch size, relative to the initial batch size (1 there,
-/// falling): `factor = model.efficiency(total_batch)`. Satisfied by NoiseScaleEfficiency and FullEfficiency.
+/// Predicts how much progress an example makes at a total batch size, relative to the initial batch size:
+/// `factor = model.efficiency(total_batch)`. The factor is 1 at the initial batch size and falls with the
+/// batch size. Satisfied by NoiseScaleEfficiency and FullEfficiency.
 template <class Model>
 concept EfficiencyModel = requires(const Model& model, double total_batch) {
     { model.efficiency(total_batch) } -> std::convertible_to<double>;
 };
 
-/// Does not compile for what is not quite a ThroughputModel, and says in one line what is wrong.
+/// Checks that a type is a ThroughputModel. If it is not, compilation fails with one line that says what is
+/// wrong.
 template <class Model>
 consteval bool throughput_model_fits() {
     static_assert(ThroughputModel<Model>,
@@ -93,7 +96,8 @@ consteval bool throughput_model_fits() {
     return true;
 }
 
-/// Does not compile for what is not quite an EfficiencyModel, and says in one line what is wrong.
+/// Checks that a type is an EfficiencyModel. If it is not, compilation fails with one line that says what
+/// is wrong.
 template <class Model>
 consteval bool efficiency_model_fits() {
     static_assert(
@@ -104,40 +108,47 @@ consteval bool efficiency_model_fits() {
 
 /// A batch plan and its goodput.
 struct BestPlan {
-    BatchPlan plan;  ///< {0, 0}: none
-    /// Examples/s at the initial batch size's efficiency; 0: no plan respects the limits.
+    BatchPlan plan;  ///< {0, 0} if no plan is legal
+    /// Useful examples per second, relative to the initial batch size's efficiency; 0 if no plan respects
+    /// the limits.
     double goodput = 0;
 };
 
-/// Which batch plan gives the largest goodput on `shape.gpus` replicas? Exact over all integers that respect
-/// the limits; of equal plans the one with the fewest accumulation steps, then the smallest atomic batch
-/// (with the fast search any atomic batch of those). An empty plan with goodput 0 where none is legal, or
-/// where the model predicts no positive finite time. A BrokenLineModel (as fits give them: finite, seconds >=
-/// 0, factors > 0, gamma >= 1, batches ascending) with NoiseScaleEfficiency or FullEfficiency: the fast
-/// search, O(measured batches) in practice; where an example takes equally long in many batches and most of
-/// them do not divide the load, some ten nanoseconds for each number of microbatches. Any other pair of
-/// models: every legal plan, O(L log L) evaluations with L = max_batch / gpus.
+/// Returns the batch plan with the largest goodput on `shape.gpus` replicas. The result is exact over all
+/// integers that respect the limits. Among equal plans, the one with the fewest accumulation steps wins,
+/// then the one with the smallest atomic batch (the fast search may return any of the equal atomic
+/// batches). Returns an empty plan with goodput 0 if no plan is legal, or if the model predicts no positive
+/// finite time.
+///
+/// The fast search runs for a BrokenLineModel with NoiseScaleEfficiency or FullEfficiency. The model's
+/// parameters must be as fits produce them: finite, seconds >= 0, factors > 0, gamma >= 1, batches
+/// ascending. It takes O(measured batches) in practice. If the time per example is the same for many
+/// batches, most of which do not divide the load, it takes some ten nanoseconds for each number of
+/// microbatches. Any other pair of models takes O(L log L) evaluations with L = max_batch / gpus, because
+/// every legal plan is tried.
 template <ThroughputModel Throughput, EfficiencyModel Efficiency>
 [[nodiscard]] BestPlan best_batch_plan(const Throughput& throughput, const Efficiency& efficiency,
                                        Shape shape, const BatchLimits& limits);
 
-/// The same for many shapes of one job: `best[i]` for `shapes[i]`. With the fast search faster than one by
-/// one. Refuses spans of different lengths (std::invalid_argument).
+/// The same for many shapes of one job: `best[i]` is the result for `shapes[i]`. With the fast search this
+/// is faster than one call per shape. Throws std::invalid_argument if the spans differ in length.
 template <ThroughputModel Throughput, EfficiencyModel Efficiency>
 void best_batch_plans(const Throughput& throughput, const Efficiency& efficiency,
                       std::span<const Shape> shapes, const BatchLimits& limits, std::span<BestPlan> best);
 
-/// Which plan keeps the total batch size (strong scaling)? The fewest accumulation steps with which the share
-/// of a replica, rounded up, fits max_atomic_batch; rounded down where the total would pass limits.max_batch
-/// (0: no limit). Goodput at the batch really used, which rounding can make larger than `total_batch` by less
-/// than one example a microbatch, or smaller by less than one a replica. Refused (empty plan, goodput 0)
-/// where there are more replicas than examples, or the share is below min_atomic_batch, because the total
-/// batch would grow. limits.initial_batch counts only for single_gpu_accumulates.
+/// Finds the plan that keeps the total batch size (strong scaling). Each replica gets its share of the
+/// batch, rounded up, in the fewest microbatches that max_atomic_batch allows. The share is rounded down if
+/// the total would otherwise exceed limits.max_batch (0 means no limit). The goodput is that of the batch
+/// really used: rounding can make it larger than `total_batch` by less than one example per microbatch, or
+/// smaller by less than one per replica. Returns an empty plan with goodput 0 if there are more replicas
+/// than examples, or if the share is below min_atomic_batch, because the total batch would have to grow.
+/// limits.initial_batch matters only with single_gpu_accumulates.
 template <ThroughputModel Throughput, EfficiencyModel Efficiency>
 [[nodiscard]] BestPlan fixed_batch_plan(const Throughput& throughput, const Efficiency& efficiency,
                                         Shape shape, const BatchLimits& limits, int total_batch);
 
-/// The three above where one of the two is not quite a model: they do not compile, and say in one line why.
+/// Overloads of the three functions above for types that are not models. They do not compile, and say in
+/// one line why.
 template <class Throughput, class Efficiency>
 requires(!(ThroughputModel<Throughput> && EfficiencyModel<Efficiency>)) BestPlan
     best_batch_plan(const Throughput&, const Efficiency&, Shape, const BatchLimits&) {
@@ -158,8 +169,8 @@ requires(!(ThroughputModel<Throughput> && EfficiencyModel<Efficiency>)) BestPlan
     return {};
 }
 
-/// How many times as good as the present batch plan another one has to be to be worth a change (Pollux): the
-/// gradient noise, which it is chosen by, wavers by more than the best plan gains.
+/// Another batch plan must be at least this many times as good as the present one to be worth a change
+/// (Pollux). The gradient noise, on which the choice is based, fluctuates by more than a smaller gain.
 inline constexpr double least_plan_gain = 1.05;
 
 namespace detail {
@@ -225,7 +236,8 @@ void best_batch_plans(const Throughput& throughput, const Efficiency& efficiency
                   "the number of shapes, " + text_of(shapes.size()));
     if constexpr (detail::has_fast_search<Throughput, Efficiency>) {
         const detail::CostForm form = detail::cost_form(efficiency);
-        // The searches discard by comparing, and would discard nothing.
+        // The searches discard plans by comparing costs, and comparisons with such numbers would discard
+        // nothing.
         if (!std::isfinite(form.noise) || !std::isfinite(form.signal)) {
             std::fill(best.begin(), best.end(), BestPlan{});
             return;
@@ -254,7 +266,7 @@ BestPlan fixed_batch_plan(const Throughput& throughput, const Efficiency& effici
     if (limits.single_gpu_accumulates && shape.gpus == 1 && total_batch > limits.initial_batch)
         microbatches = std::max(microbatches, 2);
     int atomic = detail::divide_up(load, microbatches);
-    // Where rounding up passes the largest batch, smaller microbatches may divide the load better.
+    // If rounding up exceeds the largest batch, smaller microbatches may divide the load better.
     while (std::int64_t{atomic} * microbatches > most_load) {
         microbatches = detail::divide_up(load, atomic - 1);
         atomic = detail::divide_up(load, microbatches);

@@ -1,22 +1,23 @@
 #ifndef GOODPUT_MODEL_EFFICIENCY_HPP
 #define GOODPUT_MODEL_EFFICIENCY_HPP
 
-// How much of an example's worth is left at a larger batch. With the gradient noise scale
+// How much an example is worth at a larger batch. With the gradient noise scale
 // phi = initial_batch * variance / squared_norm (in examples; McCandlish et al. 2018, Pollux section 3.1) and
 // the scale S = M / initial_batch:
 //
 //     efficiency(M) = (phi + initial_batch) / (phi + M)         1 at the initial batch, falling with M
 //     gain(S)       = (variance + squared_norm) / (variance / S + squared_norm) = S efficiency
 //
-// The gain is the progress of one step at S, in steps at the initial batch size; it lies between 1 and S.
+// The gain is the progress of one step at S, counted in steps at the initial batch size. It lies between 1
+// and S.
 //
-// Statistics that are measured at one batch size are not those that training at another would measure: on
-// published validation runs the squared norm falls with the batch size, in some applications like 1 / S,
-// because parameters that smaller batches move about more noisily lie on steeper slopes. Two numbers say it,
+// Statistics measured at one batch size differ from those measured at another. On published validation runs
+// the squared norm falls with the batch size, in some applications like 1 / S: smaller batches move the
+// parameters more noisily, so the parameters lie on steeper slopes. Two numbers describe this,
 //
 //     squared_norm / variance = signal + fluctuation / S
 //
-// and batches of two sizes tell them apart (statistics/gradient_by_batch.hpp).
+// and measurements at two batch sizes determine both (statistics/gradient_by_batch.hpp).
 
 #include <algorithm>
 #include <cmath>
@@ -28,8 +29,8 @@ namespace goodput {
 
 namespace detail {
 
-/// The same statistics, in another unit if products with batch sizes would overflow or vanish in theirs: only
-/// their ratio matters.
+/// Returns the same statistics, in another unit if products with batch sizes would overflow or vanish. Only
+/// the ratio of the two numbers matters.
 inline GradientStatistics in_range(GradientStatistics gradient) {
     const double larger = std::max(gradient.variance, gradient.squared_norm);
     if (!(larger > 0x1p400) && !(larger < 0x1p-400 && larger > 0)) return gradient;
@@ -40,8 +41,8 @@ inline GradientStatistics in_range(GradientStatistics gradient) {
 
 }  // namespace detail
 
-/// Progress of one step at `scale` times the initial batch size (above 0), in steps at the initial batch
-/// size; `scale` where there are no statistics at all (both zero).
+/// Returns the progress of one step at `scale` times the initial batch size (`scale` above 0), counted in
+/// steps at the initial batch size. Returns `scale` if there are no statistics (both zero).
 [[nodiscard]] inline double gain(const GradientStatistics& statistics, double scale) {
     const GradientStatistics gradient = detail::in_range(statistics);
     const double denominator = gradient.variance + gradient.squared_norm * scale;
@@ -51,10 +52,10 @@ inline GradientStatistics in_range(GradientStatistics gradient) {
 /// Statistical efficiency from gradient statistics at the initial batch size.
 struct NoiseScaleEfficiency {
     double initial_batch = 1;       ///< examples
-    GradientStatistics gradient{};  ///< at the initial batch size; both zero: none
+    GradientStatistics gradient{};  ///< at the initial batch size; both zero if not measured
 
-    /// Progress per example at `total_batch` relative to the initial batch size, from the form that stays
-    /// defined where the squared norm is zero; 1 where there are no statistics at all (both zero).
+    /// Returns the progress per example at `total_batch` relative to the initial batch size. The formula
+    /// stays defined if the squared norm is zero. Returns 1 if there are no statistics (both zero).
     [[nodiscard]] double efficiency(double total_batch) const {
         const auto [squared_norm, variance] = detail::in_range(gradient);
         const double numerator = (variance + squared_norm) * initial_batch;
@@ -62,17 +63,18 @@ struct NoiseScaleEfficiency {
         return denominator > 0 ? numerator / denominator : 1;
     }
 
-    /// The gradient noise scale in examples: the total batch size at which an example is worth about half as
-    /// much as in a small batch. Infinite where the squared norm is zero.
+    /// Returns the gradient noise scale in examples: the total batch size at which an example is worth
+    /// about half as much as in a small batch. Infinite if the squared norm is zero.
     [[nodiscard]] double noise_scale() const {
         return gradient.squared_norm > 0 ? initial_batch * gradient.variance / gradient.squared_norm
                                          : std::numeric_limits<double>::infinity();
     }
 };
 
-/// Every example counts fully at any batch size: for jobs without gradient statistics or with a fixed batch.
+/// Counts every example fully at any batch size, for jobs with a fixed batch or without gradient
+/// statistics.
 struct FullEfficiency {
-    /// 1, whatever the total batch size.
+    /// Returns 1 for any total batch size.
     [[nodiscard]] double efficiency(double /*total_batch*/) const { return 1; }
 };
 

@@ -1,23 +1,23 @@
 #ifndef GOODPUT_MODEL_GOODPUT_PREDICTOR_HPP
 #define GOODPUT_MODEL_GOODPUT_PREDICTOR_HPP
 
-// What a job's models (job_model.hpp) say of an allotment: goodput with the best batch plan.
+// Predicts the goodput of an allotment, with its best batch plan, from a job's models (job_model.hpp).
 //
-// On a GPU type where the job has been measured on several replicas, its own model answers. Where it has only
-// run on one replica, or not at all, the curve of the type measured furthest (of equals the slowest) is
-// scaled by the ratio of one-replica speeds (Sia, section 3.2 and the released project_throughputs):
+// On a GPU type where the job has been measured on several replicas, the type's own model is used. If the
+// job has run there on one replica only, or not at all, another curve is scaled by the ratio of one-replica
+// speeds (Sia, section 3.2 and the released project_throughputs). It is the curve of the type S that was
+// measured on most replicas; among equals, the slowest:
 //
 //     goodput_T(K) = goodput_S(K) * rate_T / rate_S
 //
-// As long as no type has been measured on several replicas, one's own one-replica model with free
-// synchronisation answers; with nothing measured at all every replica counts 1, whatever the type.
+// As long as no type has been measured on several replicas, the type's own one-replica model is used, with
+// free synchronisation. If nothing has been measured, every replica counts 1 on every type.
 //
-// That rule is for models of the published form, each fitted to its own type alone. Refined models are fitted
-// for all types of a job together (fit/job_fit.hpp), and answer for themselves on every type, measured or
-// not.
+// This rule is for models of the published form, each fitted to one type alone. Refined models are fitted to
+// all types of a job together (fit/job_fit.hpp), so a type's own refined model is used, measured or not.
 //
-// A model from which nothing can be predicted (model/job_model.hpp) has no options: their goodput is 0,
-// never negative, infinite or not a number. Whoever would rather know calls validate() first.
+// An invalid model (model/job_model.hpp) leads to a goodput of 0, never to one that is negative, infinite or
+// NaN. To learn that a model is invalid, call validate() first.
 
 #include <algorithm>
 #include <cstddef>
@@ -36,32 +36,36 @@
 
 namespace goodput {
 
-/// Fills in plan, goodput and knowledge of a job's options. Keeps its buffers: use one for many jobs.
+/// Fills in the plan, goodput and knowledge of a job's options. It keeps its buffers, so use one predictor
+/// for many jobs.
 class GoodputPredictor {
 public:
-    /// A Scheduler asks only once a round for all jobs that for_each_input() cannot tell apart. Not so with a
-    /// class that derives from this one, unless it names itself here.
+    /// A Scheduler asks once per round for all jobs that for_each_input() cannot tell apart. A derived
+    /// class is asked for each job, unless it names itself here.
     using DeclaresInputsOf = GoodputPredictor;
 
-    /// Calls `input(number)`, and for a list `input(span)`, for all that is read of a job and its model,
-    /// besides allotments and gradient statistics: where these are the same, the predictions are.
+    /// Calls `input(number)`, or `input(span)` for a list, for everything that the predictor reads of a job
+    /// and its model, except allotments and gradient statistics. Equal inputs lead to equal predictions.
     template <class Input>
     static void for_each_input(const Job& job, const JobModel& model, Input& input);
 
-    /// `options`: those of one job, their allotments set, options of one GPU type side by side. An option
-    /// that no batch plan fits gets goodput 0. Allotments must hold whole replicas of the job's GPU type.
+    /// Fills in `options` of one job. Their allotments must be set and must hold whole replicas of the
+    /// job's GPU type, and options of one GPU type must be adjacent. An option that no batch plan fits gets
+    /// goodput 0.
     void operator()(const Job& job, const JobModel& model, std::span<Option> options) {
         (*this)(job, model, options, job.gradient);
     }
-    /// The same with other gradient statistics than the job's present ones: what it will be like later.
-    /// Both zero are none. Refuses statistics that are negative or not finite (std::invalid_argument).
+    /// The same with gradient statistics that replace the job's present ones, for example those expected
+    /// later. Statistics that are both zero count as not measured. Throws std::invalid_argument if they are
+    /// negative or not finite.
     void operator()(const Job& job, const JobModel& model, std::span<Option> options,
                     const std::optional<GradientStatistics>& gradient);
 
-    /// Lets a job keep the batch plan that it runs with (Job::running_plan) on an option that it holds,
-    /// filled in with the best plan for its present statistics, unless that is worth more than
-    /// least_plan_gain times as much or the running one is not within the job's limits. Of jobs that tune
-    /// their batch, on GPU types where they have been measured.
+    /// Lets a job keep its present batch plan (Job::running_plan) on an option that it holds. The option
+    /// must already have the best plan for the present statistics. The running plan replaces that plan,
+    /// unless the best plan is worth more than least_plan_gain times as much, or the running plan violates
+    /// the job's limits. This applies to jobs that tune their batch, on GPU types where they have been
+    /// measured.
     static void keep_running_plan(const Job& job, const JobModel& model, Option& option);
 
 private:
@@ -70,24 +74,25 @@ private:
                                                                                 : nullptr;
     }
 
-    /// The GPU type measured on most replicas. Of equals the slowest, or what computes longest, in whichever
-    /// order the types are listed.
+    /// Returns the GPU type measured on the most replicas. Among equals it returns the slowest, then the
+    /// one that computes longest, in whatever order the types are listed.
     static std::size_t furthest_measured(const Job& job, const JobModel& model);
 
-    /// Examples/s of one replica at its largest batch: as declared, else as modelled, else 0. A type that the
-    /// job can no longer use, because its last node is gone, has no largest batch any more: `usable` then.
+    /// Returns the examples per second of one replica at its largest batch: the declared rate, else the
+    /// modelled one, else 0. A type whose last node is gone has no largest batch any more, so `usable`
+    /// replaces it.
     static double single_rate(const Job& job, const JobModel& model, std::size_t type, int usable);
 
     void predict_type(const Job& job, const JobModel& model, std::span<Option> options);
 
-    /// One's own model; what lies beyond the replicas measured is a projection.
+    /// Predicts from the type's own model. Options with more replicas than were measured are projections.
     void predict_refined(const Job& job, const TypeModel& own, std::span<Option> options);
 
     static int replicas_of(const Job& job, const Option& option) {
         return option.configuration.gpus() /
                job.types[option.configuration.first().gpu_type].gpus_per_replica;
     }
-    /// The shape that synchronises: replicas over at most as many nodes.
+    /// Returns the shape that synchronises: the replicas, on at most as many nodes.
     static Shape replica_shape(const Job& job, const Option& option) {
         const int replicas = replicas_of(job, option);
         return {std::min(option.configuration.first().shape.nodes, replicas), replicas};
@@ -96,22 +101,23 @@ private:
     void predict_with(const Job& job, const TypeModel& model, std::span<Option> options, double ratio,
                       Knowledge knowledge);
 
-    /// What plans_ holds, times `ratio`; no plan where that is no goodput.
+    /// Writes plans_ to the options, with goodput times `ratio`. An option without a usable goodput gets no
+    /// plan.
     void write(std::span<Option> options, double ratio, Knowledge knowledge) const;
 
-    /// The total batch size of a job whose batch is not tuned; an adaptive job may still have to grow to the
-    /// least that its microbatches allow.
+    /// Returns the total batch size of a job whose batch is not tuned. An adaptive job may have to grow to
+    /// the smallest total that its microbatches allow.
     static int fixed_total(const Job& job, Shape shape, const BatchLimits& limits);
 
-    /// The plan with that total. Where there is none for a job that tunes its batch, because the share of a
-    /// replica does not go into microbatches within the limits, what tuning finds; a pipeline then has no
-    /// plan.
+    /// Returns the plan with that total. If a job that tunes its batch has no such plan, because a
+    /// replica's share cannot be divided into microbatches within the limits, returns the tuned plan. A
+    /// pipeline has no plan in that case.
     template <class Throughput, class Efficiency>
     static BestPlan kept_batch_plan(const Job& job, const Throughput& throughput,
                                     const Efficiency& efficiency, Shape shape, const BatchLimits& limits) {
         const BestPlan best =
             fixed_batch_plan(throughput, efficiency, shape, limits, fixed_total(job, shape, limits));
-        // One that tunes its batch never has less than its initial one.
+        // A job that tunes its batch never goes below its initial batch size.
         if (job.adaptivity != Adaptivity::batch ||
             (best.goodput > 0 && best.plan.total(shape.gpus) >= limits.initial_batch))
             return best;
@@ -120,8 +126,8 @@ private:
         return {};
     }
 
-    /// A pipeline's batch is not tuned: as many microbatches a replica as it runs now, where this GPU type
-    /// takes them, or as its total batch size asks for.
+    /// A pipeline's batch is not tuned. Each replica keeps its present number of microbatches if this GPU
+    /// type accepts their size. Otherwise the total batch size decides.
     template <class Stage>
     static BestPlan pipeline_plan(const Job& job, const PipelineThroughput<Stage>& pipeline,
                                   const NoiseScaleEfficiency& efficiency, Shape shape,
@@ -129,7 +135,8 @@ private:
         if (job.adaptivity != Adaptivity::batch || running.atomic_batch < limits.min_atomic_batch ||
             running.atomic_batch > limits.max_atomic_batch)
             return kept_batch_plan(job, pipeline, efficiency, shape, limits);
-        // As a real number: a plan that was measured on a few replicas may be any number of times too large.
+        // Computed as a real number, because a plan that was measured on a few replicas may be much too
+        // large here and would overflow.
         const double examples = 1.0 * shape.gpus * running.atomic_batch * (running.accumulation_steps + 1.0);
         const double seconds = pipeline.iteration_seconds(shape, running);
         if (examples > job.largest_batch() || !(seconds > 0)) return {};
@@ -145,7 +152,7 @@ private:
 
 namespace detail {
 
-// These name all members, so that one that is added is not forgotten.
+// These name all members, so the compiler reports a member that is added and forgotten here.
 template <class Input>
 void for_each_number(const PolluxThroughput& model, Input& input) {
     const auto& [alpha_c, beta_c, alpha_n, beta_n, alpha_r, beta_r, gamma] = model;

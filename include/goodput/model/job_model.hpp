@@ -1,17 +1,18 @@
 #ifndef GOODPUT_MODEL_JOB_MODEL_HPP
 #define GOODPUT_MODEL_JOB_MODEL_HPP
 
-// What is known of one job's speed on every GPU type. goodput_predictor.hpp says what follows for its
-// options.
+// A job's speed on every GPU type, as far as it is known. goodput_predictor.hpp derives the goodput of
+// options from it.
 //
-// Limits. Which models may be predicted from? A model is a handful of numbers that anybody can write by hand,
-// read from a file or take from a broken fit. One that passes here predicts a positive, finite time for every
-// shape of up to 2^20 replicas and every batch plan of up to 2^30 examples and 2^20 accumulation steps, hence
-// a finite throughput; and the searches for batch plans, which trust it, end.
+// Limits: which models may be used for predictions? A model is a handful of numbers that anyone can write
+// by hand, read from a file or take from a broken fit. A model that passes the checks here predicts a
+// positive, finite time for every shape of up to 2^20 replicas and every batch plan of up to 2^30 examples
+// and 2^20 accumulation steps. Its throughput is then finite as well, and the searches for batch plans,
+// which trust it, end.
 //
-// The limits lie far beyond any machine. They are chosen so that the largest product of a law, a time of
-// 1e30 s with two exponents of 16 on 2^20 replicas and three factors of 1e12, still is a number, and so is
-// its inverse. Cost: a few comparisons for each number of the model.
+// The limits lie far beyond any machine. They keep the largest product of a law finite, and its inverse
+// too: a time of 1e30 s with two exponents of 16 on 2^20 replicas and three factors of 1e12. The check
+// costs a few comparisons per number of the model.
 
 #include <algorithm>
 #include <concepts>
@@ -33,15 +34,15 @@ namespace goodput {
 struct TypeModel {
     std::variant<PolluxThroughput, RefinedThroughput>
         throughput{};  ///< the published form or the refined one
-    /// Largest number of replicas measured; with 0 a published model says nothing, a refined one what other
-    /// types let expect, if it has been `fitted`.
+    /// Largest number of replicas measured. With 0, a published model says nothing, and a refined one gives
+    /// what is expected from other types if it is `fitted`.
     int most_replicas = 0;
-    bool fitted = false;    ///< refined: there is a model, if only from other types
-    BatchPlan last_plan{};  ///< of the newest measurement: a pipeline job keeps it
+    bool fitted = false;    ///< refined form: whether there is a model, possibly from other types only
+    BatchPlan last_plan{};  ///< plan of the newest measurement, which a pipeline job keeps
 
-    /// Which of the two forms it has.
+    /// Whether the model has the refined form.
     [[nodiscard]] bool refined() const { return std::holds_alternative<RefinedThroughput>(throughput); }
-    /// Seconds that a step computes on `atomic_batch` examples.
+    /// Seconds that a step spends computing on `atomic_batch` examples.
     [[nodiscard]] double compute_seconds(double atomic_batch) const {
         return std::visit([&](const auto& model) { return model.compute_seconds(atomic_batch); }, throughput);
     }
@@ -52,53 +53,54 @@ struct TypeModel {
     }
 };
 
-/// A job's speed, by GPU type; empty for a job of which nothing is known.
+/// A job's speed by GPU type. Empty if nothing is known about the job.
 struct JobModel {
     std::vector<TypeModel> types{};  ///< as many as Cluster::gpu_types, or none
 };
 
-/// The batch limits of a job on a GPU type. Without gradient statistics nobody knows what a larger batch is
-/// worth, so the total batch size stays at the initial one.
+/// Returns the batch limits of a job on a GPU type. They do not depend on gradient statistics. The
+/// predictor keeps the initial total batch size of a job without statistics, because the value of a larger
+/// batch is unknown.
 [[nodiscard]] inline BatchLimits batch_limits(const Job& job, std::size_t gpu_type) {
     const TypeLimits& type = job.types[gpu_type];
     return {job.initial_batch, job.largest_batch(), type.min_atomic_batch, type.max_atomic_batch,
             job.single_gpu_accumulates};
 }
 
-/// Largest parameter that is a time, in seconds.
+/// The largest valid parameter that is a time, in seconds.
 inline constexpr double most_model_seconds = 1e30;
-/// Least computing time of one example before factors, in seconds.
+/// The shortest valid computing time of one example before factors, in seconds.
 inline constexpr double least_compute_seconds = 1e-30;
-/// Factors lie within [1 / this, this].
+/// Valid factors lie in [1 / most_model_factor, most_model_factor].
 inline constexpr double most_model_factor = 1e12;
-/// Exponents lie within [-this, this].
+/// Valid exponents lie in [-most_model_exponent, most_model_exponent].
 inline constexpr double most_model_exponent = 16;
-/// Largest gamma: beyond it nothing but the longer part counts.
+/// The largest valid gamma. Beyond it only the longer part counts.
 inline constexpr double most_model_gamma = 1e6;
 
-/// What may be predicted from, or not. Of a TypeModel the form that it has counts, and nothing where it says
-/// nothing (not measured, not fitted).
+/// A model that can be checked against the limits. For a TypeModel, the form that it holds is checked. A
+/// TypeModel that says nothing (neither measured nor fitted) passes.
 template <class Model>
 concept LimitedModel = std::same_as<Model, PolluxThroughput> || std::same_as<Model, RefinedThroughput> ||
     std::same_as<Model, TypeModel>;
 
-/// Whether the model may be predicted from: its parameters are finite, times at least 0, and computing takes
-/// some time; for RefinedThroughput also that batches and shapes ascend.
+/// Whether a model may be used for predictions: its parameters are finite, its times at least 0, and
+/// computing takes some time. For RefinedThroughput, batches and shapes must also ascend.
 template <LimitedModel Model>
 [[nodiscard]] bool is_valid(const Model& model);
 
-/// Refuses a model that is_valid() does not accept, naming `subject`, the parameter and its value
-/// (std::invalid_argument). `subject` is a text, or a function that makes one.
+/// Throws std::invalid_argument if is_valid() rejects a model. The message names `subject`, the parameter
+/// and its value. `subject` is a text, or a function that returns one.
 template <LimitedModel Model, MessageSubject Subject>
 void validate(const Model& model, const Subject& subject);
-/// As before for all GPU types of a job, `subject` naming the job; `gpu_types` holds their names for the
-/// message, or nothing, and they then go by their index. Does not ask how many types there should be.
+/// The same for all GPU types of a job, which `subject` names. `gpu_types` holds the names of the types for
+/// the message; if it is empty, the message shows their indices. The number of types is not checked.
 template <MessageSubject Subject>
 void validate(const JobModel& model, const Subject& subject, std::span<const std::string> gpu_types = {});
 
 namespace detail {
 
-/// Calls require(field, value, least, most) for what a model has to keep to.
+/// Calls require(field, value, least, most) for every limit of a model.
 template <class Require>
 void for_each_limit(const PolluxThroughput& model, const Require& require) {
     require("alpha_c", model.alpha_c, 0, most_model_seconds);
@@ -159,7 +161,7 @@ template <LimitedModel Model>
 bool is_valid(const Model& model) {
     bool valid = true;
     detail::for_each_limit(model, [&valid](std::string_view, double value, double least, double most) {
-        valid = valid && value >= least && value <= most;  // false for what is not a number
+        valid = valid && value >= least && value <= most;  // false for NaN
     });
     return valid;
 }

@@ -7,9 +7,9 @@
 //     forward(b)  = compute_seconds(b) of the stage's model  one microbatch of b examples on one stage
 //     iteration   = 3 (P - 1 + m) forward(b) + sync(n, K)    P stages, m microbatches, K replicas on n nodes
 //
-// The pipeline fills in P - 1 steps and then finishes a microbatch in each; backward takes twice as long as
-// forward, hence 3. Replicas synchronise once an iteration, and nothing of it is hidden. Stages are taken as
-// equally long, and what they send each other as part of forward.
+// The pipeline fills in P - 1 steps and then finishes one microbatch per step. Backward takes twice as long
+// as forward, hence the factor 3. Replicas synchronise once per iteration, without overlap. All stages are
+// assumed to take equally long, and the transfers between them count as part of forward.
 
 #include <concepts>
 #include <utility>
@@ -20,14 +20,16 @@
 
 namespace goodput {
 
-/// What one stage of a pipeline does: PolluxThroughput and RefinedThroughput, or a model of one's own.
+/// The model of one pipeline stage. PolluxThroughput and RefinedThroughput satisfy it, and so can a user's
+/// own model.
 template <class Model>
 concept StageModel = requires(const Model& model, Shape shape, double atomic_batch) {
     { model.compute_seconds(atomic_batch) } -> std::convertible_to<double>;
     { model.sync_seconds(shape) } -> std::convertible_to<double>;
 };
 
-/// Does not compile for what is not quite a StageModel, and says in one line what is wrong.
+/// Checks that a type is a StageModel. If it is not, compilation fails with one line that says what is
+/// wrong.
 template <class Model>
 consteval bool stage_model_fits() {
     static_assert(
@@ -44,15 +46,16 @@ consteval bool stage_model_fits() {
     return true;
 }
 
-/// Pipeline stages within a replica, data parallelism between replicas; a ThroughputModel.
+/// A ThroughputModel with pipeline stages within a replica and data parallelism between replicas.
 template <class Stage = PolluxThroughput>
 class PipelineThroughput {
     static_assert(stage_model_fits<Stage>());
 
 public:
-    /// `stage.compute_seconds` is the forward time of a microbatch on one stage, multiplied by
-    /// `stage.compute_factor` of the shape where the model has one; `stage.sync_seconds` the synchronisation
-    /// of replicas; its gamma is not used. Refuses `stages` below 1 (std::invalid_argument).
+    /// `stage.compute_seconds` is the forward time of a microbatch on one stage. It is multiplied by
+    /// `stage.compute_factor` of the shape if the model has that function. `stage.sync_seconds` is the
+    /// synchronisation of the replicas. The stage's gamma is not used. Throws std::invalid_argument if
+    /// `stages` is below 1.
     PipelineThroughput(Stage stage, int stages) : stage_(std::move(stage)), stages_(stages) {
         require_between("pipeline", "stages", stages, 1, 1 << 20);
     }
@@ -60,8 +63,8 @@ public:
     /// GPUs of one replica.
     [[nodiscard]] int stages() const { return stages_; }
 
-    /// Seconds of one iteration. `shape.gpus` counts replicas, not GPUs; the plan's atomic batch is the
-    /// microbatch, and each replica handles accumulation_steps + 1 of them.
+    /// Returns the seconds of one iteration. `shape.gpus` counts replicas, not GPUs. The plan's atomic
+    /// batch is the microbatch, and each replica processes accumulation_steps + 1 of them.
     [[nodiscard]] double iteration_seconds(Shape shape, BatchPlan plan) const {
         const double steps = stages_ - 1.0 + plan.accumulation_steps + 1.0;
         return 3 * steps * forward_seconds(shape, plan.atomic_batch) + stage_.sync_seconds(shape);

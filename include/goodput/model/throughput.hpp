@@ -11,34 +11,34 @@
 //     step(b, n, K)   = (compute^gamma + sync^gamma)^(1/gamma)        gamma in [1, 10]
 //     iteration       = s compute + step                              s = accumulation steps
 //
-// With gamma = 1 nothing overlaps, and with 10 nearly all of the shorter part is hidden behind the longer.
+// With gamma = 1 nothing overlaps. With gamma = 10 the longer part hides nearly all of the shorter one.
 //
-// All times in seconds. The model is linear in the batch and knows nothing of how GPUs are spread over nodes.
+// All times are in seconds. The model is linear in the batch and ignores how many GPUs each node holds.
 //
-// The refined model has what Pollux's leaves out and measurements show. As there, an iteration of s
-// accumulation steps takes
+// The refined model adds effects that measurements show and Pollux's model leaves out. As in Pollux's model,
+// an iteration of s accumulation steps takes
 //
 //     T = s C + (C^gamma + S^gamma)^(1/gamma)       C computing, S synchronising, gamma >= 1 their overlap
 //
-// On n nodes with K replicas, k = K / n of them a node, and an atomic batch of b examples
+// On n nodes with K replicas, k = K / n of them per node, and an atomic batch of b examples
 //
 //     C = c(b) f(K),      f(1) = alone, f(K) = K^straggling
 //     S = node_seconds (K / 2)^node_gpus                                      K >= 2 replicas on one node
 //     S = network_seconds k^network_gpus (n / 2)^network_nodes R              n >= 2 nodes, R = network_ring
-//                                                                             where n >= 3, else 1
+//                                                                             if n >= 3, else 1
 //     S = 0                                                                   K = 1
 //
-// 1. c is no straight line: a library takes other kernels at other batch sizes, and a larger batch may even
-//    be computed faster. c(b) = line(b) times a factor known at the measured batches, between them a straight
-//    line, beyond them the factor at the end.
-// 2. Replicas of a node share its network card, so k counts for itself, and the number of nodes for itself:
-//    rings cost more for each node, trees hardly, and two nodes exchange everything over a single pair of
-//    links, which is a case of its own.
-// 3. The slowest of K replicas is waited for; a single one has no hooks that collect gradients, and other
-//    duties.
-// 4. Shapes that were measured differ from these laws by a factor of their own, of C and of S.
+// 1. c is not a straight line. A library chooses different kernels for different batch sizes, and a larger
+//    batch may even be computed faster. c(b) is line(b) times a factor, which is known at the measured
+//    batches. Between two measured batches c is straight, and beyond them the last factor is kept.
+// 2. The replicas of a node share its network card, so k and the number of nodes have separate exponents. The
+//    cost of a ring grows with every node, that of a tree hardly. Two nodes are a special case, because they
+//    exchange everything over a single pair of links.
+// 3. All replicas wait for the slowest of them. A single replica has no hooks that collect gradients, and
+//    other duties.
+// 4. Each measured shape has factors of its own on C and S, because it differs from these laws.
 //
-// For one shape this is Pollux's model with a broken line for its computing time. All times in seconds.
+// For one shape this is Pollux's model with a broken line for the computing time. All times are in seconds.
 
 #include <algorithm>
 #include <cmath>
@@ -51,53 +51,56 @@
 
 namespace goodput {
 
-/// seconds = per_compute * compute + per_sync * sync, because the step is homogeneous in the two; it is also
-/// convex, so the same two factors at other times give a lower bound on the step there.
+/// The time of a step in which computing and synchronising overlap, with its derivatives. The step is
+/// homogeneous in the two times, so seconds = per_compute * compute + per_sync * sync. The step is also
+/// convex, so the same two factors give a lower bound on the step at other times.
 struct OverlappedStep {
-    double seconds = 0;      ///< of the step
+    double seconds = 0;      ///< seconds of the step
     double per_compute = 0;  ///< d seconds / d compute, in [0, 1]
     double per_sync = 0;     ///< d seconds / d sync, in [0, 1]
 };
 
-/// Seven parameters of a job on one GPU type; a ThroughputModel.
+/// Pollux's model with seven parameters, for one job on one GPU type. A ThroughputModel.
 struct PolluxThroughput {
     /// See BrokenLineModel.
     using BrokenLine = PolluxThroughput;
 
     double alpha_c = 0;  ///< s, computing: constant part
-    double beta_c = 0;   ///< s per example
+    double beta_c = 0;   ///< s per example, computing
     double alpha_n = 0;  ///< s, synchronising two replicas on two nodes
-    double beta_n = 0;   ///< s per further replica, over several nodes
+    double beta_n = 0;   ///< s per additional replica, on several nodes
     double alpha_r = 0;  ///< s, synchronising two replicas on one node
-    double beta_r = 0;   ///< s per further replica, on one node
-    double gamma = 1;    ///< overlap of computing and synchronising
+    double beta_r = 0;   ///< s per additional replica, on one node
+    double gamma = 1;    ///< overlap of computing and synchronising, at least 1
 
-    /// Seconds that a step computes on `atomic_batch` examples.
+    /// Seconds that a step spends computing on `atomic_batch` examples.
     [[nodiscard]] double compute_seconds(double atomic_batch) const {
         return alpha_c + beta_c * atomic_batch;
     }
 
-    /// `shape.gpus` counts replicas.
+    /// Seconds that a step spends synchronising. `shape.gpus` counts replicas.
     [[nodiscard]] double sync_seconds(Shape shape) const {
         if (shape.gpus < 2) return 0;
         const double further = std::max(shape.gpus - 2, 0);
         return shape.nodes > 1 ? alpha_n + beta_n * further : alpha_r + beta_r * further;
     }
 
-    /// The last step of an iteration, in which computing and synchronising overlap, with its derivatives.
+    /// Returns the time and derivatives of the last step of an iteration, in which computing and
+    /// synchronising overlap.
     [[nodiscard]] OverlappedStep overlapped_step(double compute, double sync) const {
-        // Scaled by the longer part, because the powers of small times underflow at gamma = 10.
+        // Scaled by the longer part, because the powers of short times underflow at gamma = 10.
         const bool computes_longer = compute >= sync;
         const double longer = computes_longer ? compute : sync, shorter = computes_longer ? sync : compute;
-        const double ratio = shorter / (longer + std::numeric_limits<double>::min());  // 0 where both are 0
+        const double ratio = shorter / (longer + std::numeric_limits<double>::min());  // 0 if both are 0
         const double power = std::pow(ratio, gamma - 1);
-        const double of_longer = std::pow(1 + ratio * power, 1 / gamma - 1), of_shorter = of_longer * power;
-        const double seconds = std::max(longer, of_longer * longer + of_shorter * shorter);
-        return computes_longer ? OverlappedStep{seconds, of_longer, of_shorter}
-                               : OverlappedStep{seconds, of_shorter, of_longer};
+        const double per_longer = std::pow(1 + ratio * power, 1 / gamma - 1),
+                     per_shorter = per_longer * power;
+        const double seconds = std::max(longer, per_longer * longer + per_shorter * shorter);
+        return computes_longer ? OverlappedStep{seconds, per_longer, per_shorter}
+                               : OverlappedStep{seconds, per_shorter, per_longer};
     }
 
-    /// Seconds of the last step of an iteration, from those of its two parts.
+    /// Seconds of the last step of an iteration, from its computing and synchronising times.
     [[nodiscard]] double step_seconds(double compute, double sync) const {
         return overlapped_step(compute, sync).seconds;
     }
@@ -109,39 +112,40 @@ struct PolluxThroughput {
     }
 };
 
-/// How much longer than the straight line computing takes at a batch.
+/// The ratio of the computing time at a batch to the straight line.
 struct BatchFactor {
     double batch = 0;   ///< atomic batch, examples
-    double factor = 1;  ///< on the straight line, above 0
+    double factor = 1;  ///< factor on the straight line, above 0
 };
 
-/// How much longer than the laws say computing and synchronising take on a shape.
+/// The ratios of the computing and synchronising times on a shape to the laws.
 struct ShapeFactor {
     Shape shape{};       ///< nodes and replicas
     double compute = 1;  ///< factor on the computing time, above 0
     double sync = 1;     ///< factor on the synchronising time, above 0
 };
 
-/// The parameters of a job on one GPU type; a ThroughputModel.
+/// The refined model, for one job on one GPU type. A ThroughputModel.
 struct RefinedThroughput {
     /// See BrokenLineModel.
     using BrokenLine = RefinedThroughput;
 
     double alpha_c = 0;                  ///< s, computing on several replicas: constant part
-    double beta_c = 0;                   ///< s per example
-    std::vector<BatchFactor> batches{};  ///< ascending
-    double alone = 1;                    ///< factor of computing on a single replica
-    double straggling = 0;               ///< exponent of the replicas in computing
+    double beta_c = 0;                   ///< s per example, computing
+    std::vector<BatchFactor> batches{};  ///< factors on the straight line, ascending by batch
+    double alone = 1;                    ///< factor on the computing time of a single replica
+    double straggling = 0;               ///< exponent of the number of replicas in the computing time
     double node_seconds = 0;             ///< s, synchronising two replicas on one node
-    double node_gpus = 0;                ///< exponent of half the replicas, on one node
+    double node_gpus = 0;                ///< exponent of half the number of replicas, on one node
     double network_seconds = 0;          ///< s, synchronising two replicas on two nodes
-    double network_gpus = 0;             ///< exponent of the replicas a node
-    double network_nodes = 0;            ///< exponent of half the nodes
-    double network_ring = 1;             ///< factor of three or more nodes
-    double gamma = 1;                    ///< overlap of computing and synchronising
-    std::vector<ShapeFactor> shapes{};   ///< ascending by shape
+    double network_gpus = 0;             ///< exponent of the replicas per node
+    double network_nodes = 0;            ///< exponent of half the number of nodes
+    double network_ring = 1;             ///< factor for three or more nodes
+    double gamma = 1;                    ///< overlap of computing and synchronising, at least 1
+    std::vector<ShapeFactor> shapes{};   ///< factors of measured shapes, ascending by shape
 
-    /// Seconds that one of several replicas computes on `atomic_batch` examples, but for its shape's factor.
+    /// Seconds that one of several replicas computes on `atomic_batch` examples, without the factor of its
+    /// shape.
     [[nodiscard]] double compute_seconds(double atomic_batch) const {
         const auto line = [&](double batch) { return alpha_c + beta_c * batch; };
         if (batches.empty()) return line(atomic_batch);
@@ -154,14 +158,14 @@ struct RefinedThroughput {
         return from + (to - from) * (atomic_batch - low.batch) / (above->batch - low.batch);
     }
 
-    /// The factor of computing on `shape`, whose gpus count replicas.
+    /// Returns the factor on the computing time on `shape`. `shape.gpus` counts replicas.
     [[nodiscard]] double compute_factor(Shape shape) const {
         const double law = shape.gpus < 2 ? alone : std::exp(straggling * std::log(shape.gpus));
         const ShapeFactor* own = factor_of(shape);
         return own ? law * own->compute : law;
     }
 
-    /// Seconds that replicas synchronise on `shape`, its own factor included.
+    /// Seconds that replicas synchronise on `shape`, including the factor of the shape.
     [[nodiscard]] double sync_seconds(Shape shape) const {
         if (shape.gpus < 2) return 0;
         const double log_replicas = std::log(shape.gpus);
@@ -185,7 +189,7 @@ struct RefinedThroughput {
                PolluxThroughput{.gamma = gamma}.step_seconds(compute, sync_seconds(shape));
     }
 
-    /// The factors of a shape that was measured, else null.
+    /// Returns the factors of a measured shape, or null for any other shape.
     [[nodiscard]] const ShapeFactor* factor_of(Shape shape) const {
         const auto found =
             std::lower_bound(shapes.begin(), shapes.end(), shape,

@@ -1,25 +1,26 @@
 #ifndef GOODPUT_MOVES_DEFRAGMENT_HPP
 #define GOODPUT_MOVES_DEFRAGMENT_HPP
 
-// Which running jobs should move, in which order, so that a wish fits: free k whole nodes, or make room for a
-// shape?
+// Finds running jobs to move, and an order for the moves, to make room for a wish: k whole free nodes, or a
+// shape.
 //
-// 1. Which. A wish is a job to come that everybody makes room for: with it as one more request, and every
-//    running job asking for what it holds, the placement with the least moves (least_moves.hpp) is the
-//    cheapest defragmentation, with its bound. Only jobs on part of a node move.
+// 1. Choice of moves. A wish is treated as a future job for which all others make room. It becomes one more
+//    request, and every running job asks for what it holds. The placement with the least moves
+//    (least_moves.hpp) is then the cheapest defragmentation, with its bound. Only jobs on part of a node
+//    move.
 //
-// 2. In which order. A move may need GPUs that an earlier one frees. Orders that need no more than each job's
-//    one restart are searched for; a cycle is broken through free GPUs, at the price of restarts more or of
-//    other targets, or, if there is no way through them, by a stop: the job waits, holding nothing, until it
-//    can start again (detail/move_order.hpp).
+// 2. Order. A move may need GPUs that an earlier one frees. The search looks for an order in which each job
+//    restarts only once. A cycle of moves is broken through free GPUs, which takes additional restarts or
+//    other targets. If that is impossible, a job stops: it waits without GPUs until it can start again
+//    (detail/move_order.hpp).
 //
-// So cost = cost_bound proves that nothing cheaper makes room, in whatever order. Not proven: where cost >
-// cost_bound, or jobs stop, that there is no other set of moves that takes less or needs no stop; with few
-// jobs about (detail/detour_search.hpp) that is rare.
+// So cost = cost_bound proves that nothing cheaper makes room, in any order. If cost > cost_bound, or if
+// jobs stop, another set of moves might cost less or need no stop. This is rare if few jobs are involved
+// (detail/detour_search.hpp).
 //
-// Complexity: a placement for step 1, for several wishes that cannot all be met one for each; in step 2
-// O(moves) in the common case that nobody waits for anybody. Wishes for more than can be are met in the order
-// of the list, each if it fits beside those before.
+// Complexity: step 1 takes one placement, or one per wish if not all can be met. Step 2 takes O(moves) in
+// the common case that no move waits for another. If not all wishes can be met, they are met in the order
+// of the list, each if it fits next to the previous ones.
 
 #include <span>
 
@@ -35,22 +36,24 @@ namespace detail {
 class Defragmenting;
 }
 
-/// How hard to try, and how cycles may be broken.
+/// Limits on the effort, and the ways in which cycles may be broken.
 struct DefragmentOptions {
-    PlacementOptions placement{};  ///< of the placement behind it
-    bool step_aside = true;        ///< false: a job stops where it could step aside for one restart more
+    PlacementOptions placement{};  ///< options of the placement in step 1
+    bool step_aside = true;        ///< if false, a job stops instead of stepping aside with one more restart
 };
 
-/// Plans defragmentations. Keeps its buffers from call to call; its answers depend on the arguments alone.
+/// Plans defragmentations. It keeps its buffers from call to call; its answers depend only on the
+/// arguments.
 class Defragmenter {
 public:
-    /// A planner with these settings.
+    /// Makes a planner with these settings.
     explicit Defragmenter(DefragmentOptions options = {}) : options_(options) {}
 
-    /// Moves that make room for the wishes (whole_nodes() makes one for whole nodes). Of each request
-    /// `current`, `move_cost` and `pinned` count, its allotment does not: the job keeps the shape that it
-    /// holds. Pinned jobs stay, and so do those over several pools or sharing the nodes of a job over several
-    /// nodes. Throws std::invalid_argument for an empty wish and for what LeastMovesPlacer refuses.
+    /// Returns moves that make room for the wishes (whole_nodes() makes a wish for whole nodes). Only
+    /// `current`, `move_cost` and `pinned` of each request count: the job keeps the shape that it holds.
+    /// Some jobs stay in any case: pinned jobs, jobs over several pools, and jobs that share the nodes of a
+    /// job over several nodes. Throws std::invalid_argument for an empty wish, and for whatever
+    /// LeastMovesPlacer refuses.
     DefragmentPlan plan(const Cluster& cluster, std::span<const PlacementRequest> requests,
                         std::span<const PoolShare> wishes);
 

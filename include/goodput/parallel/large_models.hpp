@@ -1,14 +1,15 @@
 #ifndef GOODPUT_PARALLEL_LARGE_MODELS_HPP
 #define GOODPUT_PARALLEL_LARGE_MODELS_HPP
 
-// Which jobs of a round are large models, and their parallelism plans: the book that the maker ParallelPlans
-// and whoever launches the jobs share. Copies of a book are the same book.
+// Records which jobs of a round are large models, and their parallelism plans. The maker ParallelPlans and
+// the launcher of the jobs share this book. Copies of a book are the same book.
 //
-// A configuration's plan is the best one on its GPUs. The plan that is found for a configuration first stays,
-// unless a better one is found while nobody runs it, so that who runs goes on with the plan it has.
+// A configuration's plan is the best one on its GPUs. The first plan found for a configuration stays unless
+// a better one is found while no job runs it, so that a running job continues with its plan.
 //
-// GPU types are recognised by name: a type "A100" of the cluster is the type of that name in the description,
-// in its only zone; where the description has several zones, the cluster's types must tell them: "A100@east".
+// GPU types are identified by name. A type "A100" of the cluster is the type of that name in the
+// description, in the only zone. If the description has several zones, the cluster's types must name them:
+// "A100@east".
 
 #include <algorithm>
 #include <concepts>
@@ -33,25 +34,27 @@ namespace goodput {
 /// A job that is planned by its layers.
 struct LargeModel {
     LayeredModel model{};           ///< times by GPU type of the description (LargeModels)
-    int global_batch = 1;           ///< samples an iteration
-    ParallelConstants constants{};  ///< of the formulas of time and memory
+    int global_batch = 1;           ///< samples per iteration
+    ParallelConstants constants{};  ///< constants of the formulas of time and memory
     bool mixed_stages = false;      ///< see PlanQuestion
 };
 
-/// Answers questions for plans: `answer = finder(model, cluster, question, constants)`.
+/// A function object that finds plans: `answer = finder(model, cluster, question, constants)`.
 template <class F>
 concept PlanFinder = requires(F& finder, const LayeredModel& model, const ParallelCluster& cluster,
                               const PlanQuestion& question, const ParallelConstants& constants) {
     { finder(model, cluster, question, constants) } -> std::convertible_to<PlanAnswer>;
 };
 
-/// find_plan() with a gap and an end.
+/// Runs find_plan() with a gap and limits.
 struct PlanSearcher {
-    double gap = 0.01;                                                  ///< PlanQuestion::gap
-    std::size_t most_checks = std::numeric_limits<std::size_t>::max();  ///< of whether to stop, a question
-    std::function<bool()> stop{};  ///< asked as well; none: goes on to the gap
+    double gap = 0.01;  ///< PlanQuestion::gap
+    /// The largest number of checks per question of whether to stop.
+    std::size_t most_checks = std::numeric_limits<std::size_t>::max();
+    std::function<bool()> stop{};  ///< also asked whether to stop; without it, the search runs until the
+                                   ///< gap is reached
 
-    /// The best plan that it finds before it stops.
+    /// Returns the best plan found before the search stops.
     PlanAnswer operator()(const LayeredModel& model, const ParallelCluster& cluster, PlanQuestion question,
                           const ParallelConstants& constants) const {
         question.gap = gap;
@@ -61,22 +64,25 @@ struct PlanSearcher {
     }
 };
 
-/// What is known of a configuration.
+/// What is known about a configuration.
 struct KnownPlan {
-    ParallelPlan plan{};                                     ///< no stages: none was found
-    double throughput = 0;                                   ///< iterations a second
-    double bound = std::numeric_limits<double>::infinity();  ///< no plan on these GPUs has more
-    bool settled = false;                                    ///< the finder was asked about just this
-    std::vector<std::string> why{};                          ///< why there is none, a sentence each
+    ParallelPlan plan{};                                     ///< has no stages if no plan was found
+    double throughput = 0;                                   ///< iterations per second
+    double bound = std::numeric_limits<double>::infinity();  ///< no plan on these GPUs has a higher
+                                                             ///< throughput
+    bool settled = false;                                    ///< the finder was asked about exactly this
+                                                             ///< configuration
+    std::vector<std::string> why{};                          ///< why there is no plan, one sentence per
+                                                             ///< reason
 };
 
 /// The large models among the jobs, by name, and their plans.
 template <PlanFinder Finder = PlanSearcher>
 class LargeModels {
 public:
-    /// `description`: types with memory, zones and links; its numbers of GPUs do not count, a round's open
-    /// nodes do. `gpu_types` are the names in Cluster::gpu_types. Refuses a bad description
-    /// (std::invalid_argument).
+    /// `description` gives types with memory, zones and links. Its numbers of GPUs do not count; a round's
+    /// open nodes do. `gpu_types` are the names in Cluster::gpu_types. Throws std::invalid_argument for a
+    /// bad description.
     LargeModels(ParallelCluster description, std::vector<std::string> gpu_types, Finder finder = {})
         : state_(std::make_shared<State>()) {
         description.validate();
@@ -93,35 +99,35 @@ public:
         state_->finder = std::move(finder);
     }
 
-    /// The job of that name is a large model from now on; plans that were known of it are forgotten. Refuses
-    /// a bad model and batch (std::invalid_argument).
+    /// Makes the job of that name a large model, and forgets plans known for it. Throws
+    /// std::invalid_argument for a bad model or batch.
     void add(const std::string& job, LargeModel large) {
         large.model.validate();
         require_between([&] { return "job '" + job + "'"; }, "global_batch", large.global_batch, 1, 1 << 30);
         state_->jobs[job] = {std::move(large), {}, ++state_->versions};
     }
-    /// The job has ended, or is none any more.
+    /// Forgets a job that has ended, or is no large model any more.
     void forget(const std::string& job) { state_->jobs.erase(job); }
-    /// The job of that name, or nullptr where it is no large model.
+    /// Returns the large model of that job, or nullptr if the job is none.
     [[nodiscard]] const LargeModel* find(const std::string& job) const {
         const auto found = state_->jobs.find(job);
         return found == state_->jobs.end() ? nullptr : &found->second.large;
     }
-    /// Another number each time that a large model is added.
+    /// Returns a number that changes each time the job is added as a large model.
     [[nodiscard]] std::size_t version_of(const std::string& job) const {
         return state_->jobs.at(job).version;
     }
-    /// Where a GPU type of the cluster is in the description; nothing where it is not.
+    /// Returns where the description has a GPU type of the cluster; nothing if it does not have it.
     [[nodiscard]] std::optional<PlanHome> home_of(std::size_t gpu_type) const {
         return knows(gpu_type) ? state_->homes[gpu_type] : std::nullopt;
     }
-    /// Whether GPUs of this type of the cluster are in the description.
+    /// Returns whether the description has this GPU type of the cluster.
     [[nodiscard]] bool knows(std::size_t gpu_type) const {
         return gpu_type < state_->homes.size() && state_->homes[gpu_type].has_value();
     }
 
-    /// The plan that a job was offered a configuration with, its types and zones those of the description;
-    /// nullptr where none is known. Valid until the job is forgotten.
+    /// Returns the plan with which a job was offered a configuration, with the types and zones of the
+    /// description; nullptr if none is known. Valid until the job is forgotten.
     [[nodiscard]] const ParallelPlan* plan_of(const std::string& job,
                                               const Configuration& configuration) const {
         const auto of_job = state_->jobs.find(job);
@@ -131,8 +137,8 @@ public:
                                                                                         : &known->second.plan;
     }
 
-    /// What is known of a large model on a configuration; asks the finder where nothing is. A part over
-    /// several nodes that does not take them whole holds no tensor-parallel groups.
+    /// Returns what is known about a large model on a configuration, and asks the finder if nothing is. A
+    /// part over several nodes that does not take these whole holds no tensor-parallel groups.
     const KnownPlan& best_on(const std::string& job, const Configuration& configuration) {
         const auto& known = state_->jobs.at(job).known;
         const auto found = known.find(key_of(configuration));
@@ -140,7 +146,7 @@ public:
             return found->second;
         return settle(job, configuration, false);
     }
-    /// The same, with a bound on all its plans. `keep`: a plan that is known stays.
+    /// Returns the same, with a bound on all plans of the configuration. `keep`: a known plan stays.
     const KnownPlan& settle(const std::string& job, const Configuration& configuration, bool keep) {
         const std::vector<PoolShare> parts = key_of(configuration);
         KnownPlan& known = state_->jobs.at(job).known[parts];
@@ -155,8 +161,8 @@ public:
         return known;
     }
 
-    /// Asks the finder for a plan of a large model on GPUs of pools; answer and prices are by part of
-    /// `parts` instead of by GPU type. The finder begins with the plans that are known.
+    /// Asks the finder for a plan of a large model on GPUs of pools. Answer and prices are by part of
+    /// `parts` instead of by GPU type. The finder begins with the known plans.
     PlanAnswer ask(const std::string& job, std::span<const PoolShare> parts, PlanQuestion question) {
         const Entry& entry = state_->jobs.at(job);
         const LargeModel& large = entry.large;
@@ -167,9 +173,9 @@ public:
         return state_->finder(model_on(large.model, parts), cluster_on(parts), question, large.constants);
     }
 
-    /// Calls visit(plan, iterations a second) for a plan that ask() answered with other numbers of replicas,
-    /// between half as many and twice as many, whatever of that can be run on the GPUs of these parts. A plan
-    /// with as many micro-batches and more replicas is passed over.
+    /// Calls visit(plan, iterations per second) for variants of a plan that ask() returned. They have from
+    /// half to twice as many replicas, and run on the GPUs of these parts. A variant with more replicas but
+    /// equally many micro-batches is skipped.
     template <class Visit>
     void for_each_resized(const std::string& job, std::span<const PoolShare> parts, ParallelPlan plan,
                           Visit visit) const {
@@ -191,8 +197,8 @@ public:
         }
     }
 
-    /// Notes a plan that ask() answered: a configuration's plan from now on, if it is better than the one
-    /// that is known.
+    /// Records a plan that ask() returned. It becomes the configuration's plan if it is better than the
+    /// known one.
     void note(const std::string& job, const Configuration& configuration, const ParallelPlan& plan,
               std::span<const PoolShare> parts, double throughput) {
         KnownPlan& known = state_->jobs.at(job).known[key_of(configuration)];
@@ -219,7 +225,8 @@ private:
         return {configuration.parts().begin(), configuration.parts().end()};
     }
 
-    /// Degrees that divide one another and the node always pack, as the shapes of ListedShapes do.
+    /// Tensor-parallel groups always pack if the degrees divide one another and the node, as with the
+    /// shapes of ListedShapes.
     static bool packs(const PoolShare& part, int degree) {
         if (degree == 1) return true;
         if (part.shape.nodes > 1 && part.shape.gpus != part.shape.nodes * part.gpus_per_node) return false;
@@ -228,7 +235,7 @@ private:
         return size == degree;
     }
 
-    /// The model with a type for each part.
+    /// Returns the model with one type per part.
     [[nodiscard]] LayeredModel model_on(const LayeredModel& model, std::span<const PoolShare> parts) const {
         LayeredModel on = model;
         on.times.assign(parts.size(), {});
@@ -241,7 +248,7 @@ private:
         }
         return on;
     }
-    /// The description with a type for each part.
+    /// Returns the description with one type per part.
     [[nodiscard]] ParallelCluster cluster_on(std::span<const PoolShare> parts) const {
         const ParallelCluster& all = state_->description;
         ParallelCluster on;
@@ -267,7 +274,7 @@ private:
                                   {ends.second.zone, q, ends.second.gpus}}] = curve;
         return on;
     }
-    /// A plan of cluster_on(parts) in the words of the description.
+    /// Translates a plan of cluster_on(parts) to the types and zones of the description.
     [[nodiscard]] ParallelPlan described(ParallelPlan plan, std::span<const PoolShare> parts) const {
         for (PlanStage& stage : plan.stages)
             for (ReplicaGroup& group : stage.replicas)
@@ -275,14 +282,14 @@ private:
         return plan;
     }
 
-    /// A plan in the words of the description as one of cluster_on(parts), if these have all its types.
+    /// Translates a plan of the description to one of cluster_on(parts), if the parts have all its types.
     [[nodiscard]] std::optional<ParallelPlan> on_parts(ParallelPlan plan,
                                                        std::span<const PoolShare> parts) const {
         if (plan.stages.empty()) return std::nullopt;
         for (PlanStage& stage : plan.stages)
             for (ReplicaGroup& group : stage.replicas) {
-                const auto part = std::find_if(parts.begin(), parts.end(), [&](const PoolShare& its) {
-                    const auto home = home_of(its.gpu_type);
+                const auto part = std::find_if(parts.begin(), parts.end(), [&](const PoolShare& candidate) {
+                    const auto home = home_of(candidate.gpu_type);
                     return home && home->zone == group.zone && home->gpu_type == group.gpu_type;
                 });
                 if (part == parts.end()) return std::nullopt;

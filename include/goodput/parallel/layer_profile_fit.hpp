@@ -1,31 +1,32 @@
 #ifndef GOODPUT_PARALLEL_LAYER_PROFILE_FIT_HPP
 #define GOODPUT_PARALLEL_LAYER_PROFILE_FIT_HPP
 
-// Layer times that nobody measured, from those that somebody did, and how sure they are.
+// Estimates layer times that were not measured from those that were, and how certain the estimates are.
 //
-// Profiling a large model at each micro-batch and tensor-parallel degree on each GPU type takes hours, and
-// profiles have gaps. The logarithm of a layer's time (forward, backward, update: each by itself) is taken
-// for a sum of smooth functions of x = log2(micro-batch) and y = log2(degree),
+// Profiling a large model at each micro-batch and tensor-parallel degree on each GPU type takes hours, so
+// profiles have gaps. The logarithm of a layer's time (forward, backward and update separately) is modelled
+// as a sum of smooth functions of x = log2(micro-batch) and y = log2(degree),
 //
 //     ln t(type, x, y) = slope_x x + slope_y y + A(x) + B(y) + C(x, y)           the same on all GPU types
 //                      + offset(type) + a_type(x) + b_type(y) + c_type(x, y)     a type's own
 //                      + noise
 //
-// where A, B, a, b are a random slope and a random smooth function, C and c small and smooth, all normally
-// distributed (a Gaussian process, Rasmussen and Williams 2006, section 2). So a gap between measurements on
-// the same type is interpolated; and a type with a single measurement gets the other types' curves, scaled
-// through it, with the spread that such curves have between types. The prior's slopes: time grows with the
-// micro-batch nearly in proportion and falls somewhat with the degree. Where a model's times are rougher or
-// smoother than the prior says, the deviations grow or shrink with them (an inverse gamma distribution of the
-// scale with 4 degrees of freedom; by layer and part).
+// where A, B, a, b are each a random slope and a random smooth function, and C and c are small and smooth,
+// all normally distributed (a Gaussian process, Rasmussen and Williams 2006, section 2). A gap between
+// measurements on the same type is therefore interpolated. A type with a single measurement gets the other
+// types' curves, scaled through that measurement, with the spread that such curves have between types. In
+// the prior, time grows nearly in proportion to the micro-batch and falls somewhat with the degree. If a
+// model's times are rougher or smoother than the prior says, the deviations grow or shrink with them (an
+// inverse gamma distribution of the scale with 4 degrees of freedom, by layer and part).
 //
-// Standard deviations of the prior: by likelihood on the profiles of four models on two to seven GPU types,
-// then widened until 90 % intervals held about 90 % of what was left out: consumer GPUs without fast links
-// differ more from the others than these among each other. benchmarks/accuracy/parallel_fit_check.cpp prints
-// errors and coverage.
+// The prior's standard deviations were chosen by likelihood on the profiles of four models on two to seven
+// GPU types. They were then widened until 90 % intervals held about 90 % of the left-out times, because
+// consumer GPUs without fast links differ more from other GPUs than those differ among each other.
+// benchmarks/accuracy/parallel_fit_check.cpp prints errors and coverage.
 //
-// The covariances are the same for all layers: one Cholesky factorisation of all measurements (type,
-// micro-batch, degree), some hundred, and a solution a layer. Milliseconds. Sizes are never guessed.
+// All layers share the covariances. The cost is one Cholesky factorisation over all measurements (type,
+// micro-batch, degree), about a hundred, and one solution per layer: milliseconds. Sizes are never
+// estimated.
 
 #include <algorithm>
 #include <array>
@@ -45,39 +46,43 @@
 
 namespace goodput {
 
-/// Which gaps to fill.
+/// Options that select the gaps to fill.
 struct LayerProfileFitOptions {
-    /// Fills only where the standard deviation of ln(computing time of all layers) is at most that; at least
-    /// 0, may be infinite.
+    /// Fills a gap only if the standard deviation of ln(computing time of all layers) is at most this; at
+    /// least 0, may be infinite.
     double most_deviation = 0.15;
-    std::vector<int> microbatches{};     ///< to fill; empty: all that were measured on any type
-    std::vector<int> tensor_parallel{};  ///< the same; degrees without known sizes are left out
+    /// Micro-batches to fill; if empty, all that were measured on any type.
+    std::vector<int> microbatches{};
+    /// Degrees to fill, in the same way; degrees without known sizes are left out.
+    std::vector<int> tensor_parallel{};
 };
 
-/// A gap, and how sure its times are.
+/// A gap, and how certain its times are.
 struct FilledProfile {
     std::size_t gpu_type = 0;  ///< index into LayeredModel::times
     LayerProfileKey key{};     ///< micro-batch and degree
-    double deviation = 0;  ///< standard, of ln(forward + backward of all layers), about the relative error
-    std::vector<double> layer_deviations{};  ///< by layer: the same of its forward + backward
+    /// Standard deviation of ln(forward + backward of all layers), which is about the relative error.
+    double deviation = 0;
+    /// The same deviation by layer, of its forward + backward.
+    std::vector<double> layer_deviations{};
 };
 
 /// A model with its gaps filled.
 struct LayerProfileFit {
-    LayeredModel model{};                        ///< what was measured is as it was
-    std::vector<FilledProfile> filled{};         ///< by type, micro-batch, degree
+    LayeredModel model{};                        ///< measured times are unchanged
+    std::vector<FilledProfile> filled{};         ///< filled gaps by type, micro-batch, degree
     std::vector<FilledProfile> too_uncertain{};  ///< gaps that were left, in the same order
 };
 
-/// The model with its gaps filled on all GPU types that have at least one measurement. Refuses bad models
-/// (LayeredModel::validate), micro-batches and degrees below 1 or above 2^20 and 2^10, and a negative or
-/// missing limit (std::invalid_argument).
+/// Returns the model with its gaps filled on all GPU types with at least one measurement. Throws
+/// std::invalid_argument for bad models (LayeredModel::validate), for micro-batches below 1 or above 2^20,
+/// for degrees below 1 or above 2^10, and for a limit that is negative or NaN.
 [[nodiscard]] LayerProfileFit fill_layer_times(const LayeredModel& model,
                                                const LayerProfileFitOptions& options = {});
 
 namespace detail {
 
-/// Where a time was or might be measured.
+/// A point at which a time was or could be measured.
 struct ProfilePoint {
     std::size_t gpu_type = 0;      ///< index into LayeredModel::times
     LayerProfileKey key{};         ///< micro-batch and degree
@@ -87,7 +92,7 @@ struct ProfilePoint {
         : gpu_type(type), key(at), batch(std::log2(at.microbatch)), degree(std::log2(at.tensor_parallel)) {}
 };
 
-/// Standard deviations of a sum of smooth functions of micro-batch and degree.
+/// The standard deviations of a sum of smooth functions of micro-batch and degree.
 struct ProfileSpread {
     double offset, batch_slope, batch_bend, degree_slope, degree_bend, together;
 };
@@ -99,8 +104,8 @@ inline constexpr double profile_scale_freedom = 4;
 inline double profile_square(double value) { return value * value; }
 
 inline double profile_covariance(const ProfilePoint& p, const ProfilePoint& q) {
-    // Bends reach over about 2.5 doublings of the micro-batch and 1.2 of the degree. Slopes turn about 4
-    // samples and degree 2.
+    // Correlations extend over about 2.5 doublings of the micro-batch and 1.2 of the degree. Slopes pivot
+    // at about 4 samples and degree 2.
     const double near_batch = std::exp(-0.5 * profile_square((p.batch - q.batch) / 2.5)),
                  near_degree = std::exp(-0.5 * profile_square((p.degree - q.degree) / 1.2));
     const auto covariance = [&](const ProfileSpread& by) {
@@ -113,7 +118,7 @@ inline double profile_covariance(const ProfilePoint& p, const ProfilePoint& q) {
     return covariance(spread_of_all) + (p.gpu_type == q.gpu_type ? covariance(spread_of_type) : 0);
 }
 
-/// One part of a layer's time with the prior's slopes.
+/// One part of a layer's time, with the prior's slopes.
 struct ProfilePart {
     double LayerTime::*seconds;
     double batch_slope, degree_slope;
@@ -122,7 +127,7 @@ inline constexpr std::array profile_parts{ProfilePart{&LayerTime::forward_second
                                           ProfilePart{&LayerTime::backward_seconds, 0.95, -0.7},
                                           ProfilePart{&LayerTime::update_seconds, 0, -0.9}};
 
-/// Medians and standard deviations of logarithms at the points asked for.
+/// The medians and the standard deviations of logarithms at the requested points.
 struct ProfileForecast {
     Eigen::VectorXd seconds, deviations;
 };
@@ -142,7 +147,7 @@ public:
                    (i == j ? profile_square(profile_noise) : 0);
         };
         factor_.compute(Eigen::MatrixXd::NullaryExpr(n, n, among_known));
-        if (factor_.info() != Eigen::Success)  // the noise on its diagonal rules that out
+        if (factor_.info() != Eigen::Success)  // the noise on the diagonal rules this out
             bad_input("layer times", "covariance", "not", "positive definite");
         reduced_ = Eigen::MatrixXd::NullaryExpr(n, m, [&](Eigen::Index i, Eigen::Index j) {
             return profile_covariance(point(known_, i), point(asked_, j));
@@ -156,7 +161,7 @@ public:
         }
     }
 
-    /// From one layer's `seconds` at the known points. A part that is 0 everywhere stays 0.
+    /// Forecasts from one layer's `seconds` at the known points. A part that is 0 everywhere stays 0.
     [[nodiscard]] ProfileForecast forecast(const ProfilePart& part, const Eigen::VectorXd& seconds) const {
         ProfileForecast made{Eigen::VectorXd::Zero(deviations_.size()),
                              Eigen::VectorXd::Zero(deviations_.size())};
@@ -186,7 +191,7 @@ private:
     Eigen::VectorXd deviations_{};
 };
 
-/// Combinations that were not measured, of types with a measurement.
+/// Returns the combinations that were not measured, on types with a measurement.
 inline std::vector<ProfilePoint> profile_gaps(const LayeredModel& model,
                                               const LayerProfileFitOptions& options) {
     std::set<int> microbatches(options.microbatches.begin(), options.microbatches.end()),
@@ -241,7 +246,8 @@ inline LayerProfileFit fill_layer_times(const LayeredModel& model, const LayerPr
             for (std::size_t g = 0; g < gaps.size(); ++g) {
                 const auto at = static_cast<Eigen::Index>(g);
                 times[g][layer].*part.seconds = forecast.seconds[at];
-                // Errors of the parts and layers go together: a type's curve is off for all of them.
+                // The errors of parts and layers are correlated, because a type's curve is wrong for all of
+                // them, so deviations add up.
                 if (part.seconds != &LayerTime::update_seconds)
                     made[g].layer_deviations[layer] += forecast.seconds[at] * forecast.deviations[at];
             }

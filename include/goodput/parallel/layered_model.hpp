@@ -1,8 +1,9 @@
 #ifndef GOODPUT_PARALLEL_LAYERED_MODEL_HPP
 #define GOODPUT_PARALLEL_LAYERED_MODEL_HPP
 
-// A large model as its layers were measured: how long each takes on a GPU type, and what it needs, by
-// micro-batch and tensor-parallel degree. Sailor (SOSP'25), section 4.2: one node of each type is profiled.
+// Describes a large model by measurements of its layers: how long each takes on a GPU type, and what it
+// needs, by micro-batch and tensor-parallel degree. As in Sailor (SOSP'25), section 4.2, one node of each
+// type is profiled.
 
 #include <cmath>
 #include <compare>
@@ -16,55 +17,55 @@
 
 namespace goodput {
 
-/// How long one layer takes for one micro-batch, in seconds.
+/// The time that one layer takes for one micro-batch, in seconds.
 struct LayerTime {
-    double forward_seconds = 0;   ///< of the forward pass
-    double backward_seconds = 0;  ///< of the backward pass
-    double update_seconds = 0;    ///< the optimiser's step, once an iteration
+    double forward_seconds = 0;   ///< forward pass
+    double backward_seconds = 0;  ///< backward pass
+    double update_seconds = 0;    ///< step of the optimiser, once per iteration
 };
 
-/// What one layer holds on each GPU of a tensor-parallel group.
+/// The data that one layer holds on each GPU of a tensor-parallel group.
 struct LayerSize {
     double parameters = 0;         ///< numbers
-    double output_floats = 0;      ///< what it hands on, numbers a sample
-    double activation_floats = 0;  ///< what it keeps until its backward pass, numbers a sample
+    double output_floats = 0;      ///< numbers per sample that it passes on
+    double activation_floats = 0;  ///< numbers per sample that it keeps until its backward pass
 };
 
-/// Micro-batch and tensor-parallel degree, which a measurement was made with.
+/// The micro-batch and the tensor-parallel degree of a measurement.
 struct LayerProfileKey {
     int microbatch = 1;       ///< samples that a replica computes at once
     int tensor_parallel = 1;  ///< GPUs that compute each layer together
-    /// By micro-batch, then degree.
+    /// Orders by micro-batch, then by degree.
     friend constexpr auto operator<=>(const LayerProfileKey&, const LayerProfileKey&) = default;
 };
 
-/// Layers of a model with what was measured of them.
+/// The layers of a model with their measurements.
 struct LayeredModel {
-    std::string name{};                             ///< for messages
+    std::string name{};                             ///< name for messages
     std::size_t layers = 0;                         ///< at least 1
     std::map<int, std::vector<LayerSize>> sizes{};  ///< by tensor-parallel degree; 1 must be there
-    /// By GPU type, then micro-batch and degree: one time a layer. What is missing was not measured, and no
-    /// plan uses it.
+    /// By GPU type, then micro-batch and degree: one time per layer. A missing entry was not measured, and
+    /// no plan uses it.
     std::vector<std::map<LayerProfileKey, std::vector<LayerTime>>> times{};
-    double bytes_per_float = 4;  ///< of activations and gradients
+    double bytes_per_float = 4;  ///< bytes per number of activations and gradients
     double bytes_per_parameter =
-        24;  ///< parameter, gradient, optimiser and copies: 24 with Adam, 20 with SGD
+        24;  ///< parameter, gradient, optimiser state and copies: 24 with Adam, 20 with SGD
 
-    /// Times of all layers, or nullptr where nothing was measured.
+    /// Returns the times of all layers, or nullptr if they were not measured.
     [[nodiscard]] const std::vector<LayerTime>* times_of(std::size_t gpu_type, LayerProfileKey key) const {
         if (gpu_type >= times.size()) return nullptr;
         const auto found = times[gpu_type].find(key);
         return found == times[gpu_type].end() ? nullptr : &found->second;
     }
-    /// Sizes of all layers at a tensor-parallel degree, or nullptr where they are not known.
+    /// Returns the sizes of all layers at a tensor-parallel degree, or nullptr if they are unknown.
     [[nodiscard]] const std::vector<LayerSize>* sizes_of(int tensor_parallel) const {
         const auto found = sizes.find(tensor_parallel);
         return found == sizes.end() ? nullptr : &found->second;
     }
 
-    /// Refuses a model without layers or without sizes at degree 1, lists of another length than `layers`,
-    /// micro-batches and degrees below 1, and numbers that are negative or not finite
-    /// (std::invalid_argument).
+    /// Throws std::invalid_argument for a model without layers or without sizes at degree 1, lists whose
+    /// length is not `layers`, micro-batches and degrees below 1, and numbers that are negative or not
+    /// finite.
     void validate() const;
 };
 

@@ -2,7 +2,7 @@
 #define GOODPUT_PARALLEL_PARALLEL_CLUSTER_HPP
 
 // GPUs by zone and type, and the links between them: how long a message takes and what it costs. Bandwidth
-// grows with the message; it was measured and fitted by a parabola in the message's logarithm (Sailor).
+// grows with the message. It was measured, and fitted by a parabola in the message's logarithm (Sailor).
 
 #include <algorithm>
 #include <cmath>
@@ -23,14 +23,14 @@ namespace goodput {
 /// Bandwidth of a link in GB/s (1e9 bytes) for a message of x bytes: square * u^2 + linear * u + constant
 /// with u = log2(x / 1e6).
 struct BandwidthCurve {
-    double square = 0;    ///< GB/s for each doubling of the message, squared
-    double linear = 0;    ///< GB/s for each doubling
+    double square = 0;    ///< GB/s per squared doubling of the message
+    double linear = 0;    ///< GB/s per doubling
     double constant = 0;  ///< GB/s at 1e6 bytes
 
     friend bool operator==(const BandwidthCurve&, const BandwidthCurve&) = default;
 
-    /// Seconds that a message takes; infinity where the curve is not positive (it was fitted elsewhere), 0
-    /// for no bytes.
+    /// Returns the seconds that a message takes: 0 without any bytes, and infinity if the curve is not
+    /// positive, because it was then fitted to other sizes.
     [[nodiscard]] double seconds(double bytes) const {
         if (!(bytes > 0)) return 0;
         const double size = std::log2(bytes) - std::log2(1e6);
@@ -40,45 +40,45 @@ struct BandwidthCurve {
     }
 };
 
-/// A GPU type as a plan needs it.
+/// The properties of a GPU type that a plan needs.
 struct GpuType {
-    std::string name{};       ///< as profiles call it
+    std::string name{};       ///< name used in profiles
     int gpus_per_node = 1;    ///< a tensor-parallel group lies within one node
-    double memory_gib = 0;    ///< of one GPU
-    double usd_per_hour = 0;  ///< of one GPU
+    double memory_gib = 0;    ///< memory of one GPU
+    double usd_per_hour = 0;  ///< price of one GPU
 };
 
-/// Where a replica of a stage is: `gpus` of a type side by side in a zone.
+/// The place of a stage's replica: `gpus` GPUs of a type on one node of a zone.
 struct LinkEnd {
     std::size_t zone = 0;      ///< index into ParallelCluster::zones
     std::size_t gpu_type = 0;  ///< index into ParallelCluster::types
-    int gpus = 1;              ///< of one replica, on one node
-    /// By zone, type, GPUs.
+    int gpus = 1;              ///< GPUs of one replica, on one node
+    /// Orders by zone, type, GPUs.
     friend constexpr auto operator<=>(const LinkEnd&, const LinkEnd&) = default;
 };
 
-/// What a plan may use, and what lies between.
+/// The GPUs that a plan may use, and the links between them.
 struct ParallelCluster {
-    std::vector<GpuType> types{};          ///< which there are in any zone
-    std::vector<std::string> zones{};      ///< their names
-    std::vector<std::vector<int>> gpus{};  ///< by zone, then type
-    /// From, to: how fast. A pair that is missing has no link.
+    std::vector<GpuType> types{};          ///< types of all zones
+    std::vector<std::string> zones{};      ///< names of the zones
+    std::vector<std::vector<int>> gpus{};  ///< number of GPUs by zone, then type
+    /// Bandwidth from the first to the second end. A missing pair has no link.
     std::map<std::pair<LinkEnd, LinkEnd>, BandwidthCurve> links{};
-    std::vector<std::vector<double>> usd_per_gigabyte{};  ///< by zone from, zone to
+    std::vector<std::vector<double>> usd_per_gigabyte{};  ///< price of traffic, by zone from, zone to
 
-    /// The link between two replicas, or nullptr.
+    /// Returns the link between two replicas, or nullptr.
     [[nodiscard]] const BandwidthCurve* link(const LinkEnd& from, const LinkEnd& to) const {
         const auto found = links.find({from, to});
         return found == links.end() ? nullptr : &found->second;
     }
-    /// GPUs of a type in all zones.
+    /// Returns the number of GPUs of a type in all zones.
     [[nodiscard]] int gpus_of(std::size_t type) const {
         int sum = 0;
         for (const auto& zone : gpus) sum += zone[type];
         return sum;
     }
 
-    /// Those that have GPUs of any type, ascending.
+    /// Returns the zones that have GPUs of any type, ascending.
     [[nodiscard]] std::vector<std::size_t> zones_with_gpus() const {
         std::vector<std::size_t> some;
         for (std::size_t z = 0; z < gpus.size(); ++z)
@@ -87,8 +87,8 @@ struct ParallelCluster {
         return some;
     }
 
-    /// Refuses tables of another size than zones and types, GPUs below 0, nodes without GPUs, and memory,
-    /// prices and curves that are negative (curves: not finite) (std::invalid_argument).
+    /// Throws std::invalid_argument for tables whose size does not match the zones and types, negative
+    /// numbers of GPUs, nodes without GPUs, negative memory and prices, and curves that are not finite.
     void validate() const;
 };
 

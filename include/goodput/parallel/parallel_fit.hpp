@@ -1,21 +1,22 @@
 #ifndef GOODPUT_PARALLEL_PARALLEL_FIT_HPP
 #define GOODPUT_PARALLEL_PARALLEL_FIT_HPP
 
-// The constants of parallel/plan_score.hpp from training runs that were measured.
+// Fits the constants of parallel/plan_score.hpp to measured training runs.
 //
-// Few runs of large models are ever measured, so few constants are fitted, the same for all runs: what timing
-// a layer by itself adds, what a message between stages costs beside its link, the slowdown of the gradient
-// reduction, the factor on activations; and for each platform the bytes that its software takes on every
-// GPU. Each starts from a belief (ParallelFitOptions::start) and leaves it only as far as runs say:
+// Few runs of large models are ever measured, so only a few constants are fitted, the same for all runs.
+// They are the time that timing a layer separately adds, the cost of a message between stages in addition
+// to its link, the slowdown of the gradient reduction, the factor on activations, and, for each platform,
+// the bytes that its software takes on every GPU. Each constant starts at a prior value
+// (ParallelFitOptions::start), and leaves it only as far as the runs require:
 //
 //     minimise  sum over runs  rho( ln(predicted / measured seconds) / deviation )
 //                            + rho( ln(predicted / measured bytes) / deviation )
 //             + sum over constants  ((constant - start) / its deviation)^2,       constants at least 0
 //
-// rho(r) = c^2 ln(1 + r^2 / c^2) with c = 2 (Cauchy): published runs are not always what their files say, and
-// a run that is off by ten deviations must not move the others: a residual stands there as the root of its
-// rho, with its sign. Levenberg-Marquardt (fit/least_squares.hpp); derivatives by differences, as the
-// score takes largest stages.
+// rho(r) = c^2 ln(1 + r^2 / c^2) with c = 2 (Cauchy). Published runs do not always match their files, and a
+// run that is off by ten deviations must not move the others. The residual is therefore the root of its
+// rho, with its sign. The method is Levenberg-Marquardt (fit/least_squares.hpp) with derivatives by
+// differences, because the score contains maxima over stages.
 
 #include <algorithm>
 #include <array>
@@ -35,62 +36,66 @@
 
 namespace goodput {
 
-/// A training run that was measured. Model and cluster must be there until the fit is done.
+/// A measured training run. The model and the cluster must outlive the fit.
 struct ParallelRun {
-    std::string name{};                        ///< for messages
-    const LayeredModel* model = nullptr;       ///< what was trained
-    const ParallelCluster* cluster = nullptr;  ///< where
-    ParallelPlan plan{};                       ///< how
-    std::size_t platform = 0;  ///< runs of one platform share its software's bytes, ParallelFit::fixed_bytes
+    std::string name{};                        ///< name for messages
+    const LayeredModel* model = nullptr;       ///< model that was trained
+    const ParallelCluster* cluster = nullptr;  ///< cluster on which it was trained
+    ParallelPlan plan{};                       ///< plan with which it was trained
+    /// Runs of one platform share the bytes of its software, ParallelFit::fixed_bytes.
+    std::size_t platform = 0;
     std::optional<double> iteration_seconds{};  ///< positive
-    std::optional<double> most_bytes{};         ///< on the fullest GPU at the peak, positive
+    std::optional<double> most_bytes{};         ///< peak on the fullest GPU, positive
 };
 
-/// How far constants may lie from the start: standard deviations, all positive.
+/// The prior's standard deviations of the constants around the start, all positive.
 struct ParallelDeviations {
-    double layer_overhead_seconds = 5e-4;     ///< a layer
-    double message_seconds = 2e-3;            ///< a message
-    double message_seconds_per_byte = 2e-10;  ///< a byte
-    double reduce_factor = 1.5;               ///< of the reduction's factor
-    double activation_factor = 0.2;           ///< of the activations' factor
-    double fixed_bytes = 2e9;                 ///< of each platform's software
+    double layer_overhead_seconds = 5e-4;     ///< per layer
+    double message_seconds = 2e-3;            ///< per message
+    double message_seconds_per_byte = 2e-10;  ///< per byte
+    double reduce_factor = 1.5;               ///< of the factor on reductions
+    double activation_factor = 0.2;           ///< of the factor on activations
+    double fixed_bytes = 2e9;                 ///< of the bytes of each platform's software
 };
 
-/// What is believed beforehand, and how far off measurements may be.
+/// The prior, and how inaccurate measurements may be.
 struct ParallelFitOptions {
-    ParallelConstants start{};        ///< kept where runs say nothing; those not named above stay as they are
+    /// Starting values, kept if the runs say nothing. Constants that ParallelDeviations does not name stay
+    /// as they are.
+    ParallelConstants start{};
     ParallelDeviations deviations{};  ///< of the constants around the start
-    double time_deviation = 0.05;     ///< standard, of ln(iteration), in (0, 1]
-    double bytes_deviation = 0.03;    ///< standard, of ln(bytes), in (0, 1]
-    int max_iterations = 100;         ///< of Levenberg and Marquardt's method, at most
+    double time_deviation = 0.05;     ///< standard deviation of ln(iteration), in (0, 1]
+    double bytes_deviation = 0.03;    ///< standard deviation of ln(bytes), in (0, 1]
+    int max_iterations = 100;         ///< largest number of Levenberg-Marquardt iterations
 };
 
-/// Constants, and how well they explain the runs.
+/// The fitted constants, and how well they explain the runs.
 struct ParallelFit {
-    ParallelConstants constants{};      ///< those of platform 0
+    ParallelConstants constants{};      ///< constants of platform 0
     std::vector<double> fixed_bytes{};  ///< by platform: ParallelConstants::fixed_bytes_parallel
-    double fixed_bytes_apart = 0;  ///< by how much fixed_bytes was above fixed_bytes_parallel at the start
-    std::vector<double> time_errors{};   ///< by run: predicted / measured - 1; 0 where not measured
-    std::vector<double> bytes_errors{};  ///< the same of the fullest GPU's bytes
-    /// Standard deviations of what was fitted, by ParallelDeviations' order and then platforms: what the runs
-    /// left of the start's.
+    /// The start's fixed_bytes less its fixed_bytes_parallel.
+    double fixed_bytes_apart = 0;
+    std::vector<double> time_errors{};   ///< by run: predicted / measured - 1; 0 if not measured
+    std::vector<double> bytes_errors{};  ///< the same for the fullest GPU's bytes
+    /// Posterior standard deviations of the fitted constants, in the order of ParallelDeviations, then by
+    /// platform.
     std::vector<double> deviations{};
     FitStatus status = FitStatus::prior_kept;  ///< how the fit ended
-    int iterations = 0;                        ///< so many it took
+    int iterations = 0;                        ///< number of iterations
 
-    /// The constants on a platform of the runs (others: std::invalid_argument).
+    /// Returns the constants on a platform of the runs. Throws std::invalid_argument for other platforms.
     [[nodiscard]] ParallelConstants on(std::size_t platform) const;
 };
 
-/// Which constants explain these runs? Without runs: the start. Refuses runs without a model or cluster, with
-/// measurements that are not positive, platforms above 29, plans that have no score (std::invalid_argument
-/// naming the run), and deviations outside their ranges.
-/// `minimise` minimises.
+/// Returns the constants that explain these runs, or the start if there are no runs. `minimise` minimises
+/// the residuals. Throws std::invalid_argument for runs without a model or cluster, measurements that are
+/// not positive, platforms above 29, plans that have no score (naming the run), and deviations outside
+/// their ranges.
 [[nodiscard]] ParallelFit fit_parallel_constants(std::span<const ParallelRun> runs,
                                                  const ParallelFitOptions& options = {},
                                                  Minimise minimise = minimise_with_tiny_solver);
 
-/// What a run should have come to: seconds of an iteration and bytes on the fullest GPU.
+/// Returns the predicted seconds per iteration and bytes on the fullest GPU of a run.
 [[nodiscard]] inline std::pair<double, double> predict_run(const ParallelRun& run,
                                                            const ParallelConstants& constants) {
     const PlanScore score = score_plan(*run.model, *run.cluster, run.plan, constants);
@@ -101,15 +106,15 @@ struct ParallelFit {
 
 namespace detail {
 
-/// `constants` with the fixed bytes of a platform: with and without tensor parallelism they differ by as much
-/// as they did.
+/// Returns `constants` with the fixed bytes of a platform. The difference between those with and without
+/// tensor parallelism stays.
 inline ParallelConstants with_fixed_bytes(ParallelConstants constants, double parallel) {
     constants.fixed_bytes = std::max(constants.fixed_bytes + parallel - constants.fixed_bytes_parallel, 0.0);
     constants.fixed_bytes_parallel = parallel;
     return constants;
 }
 
-/// The residuals above; x: how many deviations each constant lies from the start.
+/// The residuals above. x says how many deviations each constant lies from the start.
 class ParallelResiduals {
 public:
     static constexpr int shared = 5;
@@ -151,7 +156,7 @@ public:
         std::copy_n(x, parameters(), moved.begin());
         for (std::size_t i = 0; i < static_cast<std::size_t>(parameters()); ++i) {
             double* const column = jacobian + i * static_cast<std::size_t>(count());
-            moved[i] += step;  // forward: a constant at 0 has no other side
+            moved[i] += step;  // forward difference, because a constant may be 0 and not negative
             find(moved.data(), column);
             moved[i] = x[i];
             for (int r = 0; r < count(); ++r) column[r] = (column[r] - residuals[r]) / step;
@@ -161,7 +166,7 @@ public:
 private:
     static constexpr double step = 1e-5;
 
-    /// The root of rho, with the sign of the residual.
+    /// Returns the root of rho, with the sign of the residual.
     [[nodiscard]] static double tamed(double residual) {
         constexpr double scale = 2;
         return std::copysign(scale * std::sqrt(std::log1p(residual * residual / (scale * scale))), residual);
@@ -186,7 +191,7 @@ private:
     int measured_ = 0;
 };
 
-/// Refuses what fit_parallel_constants says; the number of platforms.
+/// Checks the input as described at fit_parallel_constants(). Returns the number of platforms.
 inline std::size_t check_runs(std::span<const ParallelRun> runs, const ParallelFitOptions& options) {
     std::size_t platforms = 1;
     for (const ParallelRun& run : runs) {
@@ -225,7 +230,7 @@ inline ParallelConstants ParallelFit::on(std::size_t platform) const {
     if (platform >= fixed_bytes.size())
         bad_input("parallel fit", "platform", platform,
                   "below the number of platforms, " + text_of(fixed_bytes.size()));
-    // Not from the constants of platform 0, whose fixed_bytes may be 0 because less is not possible.
+    // Do not start from the constants of platform 0, whose fixed_bytes may have been limited to 0.
     ParallelConstants made = constants;
     made.fixed_bytes_parallel = fixed_bytes[platform];
     made.fixed_bytes = std::max(fixed_bytes[platform] + fixed_bytes_apart, 0.0);
@@ -254,7 +259,7 @@ inline ParallelFit fit_parallel_constants(std::span<const ParallelRun> runs,
         fit.time_errors.push_back(run.iteration_seconds ? seconds / *run.iteration_seconds - 1 : 0);
         fit.bytes_errors.push_back(run.most_bytes ? bytes / *run.most_bytes - 1 : 0);
     }
-    // The prior alone makes J^T J positive definite; where a residual's slope is no number, it says nothing.
+    // The prior alone makes J^T J positive definite. A residual whose slope is not a number is ignored.
     Linearisation& there = buffers.there;
     there.find(problem, x.data());
     const bool decomposed = there.decompose();

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_PARALLEL_PARALLEL_PLANNER_HPP
 #define GOODPUT_PARALLEL_PARALLEL_PLANNER_HPP
 
-// The best parallelism plan of a large model, with a bound on all others.
+// Finds the best parallelism plan of a large model, with a bound on all other plans.
 
 #include <algorithm>
 #include <cmath>
@@ -19,16 +19,16 @@ namespace goodput {
 
 namespace detail {
 
-/// A stage of even plans that is nearest to having the memory it needs, where none has.
+/// If no stage of an even plan has enough memory: the stage that comes nearest to having it.
 struct TightestStage {
     double bytes = 0, most = 0;
-    double ratio = std::numeric_limits<double>::infinity();  // of both
+    double ratio = std::numeric_limits<double>::infinity();  // of bytes needed and bytes available
     std::size_t stage = 0, stages = 0, gpu_type = 0;
     LayerProfileKey key{};
 };
 
-/// Of plans of even stages, each on replicas that are best for its memory: the worst stage of the plan whose
-/// worst stage is best, with as many replicas as there are GPUs for.
+/// Among plans with even stages on the replicas with the best memory, and as many replicas as the GPUs
+/// allow, finds the plan whose worst stage is best. Returns this stage.
 inline TightestStage tightest_stage(const LayeredModel& model, const ParallelCluster& cluster,
                                     const std::vector<std::pair<std::size_t, LayerProfileKey>>& usable,
                                     int global_batch, const ParallelConstants& constants) {
@@ -65,7 +65,7 @@ inline TightestStage tightest_stage(const LayeredModel& model, const ParallelClu
     return best;
 }
 
-/// Why nothing can be planned whatever the limits; empty where that is not so.
+/// Returns why nothing can be planned, whatever the limits; empty if something may be possible.
 inline std::vector<std::string> why_impossible(const LayeredModel& model, const ParallelCluster& cluster,
                                                int global_batch, const ParallelConstants& constants) {
     std::vector<std::string> why;
@@ -102,8 +102,8 @@ inline std::vector<std::string> why_impossible(const LayeredModel& model, const 
     return why;
 }
 
-/// Why there is no plan for a question that has none: what is impossible, or how far the limits are from what
-/// is possible. Told to stop, it says only what is known by then.
+/// Returns why a question has no plan: what is impossible, or how far the limits are from what is possible.
+/// If told to stop, returns what is known by then.
 template <class Stop>
 std::vector<std::string> why_none(const LayeredModel& model, const ParallelCluster& cluster,
                                   const PlanQuestion& question, Stop& stop,
@@ -154,10 +154,11 @@ std::vector<std::string> why_none(const LayeredModel& model, const ParallelClust
 
 }  // namespace detail
 
-/// The best plan for a question, over stages of any layers, replicas of any profiled GPU type and
-/// tensor-parallel degree in any zone (as many for every stage), and micro-batches that were profiled.
-/// `stop()` is asked now and then; once it answers true, the best plan so far is returned with what is proven
-/// by then. Refuses bad models, clusters and questions (std::invalid_argument).
+/// Finds the best plan for a question. It searches all divisions into stages, replicas of any profiled GPU
+/// type and tensor-parallel degree in any zone (equally many for each stage), and all profiled
+/// micro-batches. `stop()` is called from time to time. Once it returns true, the search returns the best
+/// plan so far and what is proven by then. Throws std::invalid_argument for bad models, clusters and
+/// questions.
 template <std::predicate Stop>
 [[nodiscard]] PlanAnswer find_plan(const LayeredModel& model, const ParallelCluster& cluster,
                                    const PlanQuestion& question, Stop stop,
@@ -171,7 +172,8 @@ template <std::predicate Stop>
         return answer;
     };
     PlanQuestion first = question;
-    if (question.mixed_stages) {  // far fewer plans without, and as a rule the best one is among them
+    if (question.mixed_stages) {  // plans without mixed stages are far fewer, and usually include the best
+                                  // one
         first.mixed_stages = false;
         first.known.push_back(search(first).plan);
         first.mixed_stages = true;

@@ -1,26 +1,27 @@
 #ifndef GOODPUT_PARALLEL_PARALLEL_PLANS_HPP
 #define GOODPUT_PARALLEL_PARALLEL_PLANS_HPP
 
-// Large models with parallelism plans among ordinary jobs. ParallelPlans offers them configurations with
-// plans, and says how good they are:
+// Schedules large models with parallelism plans together with ordinary jobs. ParallelPlans offers large
+// models configurations with plans, and predicts their goodput:
 //
 //     LargeModels large(description, cluster.gpu_types);
 //     large.add("llama", {model, 512});
 //     Scheduler(policy).offering(ParallelPlans(large))
 //     large.plan_of("llama", decision.option.configuration)
 //
-// A configuration has one part a pool, in a shape that always packs, so that no tensor-parallel group lies
-// over two nodes (schedule/makers.hpp, LargeModels). Few are listed; for the others the maker answers at
-// prices. It reads the price of a GPU of each pool off AtPrices::suppose and asks the planner for the plan of
-// largest
+// A configuration has one part per pool, in a shape that always packs, so that no tensor-parallel group
+// spans two nodes (schedule/makers.hpp, LargeModels). Only a few configurations are listed. For the others,
+// the maker answers questions at prices. It reads the price of a GPU of each pool from AtPrices::suppose,
+// and asks the planner for the plan with the largest
 //
 //     reward * (iterations/s)^power - price * GPUs        reward, power: as the job's value at the best plan
 //
-// whose answer is a curve that bounds all plans at all later prices (detail/configuration_search.hpp). The
-// value of an option is taken to be a function of its goodput that never falls, less a price that is a sum
-// over its GPUs, unless the job holds it already: so with all policies that value options or rows and with
-// both of ours, and with all limits of schedule/cluster_limits.hpp and TeamQuotas. Where that is not so, the
-// maker fails (Plan::faults), and the plan's bound covers what is listed.
+// The answer is a curve that bounds all plans at all later prices (detail/configuration_search.hpp). The
+// maker assumes that an option's value is a nondecreasing function of its goodput, less a price that is a
+// sum over its GPUs unless the job already holds it. This holds for all policies that value options or
+// rows, for both policies of this toolkit, and for all limits of schedule/cluster_limits.hpp and
+// TeamQuotas. If it does not hold, the maker fails (Plan::faults), and the plan's bound covers only the
+// listed configurations.
 
 #include <algorithm>
 #include <cmath>
@@ -40,32 +41,35 @@
 
 namespace goodput {
 
-/// Offers large models configurations that they have plans for, and others at prices; other jobs get what the
-/// inner maker offers. A policy's limit on growth does not count for large models: what they do on more GPUs
-/// is known from their profile. Job::min_gpus, Job::max_gpus, TypeLimits::max_nodes and types without an
-/// atomic batch do count. They are
-/// worth what their plans reach: iterations/s * samples an iteration * what a sample is worth at that batch
-/// (NoiseScaleEfficiency, 1 without gradient statistics).
+/// Offers large models configurations for which they have plans, and others at prices. Other jobs get what
+/// the inner maker offers. A policy's limit on growth does not apply to large models, because their profile
+/// shows what they do on more GPUs. Job::min_gpus, Job::max_gpus, TypeLimits::max_nodes and types without
+/// an atomic batch do apply. The goodput of a large model is its plan's iterations/s * samples per
+/// iteration * the value of a sample at that batch (NoiseScaleEfficiency, or 1 without gradient
+/// statistics).
 template <PlanFinder Finder = PlanSearcher, OptionMaker Inner = ListedShapes>
 class ParallelPlans : public MakerAround<Inner> {
 public:
-    /// How much is asked of the planner.
+    /// Limits on the questions to the planner.
     struct Settings {
-        int halvings = 1;  ///< listed are plans for all GPUs and so many halves, of all pools and of each
-        /// Of so many pools may a plan have GPUs that is asked for at prices. All plans of several GPU types
-        /// take far longer to bound than those of each type by itself, and hardly gain anything where other
-        /// jobs want the GPUs. The bound holds for these plans, and for what is listed.
+        /// Plans are listed for all GPUs and for this many successive halves, of all pools together and of
+        /// each pool.
+        int halvings = 1;
+        /// The largest number of pools in a plan found at prices. Plans over several GPU types take far
+        /// longer to bound than plans on one type, and gain hardly anything if other jobs want the GPUs.
+        /// The bound holds for these plans and for the listed ones.
         std::size_t most_pools = 1;
-        std::size_t most_curves = 2;  ///< questions at prices for each so many pools, each time
-        std::size_t most_single = 4;  ///< and of single configurations, for allotments near the best
-        /// Whether what is found at prices is made the best on its GPUs at once, a question each; otherwise
-        /// it is offered as it is, and with more and fewer replicas.
+        std::size_t most_curves = 2;  ///< questions at prices per set of pools, each time
+        std::size_t most_single = 4;  ///< questions about single configurations, for allotments near the
+                                      ///< best
+        /// Whether a plan found at prices is made the best on its GPUs at once, with one question each.
+        /// Otherwise it is offered as it is, and with more and fewer replicas.
         bool settles = true;
-        std::size_t most_steps = 4000;  ///< of the search through configurations, each time
-        double tolerance = 1e-3;        ///< of a job's largest value: no question for so little
+        std::size_t most_steps = 4000;  ///< steps of each search through configurations
+        double tolerance = 1e-3;        ///< part of a job's largest value that is not worth a question
     };
 
-    /// Shares the book.
+    /// Shares the book `large`.
     explicit ParallelPlans(LargeModels<Finder> large, Settings settings = {}, Inner inner = Inner())
         : MakerAround<Inner>(std::move(inner)), large_(std::move(large)), settings_(settings) {}
 
@@ -73,7 +77,8 @@ public:
     void list(const Round& round, const Job& job, std::span<const int> most_gpus,
               std::vector<Option>& options);
 
-    /// Appends what a job holds and keeps, as the inner maker does; what a large model holds as it is.
+    /// Appends what a job holds and keeps, as the inner maker does. A large model keeps exactly what it
+    /// holds.
     void list_kept(const Round& round, const Job& job,
                    std::vector<Option>& options) requires KeptMaker<Inner> {
         if (large_.find(job.name))
@@ -86,12 +91,12 @@ public:
     double ask(const Round& round, const Job& job, std::span<const int> most_gpus, const AtPrices& at,
                double least, std::vector<Option>& options);
 
-    /// Fills in all options of a job.
+    /// Predicts all options of a job.
     void predict(const Job& job, const std::optional<GradientStatistics>& gradient, std::span<Option> options,
                  const AskPredictor& ask);
 
-    /// Why a large model is offered nothing, in one sentence; for other jobs what the inner maker says, if it
-    /// says anything.
+    /// Returns why a large model is offered nothing, in one sentence. For other jobs, returns the inner
+    /// maker's reason, if it gives one.
     [[nodiscard]] std::string why_none(const Round& round, const Job& job) {
         if constexpr (ReasonMaker<Inner>)
             if (!large_.find(job.name)) return this->inner_.why_none(round, job);
@@ -104,7 +109,7 @@ public:
 
 private:
     /// Lists plans for all GPUs of some pools and for halves of them.
-    void list_halves(const Job& job, detail::LargeJob& of, std::vector<int> gpus,
+    void list_halves(const Job& job, detail::LargeJob& large_job, std::vector<int> gpus,
                      std::vector<Option>& options);
 
     LargeModels<Finder> large_;
@@ -113,14 +118,14 @@ private:
 };
 
 template <PlanFinder Finder, OptionMaker Inner>
-void ParallelPlans<Finder, Inner>::list_halves(const Job& job, detail::LargeJob& of, std::vector<int> gpus,
-                                               std::vector<Option>& options) {
+void ParallelPlans<Finder, Inner>::list_halves(const Job& job, detail::LargeJob& large_job,
+                                               std::vector<int> gpus, std::vector<Option>& options) {
     for (int left = settings_.halvings + 1; left > 0;) {
-        const Configuration configuration = of.around(gpus);
-        if (of.may_hold(configuration)) {
+        const Configuration configuration = large_job.around(gpus);
+        if (large_job.may_hold(configuration)) {
             --left;
-            if (!of.learn(large_, job.name, configuration).plan.stages.empty())
-                of.offer(configuration, options);
+            if (!large_job.learn(large_, job.name, configuration).plan.stages.empty())
+                large_job.offer(configuration, options);
         }
         const std::vector<int> before = gpus;
         for (int& count : gpus) count = count > 1 ? count / 2 : count;
@@ -136,36 +141,37 @@ void ParallelPlans<Finder, Inner>::list(const Round& round, const Job& job, std:
         return;
     }
     std::erase_if(rounds_, [&](const auto& of_job) { return !large_.find(of_job.first); });
-    detail::LargeJob& of = rounds_[job.name];
-    detail::LargeJob before = std::exchange(of, {});
-    of.look_around(large_, round, job);
-    of.keep_answers(std::move(before));
+    detail::LargeJob& large_job = rounds_[job.name];
+    detail::LargeJob before = std::exchange(large_job, {});
+    large_job.look_around(large_, round, job);
+    large_job.keep_answers(std::move(before));
     const std::size_t first = options.size();
-    if (of.pools.empty()) {
-        of.why = {"no open node has GPUs that it can use and that were profiled"};
+    if (large_job.pools.empty()) {
+        large_job.why = {"no open node has GPUs that it can use and that were profiled"};
     } else {
         // Each pool by itself, then all together: the planner begins with what is known.
-        const std::vector<int> all = of.gpus_by_pool(Configuration(of.pools));
+        const std::vector<int> all = large_job.gpus_by_pool(Configuration(large_job.pools));
         for (std::size_t p = 0; p < all.size() && all.size() > 1; ++p) {
             std::vector<int> one(all.size());
             one[p] = all[p];
-            list_halves(job, of, one, options);
+            list_halves(job, large_job, one, options);
         }
-        list_halves(job, of, all, options);
-        // More than it may hold, but bound what it may.
+        list_halves(job, large_job, all, options);
+        // This may be more than the job may hold, but it bounds what the job may hold.
         detail::for_each_pools(all.size(), settings_.most_pools, [&](const std::vector<std::size_t>& chosen) {
-            if (const std::vector<int> gpus = of.gpus_of(chosen); !std::isfinite(of.ceiling(gpus)))
-                of.learn(large_, job.name, of.around(gpus));
+            if (const std::vector<int> gpus = large_job.gpus_of(chosen);
+                !std::isfinite(large_job.ceiling(gpus)))
+                large_job.learn(large_, job.name, large_job.around(gpus));
         });
         if (options.size() == first) {
-            const KnownPlan& whole = of.learn(large_, job.name, Configuration(of.pools));
-            of.why = whole.why;
-            if (!whole.plan.stages.empty()) of.known = Configuration(of.pools);
+            const KnownPlan& whole = large_job.learn(large_, job.name, Configuration(large_job.pools));
+            large_job.why = whole.why;
+            if (!whole.plan.stages.empty()) large_job.known = Configuration(large_job.pools);
         }
     }
-    if (!of.held.empty() && !large_.best_on(job.name, of.held).plan.stages.empty())
-        of.offer(of.held, options);
-    if (!of.offered.empty()) of.known = of.offered.front();
+    if (!large_job.held.empty() && !large_.best_on(job.name, large_job.held).plan.stages.empty())
+        large_job.offer(large_job.held, options);
+    if (!large_job.offered.empty()) large_job.known = large_job.offered.front();
     detail::sort_options(options, first);
 }
 
@@ -182,9 +188,9 @@ double ParallelPlans<Finder, Inner>::ask(const Round& round, const Job& job, std
 template <PlanFinder Finder, OptionMaker Inner>
 void ParallelPlans<Finder, Inner>::predict(const Job& job, const std::optional<GradientStatistics>& gradient,
                                            std::span<Option> options, const AskPredictor& ask) {
-    const LargeModel* of = large_.find(job.name);
-    if (!of) return predict_options(this->inner_, job, gradient, options, ask);
-    const double batch = of->global_batch;
+    const LargeModel* large_model = large_.find(job.name);
+    if (!large_model) return predict_options(this->inner_, job, gradient, options, ask);
+    const double batch = large_model->global_batch;
     const NoiseScaleEfficiency efficiency{static_cast<double>(job.initial_batch),
                                           gradient.value_or(GradientStatistics{})};
     for (Option& option : options) {

@@ -1,11 +1,11 @@
 #ifndef GOODPUT_PARALLEL_PLAN_PLACEMENT_HPP
 #define GOODPUT_PARALLEL_PLAN_PLACEMENT_HPP
 
-// Which replica of which stage runs on which of the nodes that a job was given. A tensor-parallel group lies
-// within a node. Replicas of a stage reduce their gradients together, so they lie on few nodes: the sum over
-// the stages of the nodes that each lies on is the least that the search finds. Among equals, replica j of a
-// stage lies on the node of replica j of the stage before as often as possible: that message stays within a
-// node.
+// Chooses on which of a job's nodes each replica of each stage runs. A tensor-parallel group lies within a
+// node. Replicas of a stage reduce their gradients together, so they should lie on few nodes. The search
+// minimises the number of nodes per stage, summed over the stages. Among equals, it puts replica j of a
+// stage on the node of replica j of the previous stage as often as possible, because their message then
+// stays within a node.
 
 #include <algorithm>
 #include <cstddef>
@@ -21,26 +21,26 @@
 
 namespace goodput {
 
-/// Where a GPU type of a cluster is in the description of a ParallelCluster.
+/// The place of a cluster's GPU type in the description of a ParallelCluster.
 struct PlanHome {
     std::size_t zone = 0;      ///< index into ParallelCluster::zones
     std::size_t gpu_type = 0;  ///< index into ParallelCluster::types
-    /// Both the same.
+    /// Whether both are equal.
     friend bool operator==(const PlanHome&, const PlanHome&) = default;
 };
 
-/// A plan on nodes.
+/// The nodes of a plan's replicas.
 struct PlanPlacement {
     std::vector<std::vector<std::size_t>> nodes{};  ///< by stage, then replica: index into Cluster::nodes
-    int stage_nodes = 0;                            ///< nodes that a stage lies on, summed over the stages
-    int sends_beside = 0;                           ///< replicas that hand on to a replica on another node
+    int stage_nodes = 0;                            ///< number of nodes per stage, summed over the stages
+    int sends_beside = 0;                           ///< replicas that send to a replica on another node
     bool proven = false;                            ///< no placement has fewer stage_nodes
 };
 
-/// Lays out a plan on the nodes of a job's placement. `home(gpu_type)` says where a GPU type of the cluster
-/// is in the plan's description (std::optional<PlanHome>; LargeModels::home_of). Searches for at most
-/// `most_steps` steps; then what is found is good, but not proven. Nothing where the plan's groups do not fit
-/// those nodes: what a Scheduler places for ParallelPlans always does.
+/// Places a plan on the nodes of a job's placement. `home(gpu_type)` says where a GPU type of the cluster
+/// is in the plan's description (std::optional<PlanHome>; LargeModels::home_of). After `most_steps` steps,
+/// the search ends with a good result that is not proven. Returns nothing if the plan's groups do not fit
+/// these nodes. What a Scheduler places for ParallelPlans always fits.
 template <class HomeOf>
 [[nodiscard]] std::optional<PlanPlacement> place_plan(const ParallelPlan& plan, const Placement& placement,
                                                       const Cluster& cluster, HomeOf home,
@@ -48,7 +48,7 @@ template <class HomeOf>
 
 namespace detail {
 
-/// Lays out one plan.
+/// Places one plan.
 class PlanLayout {
 public:
     template <class HomeOf>
@@ -94,7 +94,7 @@ private:
         int degree = 1, count = 0;
     };
 
-    /// Nodes that the items from each on need at least.
+    /// Computes the minimum number of nodes that the items from each one on need.
     void find_least() {
         least_.assign(items_.size() + 1, 0);
         for (std::size_t i = items_.size(); i-- > 0;) {
@@ -109,8 +109,8 @@ private:
         }
     }
 
-    /// Largest degrees first, each group where it just fits, else where most is free: finds nodes for all
-    /// where degrees divide one another and the nodes.
+    /// Places the largest degrees first, each group on the node with the tightest fit, or else on the one
+    /// with most room. This finds nodes for all groups if degrees divide one another and the nodes.
     void fill() {
         placed_.assign(items_.size(), std::vector<int>(places_.size()));
         std::vector<std::size_t> order(items_.size());
@@ -125,7 +125,8 @@ private:
                 for (std::size_t k = 0; k < places_.size(); ++k) {
                     const int room = room_for(item, k);
                     if (room == 0) continue;
-                    // Where the stage is already, then the tightest that holds all, then the largest.
+                    // Prefer nodes that the stage already uses, then the tightest that holds all, then the
+                    // largest.
                     const std::pair here{counts_[item.stage][k] > 0 ? 0 : 1,
                                          room >= left ? places_[k].free : (1 << 24) - room};
                     if (best == places_.size() || here < cost) {
@@ -150,7 +151,7 @@ private:
         }
         spread(i, 0, items_[i].count, cost);
     }
-    /// Goes through the ways to lay `left` replicas of an item on the places from k on.
+    /// Tries all ways to put `left` replicas of an item on the places from k on.
     void spread(std::size_t i, std::size_t k, int left, int cost) {
         if (steps_ == 0) return;
         --steps_;
@@ -162,7 +163,7 @@ private:
         if (best_ && cost + least_[i + 1] > best_->stage_nodes) return;
         const Item& item = items_[i];
         int most = std::min(left, room_for(item, k));
-        // Of untouched nodes that are alike, the earlier ones take more.
+        // Among equal untouched nodes, the earlier ones take more.
         if (k > 0 && most > 0 && untouched(k) && places_[k - 1].home == places_[k].home &&
             places_[k - 1].gpus == places_[k].gpus &&
             places_[k - 1].free + placed_[i][k - 1] * item.degree == places_[k - 1].gpus)
@@ -198,20 +199,20 @@ private:
             std::vector<int> left = placed_[i];
             const auto first = static_cast<std::size_t>(item.first),
                        last = first + static_cast<std::size_t>(item.count);
-            auto& mine = places[item.stage];
-            // Beside the stage before, as far as it lies on the same nodes.
+            auto& stage_places = places[item.stage];
+            // Use the nodes of the previous stage as far as possible.
             for (std::size_t j = first; item.stage > 0 && j < last; ++j) {
                 const auto& before = places[item.stage - 1];
                 if (j < before.size() && left[before[j]] > 0) {
-                    mine[j] = before[j];
+                    stage_places[j] = before[j];
                     --left[before[j]];
                 }
             }
             std::size_t k = 0;
             for (std::size_t j = first; j < last; ++j) {
-                if (mine[j] != places_.size()) continue;
+                if (stage_places[j] != places_.size()) continue;
                 while (left[k] == 0) ++k;
-                mine[j] = k;
+                stage_places[j] = k;
                 --left[k];
             }
         }

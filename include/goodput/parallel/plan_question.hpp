@@ -1,7 +1,7 @@
 #ifndef GOODPUT_PARALLEL_PLAN_QUESTION_HPP
 #define GOODPUT_PARALLEL_PLAN_QUESTION_HPP
 
-// What is asked of a planner, and what it answers.
+// The question to a planner, and the answer.
 
 #include <algorithm>
 #include <cmath>
@@ -16,37 +16,39 @@
 
 namespace goodput {
 
-/// What a plan is to be best at.
+/// The objective of a plan.
 enum class PlanObjective {
-    throughput,  ///< most iterations a second
-    cost,        ///< fewest dollars an iteration
+    throughput,  ///< most iterations per second
+    cost,        ///< fewest dollars per iteration
     reward       ///< most PlanQuestion::reward * (iterations/s)^power - price of its GPUs
 };
 
-/// Which plan is wanted.
+/// The requirements on a plan.
 struct PlanQuestion {
-    int global_batch = 1;  ///< samples an iteration; the planner never changes it
-    PlanObjective objective = PlanObjective::throughput;  ///< what the plan is to be best at
-    std::optional<double> most_usd{};          ///< dollars an iteration, GPUs and traffic; at least 0
-    std::optional<double> least_throughput{};  ///< iterations a second; at least 0
-    double reward = 0;                         ///< PlanObjective::reward: for one iteration a second
-    double power = 1;  ///< PlanObjective::reward: twice as many are worth 2^power times it; in (0, 1]
+    int global_batch = 1;  ///< samples per iteration; the planner never changes it
+    PlanObjective objective = PlanObjective::throughput;  ///< the objective
+    std::optional<double> most_usd{};          ///< dollars per iteration, GPUs and traffic; at least 0
+    std::optional<double> least_throughput{};  ///< iterations per second; at least 0
+    double reward = 0;                         ///< PlanObjective::reward: value of one iteration per second
+    /// PlanObjective::reward: twice as many iterations are worth 2^power times as much; in (0, 1].
+    double power = 1;
     std::vector<double>
-        price{};  ///< PlanObjective::reward: of one GPU, by type, at least 0, unit of the reward
+        price{};  ///< PlanObjective::reward: price per GPU by type, at least 0, in the unit of the reward
 
-    /// Whether replicas of one stage may be of several GPU types and degrees. Such plans gain a few per cent
-    /// on some small clusters and nothing on most, and to rule them out takes far longer; without it, the
-    /// bound is on plans whose stages are each of one type and degree, in any zones.
+    /// Whether replicas of one stage may have different GPU types and degrees. Such plans gain a few per
+    /// cent on some small clusters and nothing on most, and ruling them out takes far longer. If false, the
+    /// bound covers only plans whose stages each have one type and degree, in any zones.
     bool mixed_stages = false;
-    double gap = 0;  ///< ends when the objective is proven to within this part of it
-    /// Plans to begin with, such as answers to earlier questions. Those that are none here are passed over.
+    double gap = 0;  ///< the search ends when the objective is proven to within this part of it
+    /// Plans to begin with, such as answers to earlier questions. Plans that are invalid for this question
+    /// are skipped.
     std::vector<ParallelPlan> known{};
-    /// Ends after so many partial plans, too, so that a question without a deadline ends: after ten
-    /// seconds, or minutes where many zones make them dear.
+    /// The search also ends after this many partial plans, so that a question without a deadline ends:
+    /// after ten seconds, or minutes if many zones make partial plans expensive.
     std::size_t most_searched = 200'000'000;
 
-    /// Refuses batches below 1, limits below 0, prices that are missing, negative or not finite,
-    /// and a budget together with a reward (std::invalid_argument).
+    /// Throws std::invalid_argument for batches below 1, limits below 0, prices that are missing, negative
+    /// or not finite, and a budget together with a reward.
     void validate(const ParallelCluster& cluster) const {
         require_between("question", "global_batch", global_batch, 1, 1 << 30);
         if (most_usd) require_at_least("question", "most_usd", *most_usd, 0);
@@ -62,27 +64,28 @@ struct PlanQuestion {
     }
 };
 
-/// How an answer is to be read.
+/// The meaning of an answer.
 enum class PlanStatus {
     optimal,   ///< proven to within PlanQuestion::gap
-    feasible,  ///< a plan, and how far from the best it is at most: the deadline or most_searched came, or
-               ///< chains of stages stay open that no plan was found for
-    none,      ///< no plan within the limits: `why` says what stands in the way
+    feasible,  ///< a plan, and at most how far it is from the best: the deadline or most_searched came, or
+               ///< chains of stages remain open for which no plan was found
+    none,      ///< no plan within the limits; `why` gives the reasons
     unknown    ///< the deadline or most_searched came before a plan was found
 };
 
 /// The best plan found, and what is proven.
 struct PlanAnswer {
-    PlanStatus status = PlanStatus::none;  ///< how the answer is to be read
-    ParallelPlan plan{};                   ///< no stages: none
-    PlanScore score{};                     ///< of that plan
-    double objective = 0;  ///< iterations/s, dollars an iteration, or the reward less the price
-    double bound = 0;      ///< no plan has a larger one (cost: a smaller one); infinite (cost: 0) where the
-                           ///< search was told to stop before anything was known
-    std::vector<std::string> why{};  ///< status none: what stands in the way, a sentence each
-    std::size_t searched = 0;        ///< partial plans looked at
+    PlanStatus status = PlanStatus::none;  ///< meaning of the answer
+    ParallelPlan plan{};                   ///< has no stages if there is no plan
+    PlanScore score{};                     ///< score of the plan
+    double objective = 0;  ///< iterations/s, dollars per iteration, or the reward less the price
+    double bound = 0;      ///< no plan has a larger objective (cost: a smaller one); infinite (cost: 0) if
+                           ///< the search was stopped before anything was known
+    std::vector<std::string> why{};  ///< status none: the reasons, one sentence each
+    std::size_t searched = 0;        ///< partial plans examined
 
-    /// How far the objective may be from the best, relative to the larger of both; infinite without a plan.
+    /// Returns how far the objective may be from the best, relative to the larger of both; infinite without
+    /// a plan.
     [[nodiscard]] double gap() const {
         if (plan.stages.empty()) return std::numeric_limits<double>::infinity();
         const double largest = std::max(std::abs(objective), std::abs(bound));

@@ -1,12 +1,13 @@
 #ifndef GOODPUT_PARALLEL_PLAN_SCORE_HPP
 #define GOODPUT_PARALLEL_PLAN_SCORE_HPP
 
-// How long an iteration of a plan takes, what it costs and what its GPUs hold (Sailor, section 4.3: stages
-// one forward, one backward, with stragglers, communication and a data-parallel reduction at the end):
+// Computes how long an iteration of a plan takes, what it costs and what its GPUs hold. Stages alternate
+// one forward and one backward pass, with stragglers, communication and a data-parallel reduction at the
+// end (Sailor, section 4.3):
 //
 //     iteration = (micro-batches - 1) * straggler + sum of stages (computing + sending) + update + reduction
 //
-// straggler = the largest of a stage's computing + sending. The terms are those of plan_terms.hpp.
+// The straggler is the largest computing + sending of a stage. plan_terms.hpp defines the terms.
 
 #include <algorithm>
 #include <cmath>
@@ -24,40 +25,40 @@
 
 namespace goodput {
 
-/// One stage's part.
+/// The score of one stage.
 struct StageScore {
-    double compute_seconds = 0;  ///< forward and backward of a micro-batch, slowest replica
-    double send_seconds = 0;     ///< of a micro-batch's activations and gradients
-    double update_seconds = 0;   ///< the optimiser's step, slowest replica
-    double reduce_seconds = 0;   ///< of its gradients, among its replicas
-    double memory_bytes = 0;     ///< of its fullest GPU
-    bool fits = true;            ///< all its GPUs hold that
+    double compute_seconds = 0;  ///< forward and backward pass of a micro-batch, slowest replica
+    double send_seconds = 0;     ///< activations and gradients of a micro-batch
+    double update_seconds = 0;   ///< step of the optimiser, slowest replica
+    double reduce_seconds = 0;   ///< reduction of its gradients among its replicas
+    double memory_bytes = 0;     ///< memory of its fullest GPU
+    bool fits = true;            ///< whether all its GPUs hold that
 };
 
-/// What a plan comes to.
+/// The score of a plan.
 struct PlanScore {
-    double iteration_seconds = std::numeric_limits<double>::infinity();  ///< infinite where it cannot be told
-    double compute_usd = 0;                                              ///< an iteration's GPU time
-    double traffic_usd = 0;              ///< an iteration's bytes between zones
-    bool fits = false;                   ///< the memory of every GPU suffices
+    double iteration_seconds = std::numeric_limits<double>::infinity();  ///< infinite if unknown
+    double compute_usd = 0;                                              ///< GPU time per iteration
+    double traffic_usd = 0;              ///< traffic between zones per iteration
+    bool fits = false;                   ///< whether the memory of every GPU suffices
     std::vector<StageScore> stages{};    ///< in the order of the plan
-    std::optional<std::string> fault{};  ///< why nobody should run it, in one sentence
+    std::optional<std::string> fault{};  ///< why the plan is invalid, in one sentence
 
-    /// Iterations a second.
+    /// Returns the iterations per second.
     [[nodiscard]] double throughput() const { return 1 / iteration_seconds; }
-    /// Dollars an iteration.
+    /// Returns the dollars per iteration.
     [[nodiscard]] double usd() const { return compute_usd + traffic_usd; }
 };
 
-/// Why a plan is none for this model and cluster, whatever its score, in one sentence; nothing if all is
-/// well: layers once and in order, replicas of equal number in all stages, tensor-parallel groups within a
-/// node and profiled, no more GPUs than there are. Indices out of range and counts below 1 are bad input
-/// (std::invalid_argument).
+/// Returns in one sentence why a plan is invalid for this model and cluster, or nothing if it is valid. A
+/// valid plan has each layer once and in order, equally many replicas in all stages, profiled
+/// tensor-parallel groups that each fit in a node, and no more GPUs than there are. Throws
+/// std::invalid_argument for indices out of range and counts below 1.
 [[nodiscard]] std::optional<std::string> fault_of(const LayeredModel& model, const ParallelCluster& cluster,
                                                   const ParallelPlan& plan);
 
-/// Time, cost and memory of a plan. Stages with unequal numbers of replicas are scored as the published code
-/// does (replica j hands on to replica j modulo the next stage's number), though they are a fault.
+/// Returns the time, cost and memory of a plan. Stages with unequal numbers of replicas are a fault. They
+/// are scored as in the published code: replica j sends to replica j modulo the next stage's number.
 [[nodiscard]] PlanScore score_plan(const LayeredModel& model, const ParallelCluster& cluster,
                                    const ParallelPlan& plan, const ParallelConstants& constants = {});
 
@@ -68,7 +69,7 @@ inline LinkEnd link_end(const ParallelCluster& cluster, const ReplicaGroup& grou
             std::min(group.tensor_parallel, cluster.types[group.gpu_type].gpus_per_node)};
 }
 
-/// Replicas one by one.
+/// Returns the replicas one by one.
 inline std::vector<const ReplicaGroup*> each_replica(const PlanStage& stage) {
     std::vector<const ReplicaGroup*> all;
     for (const ReplicaGroup& group : stage.replicas)
@@ -139,10 +140,10 @@ inline std::optional<std::string> fault_of(const LayeredModel& model, const Para
 
 namespace detail {
 
-/// Replicas of the stages of a plan, one by one.
+/// The replicas of a stage, one by one.
 using StageReplicas = std::vector<const ReplicaGroup*>;
 
-/// Computing, update and memory of a stage: of its slowest and fullest replicas.
+/// Computes the computing time, update time and memory of a stage, from its slowest and fullest replicas.
 inline void score_replicas(const LayeredModel& model, const ParallelCluster& cluster,
                            const ParallelPlan& plan, std::size_t s, const ParallelConstants& constants,
                            StageScore& score) {
@@ -171,7 +172,8 @@ inline void score_replicas(const LayeredModel& model, const ParallelCluster& clu
     }
 }
 
-/// Seconds of the slowest message of so many bytes from a replica of one stage to its own in another.
+/// Returns the seconds of the slowest message of `bytes` from a replica of one stage to its counterpart in
+/// another.
 inline double slowest_send(const ParallelCluster& cluster, const StageReplicas& from, const StageReplicas& to,
                            double bytes, const ParallelConstants& constants) {
     double slowest = 0;
@@ -186,7 +188,7 @@ inline double slowest_send(const ParallelCluster& cluster, const StageReplicas& 
     }
     return slowest;
 }
-/// Dollars of all these messages, of so many bytes each.
+/// Returns the dollars of all these messages, each of `bytes`.
 inline double send_usd(const ParallelCluster& cluster, const StageReplicas& from, const StageReplicas& to,
                        double bytes) {
     double usd = 0;
@@ -195,8 +197,8 @@ inline double send_usd(const ParallelCluster& cluster, const StageReplicas& from
     return usd;
 }
 
-/// Seconds of the gradients of a stage, so many bytes in all: of its slowest neighbours. Each reduces as
-/// large a part as the narrowest replica of the stage has.
+/// Returns the seconds for reducing a stage's gradients, `bytes` in all, over its slowest neighbours. Each
+/// replica reduces as large a part as the stage's narrowest replica has.
 inline double slowest_reduce(const ParallelCluster& cluster, const StageReplicas& replicas, double bytes,
                              const ParallelConstants& constants) {
     int shards = constants.most_shards;
@@ -213,7 +215,7 @@ inline double slowest_reduce(const ParallelCluster& cluster, const StageReplicas
     }
     return slowest;
 }
-/// Dollars of them: all the way round the ring.
+/// Returns the dollars of that reduction, all the way round the ring.
 inline double reduce_usd(const ParallelCluster& cluster, const StageReplicas& replicas, double bytes) {
     const auto count = static_cast<double>(replicas.size());
     double usd = 0;
@@ -240,21 +242,22 @@ inline PlanScore score_plan(const LayeredModel& model, const ParallelCluster& cl
     double straggler = 0, all = 0, update = 0, reduce = 0, usd_per_hour = 0;
     for (std::size_t s = 0; s < count; ++s) {
         const PlanStage& stage = plan.stages[s];
-        StageScore& mine = score.stages[s];
+        StageScore& stage_score = score.stages[s];
         for (const ReplicaGroup& group : stage.replicas)
             usd_per_hour += group.count * group.tensor_parallel * cluster.types[group.gpu_type].usd_per_hour;
-        detail::score_replicas(model, cluster, plan, s, constants, mine);
+        detail::score_replicas(model, cluster, plan, s, constants, stage_score);
         if (s + 1 < count) {
             const double bytes = output_bytes(stage.last_layer);
-            mine.send_seconds = forward_weight(s, count) *
-                                detail::slowest_send(cluster, replicas[s], replicas[s + 1], bytes, constants);
+            stage_score.send_seconds =
+                forward_weight(s, count) *
+                detail::slowest_send(cluster, replicas[s], replicas[s + 1], bytes, constants);
             score.traffic_usd +=
                 microbatches * detail::send_usd(cluster, replicas[s], replicas[s + 1], bytes);
         }
         if (s > 0) {
-            // The published code takes the time of gradients from the stage's own first layer, their dollars
-            // from the layer in front of it.
-            mine.send_seconds +=
+            // The published code uses the stage's own first layer for the time of gradients, but the
+            // preceding layer for their dollars.
+            stage_score.send_seconds +=
                 backward_weight(s, count) * detail::slowest_send(cluster, replicas[s], replicas[s - 1],
                                                                  output_bytes(stage.first_layer), constants);
             score.traffic_usd += microbatches * detail::send_usd(cluster, replicas[s], replicas[s - 1],
@@ -263,16 +266,18 @@ inline PlanScore score_plan(const LayeredModel& model, const ParallelCluster& cl
         double gradients = 0;
         for (std::size_t l = stage.first_layer; l <= stage.last_layer; ++l)
             gradients += model.sizes.at(1)[l].parameters * model.bytes_per_float;
-        mine.reduce_seconds = detail::slowest_reduce(cluster, replicas[s], gradients, constants);
+        stage_score.reduce_seconds = detail::slowest_reduce(cluster, replicas[s], gradients, constants);
         score.traffic_usd += detail::reduce_usd(cluster, replicas[s], gradients);
-        straggler = std::max(straggler, mine.compute_seconds + mine.send_seconds);
-        all += mine.compute_seconds + mine.send_seconds;
-        update = std::max(update, mine.update_seconds);
-        reduce = std::max(reduce, mine.reduce_seconds);
-        score.fits = score.fits && mine.fits;
+        straggler = std::max(straggler, stage_score.compute_seconds + stage_score.send_seconds);
+        all += stage_score.compute_seconds + stage_score.send_seconds;
+        update = std::max(update, stage_score.update_seconds);
+        reduce = std::max(reduce, stage_score.reduce_seconds);
+        score.fits = score.fits && stage_score.fits;
     }
     score.iteration_seconds = all + update + reduce;
-    if (microbatches > 1) score.iteration_seconds += (microbatches - 1) * straggler;  // not 0 times infinity
+    if (microbatches > 1)
+        score.iteration_seconds += (microbatches - 1) * straggler;  // avoids 0 times
+                                                                    // infinity
     score.compute_usd = usd_per_hour / 3600 * score.iteration_seconds;
     return score;
 }

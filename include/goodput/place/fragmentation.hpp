@@ -1,12 +1,12 @@
 #ifndef GOODPUT_PLACE_FRAGMENTATION_HPP
 #define GOODPUT_PLACE_FRAGMENTATION_HPP
 
-// Into how large pieces does the free part of a cluster fall?
+// Measures the sizes of the free pieces of a cluster.
 //
-// A job on one node needs a block, a job over several nodes wholly free nodes, so that f free GPUs are worth
-// more on one node than spread over f. Three numbers say that: the GPUs that are free, the largest block, and
-// the wholly free nodes; fragmentation() = 1 - (GPUs on wholly free nodes) / (free GPUs) is 0 if all that is
-// free are whole nodes and 1 if no node is. O(nodes + nodes held).
+// A job on one node needs a block of GPUs, and a job over several nodes needs wholly free nodes, so f free
+// GPUs are worth more on one node than spread over f nodes. Three numbers describe this: the free GPUs, the
+// largest block, and the wholly free nodes. fragmentation() = 1 - (GPUs on wholly free nodes) / (free GPUs)
+// is 0 if all free GPUs are on wholly free nodes, and 1 if none is. O(nodes + nodes held).
 
 #include <algorithm>
 #include <cstddef>
@@ -20,31 +20,31 @@
 
 namespace goodput {
 
-/// What is free, and in how large pieces.
+/// The free GPUs, and the sizes of the free pieces.
 struct FreeSpace {
-    int gpus = 0;                 ///< free in all
-    int largest_block = 0;        ///< most on one node
-    std::size_t whole_nodes = 0;  ///< nodes that nobody uses
+    int gpus = 0;                 ///< free GPUs
+    int largest_block = 0;        ///< most free GPUs on one node
+    std::size_t whole_nodes = 0;  ///< nodes that no job uses
     int whole_node_gpus = 0;      ///< GPUs on them
 
-    /// Share of the free GPUs that are not on wholly free nodes; 0 if nothing is free.
+    /// Returns the part of the free GPUs that are not on wholly free nodes; 0 if no GPU is free.
     [[nodiscard]] double fragmentation() const {
         return gpus == 0 ? 0 : 1 - static_cast<double>(whole_node_gpus) / gpus;
     }
 
-    /// One line for a log.
+    /// Returns one line for a log.
     [[nodiscard]] std::string report() const {
         return text_of(gpus) + " GPUs free, " + text_of(largest_block) + " on one node, " +
                text_of(whole_nodes) + " whole nodes";
     }
 
-    /// All four alike.
+    /// Compares all four members.
     friend constexpr bool operator==(const FreeSpace&, const FreeSpace&) = default;
 };
 
-/// GPUs by node that a job to come could have: none on drained nodes nor on those of a job over several
-/// nodes. Throws std::invalid_argument for a node that does not exist or that is overfilled, and for clusters
-/// that validate_nodes() refuses.
+/// Returns by node the GPUs that a new job could get: none on drained nodes, nor on nodes of a job over
+/// several nodes. Throws std::invalid_argument for a node that does not exist or has too few GPUs for its
+/// jobs, and for clusters that validate_nodes() refuses.
 [[nodiscard]] inline std::vector<int> free_gpus(const Cluster& cluster,
                                                 std::span<const Placement> placements) {
     validate_nodes(cluster);
@@ -69,7 +69,7 @@ struct FreeSpace {
     return free;
 }
 
-/// What `free` (GPUs by node, see free_gpus()) comes to on these nodes, for example those of a pool.
+/// Sums up `free` (GPUs by node, see free_gpus()) over these nodes, for example those of a pool.
 [[nodiscard]] inline FreeSpace free_space(const Cluster& cluster, std::span<const std::size_t> nodes,
                                           std::span<const int> free) {
     FreeSpace space;
@@ -83,7 +83,7 @@ struct FreeSpace {
     return space;
 }
 
-/// What is free on the whole cluster beside these placements.
+/// Returns the free space that these placements leave on the whole cluster.
 [[nodiscard]] inline FreeSpace free_space(const Cluster& cluster, std::span<const Placement> placements) {
     const std::vector<int> free = free_gpus(cluster, placements);
     std::vector<std::size_t> all(free.size());

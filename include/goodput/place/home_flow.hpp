@@ -1,22 +1,23 @@
 #ifndef GOODPUT_PLACE_HOME_FLOW_HPP
 #define GOODPUT_PLACE_HOME_FLOW_HPP
 
-// Home nodes that keep the most GPUs in place, instead of those that the largest holders take:
+// Lets jobs keep the home nodes with the most GPUs in total, instead of granting each node to its largest
+// holder:
 //
 //     LeastMovesPlacer placer({.homes = homes_by_flow});
 //
-// Jobs that take whole nodes anew need need_j nodes each, all nodes are alike, but some already hold GPUs of
-// the job (its data and container are there):
+// Jobs that take whole nodes anew need need_j nodes each. All nodes are alike, except that some already
+// hold GPUs of the job (with its data and container):
 //
 //     max sum held_jh x_jh,   sum_h x_jh <= need_j,   sum_j x_jh <= 1,   x in {0, 1}
 //
-// A transportation problem, solved as a min-cost flow  source -> jobs -> nodes -> sink  with costs (largest
-// held - held), by Boost.Graph's successive shortest paths. An arc job -> sink for nodes taken anywhere also
-// keeps every vertex in reach, so that no potential overflows. The graph is split into connected components
-// first, and those in which only nodes or only jobs are contended for need no flow.
+// This is a transportation problem. Boost.Graph's successive shortest paths solve it as a min-cost flow
+// source -> jobs -> nodes -> sink with costs (largest held - held). An arc job -> sink for nodes taken
+// anywhere also keeps every vertex reachable, so that no potential overflows. The graph is first split into
+// connected components. Components in which only nodes or only jobs are contended for need no flow.
 //
-// Where jobs over several nodes share none of them, as after every placement of ours, no component needs the
-// flow: it is for placements of other systems. So goodput.hpp leaves this header out, and with it
+// If jobs over several nodes share none of them, as after every placement of this library, no component
+// needs the flow. It is for placements of other systems. So goodput.hpp does not include this header, nor
 // Boost.Graph.
 
 #include <algorithm>
@@ -34,11 +35,12 @@
 
 namespace goodput {
 
-/// A component with more claims than this is left to the largest holders, which keep 96 % of the GPUs that
-/// the flow would keep: that takes a quadratic number of steps, some 5 ms for these.
+/// Most claims of a component for which the flow is used. It takes a quadratic number of steps, about 5 ms
+/// for this many. A larger component is left to the largest holders, which keep 96 % of the GPUs that the
+/// flow would keep.
 inline constexpr std::size_t home_flow_limit = 300;
 
-/// For PlacementOptions::homes.
+/// Grants the claims that keep the most GPUs in place, for PlacementOptions::homes.
 void homes_by_flow(std::vector<HomeClaim>& claims, std::span<const int> need);
 
 // ---------------------------------------------------------------------------------------------------------
@@ -50,11 +52,11 @@ struct Arc {
     int capacity = 0;
     std::int64_t cost = 0;
     Edge back{};
-    int left = 0;  ///< of the capacity
+    int left = 0;  ///< capacity left
 };
 using Graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property, Arc>;
 
-// One component: its claims, sorted by node, then job. Appends those that are granted.
+// Solves one component, whose claims are sorted by node, then job. Appends the granted claims.
 inline void solve(std::span<const HomeClaim> claims, std::span<const int> need,
                   std::vector<HomeClaim>& granted) {
     std::vector<std::size_t> jobs;
@@ -96,7 +98,7 @@ inline void solve(std::span<const HomeClaim> claims, std::span<const int> need,
 
 inline void homes_by_flow(std::vector<HomeClaim>& claims, std::span<const int> need) {
     std::erase_if(claims, [&](const HomeClaim& claim) { return need[claim.job] == 0; });
-    // Components: jobs joined by the nodes that both claim.
+    // Components are jobs that are connected by nodes which both claim.
     std::ranges::sort(claims, {}, [](const HomeClaim& claim) { return std::tuple(claim.node, claim.job); });
     boost::adjacency_list<boost::vecS, boost::vecS, boost::undirectedS> jobs(need.size());
     for (std::size_t c = 1; c < claims.size(); ++c)
@@ -104,20 +106,22 @@ inline void homes_by_flow(std::vector<HomeClaim>& claims, std::span<const int> n
     std::vector<std::size_t> component_of(need.size());
     boost::connected_components(
         jobs, boost::make_iterator_property_map(component_of.begin(), get(boost::vertex_index, jobs)));
-    const auto of = [&](const HomeClaim& claim) { return component_of[claim.job]; };
-    std::ranges::sort(claims, {},
-                      [&](const HomeClaim& claim) { return std::tuple(of(claim), claim.node, claim.job); });
+    const auto component_at = [&](const HomeClaim& claim) { return component_of[claim.job]; };
+    std::ranges::sort(claims, {}, [&](const HomeClaim& claim) {
+        return std::tuple(component_at(claim), claim.node, claim.job);
+    });
     std::vector<int> spare(need.begin(), need.end());
     for (const HomeClaim& claim : claims) --spare[claim.job];
     std::vector<HomeClaim> granted;
     for (std::size_t begin = 0, end = 0; begin < claims.size(); begin = end) {
         bool nodes_scarce = false, jobs_full = false;
-        for (; end < claims.size() && of(claims[end]) == of(claims[begin]); ++end) {
+        for (; end < claims.size() && component_at(claims[end]) == component_at(claims[begin]); ++end) {
             nodes_scarce |= end > begin && claims[end].node == claims[end - 1].node;
             jobs_full |= spare[claims[end].job] < 0;
         }
         const auto component = std::span<const HomeClaim>(claims).subspan(begin, end - begin);
-        // Where each node is claimed once, or each job could take all that it claims, who holds most is best.
+        // If each node is claimed once, or if each job could take all that it claims, the largest holders
+        // are best.
         if (nodes_scarce && jobs_full && component.size() <= home_flow_limit)
             detail::home_flow::solve(component, need, granted);
         else

@@ -1,14 +1,14 @@
 #ifndef GOODPUT_PLACE_REQUEST_HPP
 #define GOODPUT_PLACE_REQUEST_HPP
 
-// What a placement algorithm is asked and what it answers.
+// The question to a placement algorithm, and its answer.
 //
-// A request is one job: what it was allotted and where it runs now. A job over several nodes takes whole
-// nodes and shares none of them; a job on one node is never split. A job *holds its allotment* if its current
-// placement has the allotment's pool and shape and, for a job over several nodes, if none of these nodes is
-// shared with another job that keeps its allotment. Such a job moves at a cost; any other job restarts in any
-// case and is free to go anywhere, and so is one that is told to leave. On a drained node a job that holds
-// its allotment stays as if it were pinned, and nothing else is put there. Other systems let a job over
+// A request is one job, with its allotment and the nodes where it runs now. A job over several nodes takes
+// whole nodes and shares none of them. A job on one node is never split. A job *holds its allotment* if its
+// current placement has the pool and shape of the allotment and, for a job over several nodes, if no other
+// job that keeps its allotment shares these nodes. Moving such a job has a cost. Any other job restarts
+// anyway and may go anywhere, and so may a job that is told to leave. On a drained node a job that holds
+// its allotment stays as if it were pinned, and nothing else is placed there. Other systems let jobs over
 // several nodes share them: a request says so (`shares_nodes`), and such a job stays exactly where it is.
 
 #include <algorithm>
@@ -27,38 +27,44 @@
 
 namespace goodput {
 
-/// One job. Its index in the list is its priority: the lower, the more important.
+/// The request for one job. Its index in the list is its priority: lower means more important.
 struct PlacementRequest {
-    PoolShare part = {};      ///< empty: the job gets nothing this round
-    Placement current = {};   ///< empty: it runs nowhere
+    PoolShare part = {};      ///< GPUs to place; empty if the job gets nothing this round
+    Placement current = {};   ///< nodes where it runs; empty if it does not run
     double move_cost = 0;     ///< seconds lost if a job that holds its allotment is moved; counted in ms
-    bool pinned = false;      ///< keeps exactly what it holds; without effect on a job that runs nowhere
-    std::string within = {};  ///< as Job::within
-    bool leaves = false;      ///< does not stay for holding its allotment; without effect on a pinned job
-    /// It is pinned to nodes that it shares: it takes the GPUs that it holds there, and others the rest.
+    bool pinned = false;      ///< whether it keeps exactly what it holds; ignored if the job does not run
+    std::string within = {};  ///< level within one domain of which it must stay, as Job::within
+    /// Whether it may not stay even if it holds its allotment; ignored for a pinned job.
+    bool leaves = false;
+    /// Whether it is pinned to nodes that it shares. It takes the GPUs that it holds there, and others the
+    /// rest.
     bool shares_nodes = false;
-    /// How long it needs its nodes. Of nodes that leave earlier (Node::leaves_seconds) it gets the last ones.
+    /// Seconds for which it needs its nodes. If nodes leave earlier (Node::leaves_seconds), it gets those
+    /// that leave last.
     double needs_seconds = std::numeric_limits<double>::infinity();
 };
 
-/// A job with an allotment but without nodes: `why` tells whether it waits or is impossible.
+/// A job with an allotment but without nodes. `why` tells whether it waits or is impossible.
 struct UnplacedJob {
     std::size_t job = 0;  ///< index into the requests
     Verdict why;          ///< waits or impossible, with the reason
 };
 
-/// Where everybody is, who moved, and what is proven of it.
+/// The placements of all jobs, the jobs that moved, and what is proven.
 struct PlacementResult {
-    std::vector<Placement> placements;   ///< by job; empty: gets nothing, or is unplaced
-    std::vector<UnplacedJob> unplaced;   ///< ascending
-    std::vector<std::size_t> moved;      ///< jobs that held their allotment and now lie elsewhere, ascending
-    double move_cost = 0;                ///< seconds, of the moved jobs
-    double move_cost_bound = 0;          ///< no placement of the same jobs moves for less
-    bool fewest_unplaced_proven = true;  ///< no placement leaves fewer jobs out (impossible ones aside)
-    std::size_t whole_free_nodes = 0;    ///< nodes that nobody uses and that are not drained
-    int largest_free_block = 0;          ///< most GPUs that are free on one node
+    /// Placement of each job; empty if it gets nothing, or is unplaced.
+    std::vector<Placement> placements;
+    std::vector<UnplacedJob> unplaced;  ///< jobs without nodes, ascending
+    /// Jobs that held their allotment and now have other nodes, ascending.
+    std::vector<std::size_t> moved;
+    double move_cost = 0;        ///< seconds lost by the moved jobs
+    double move_cost_bound = 0;  ///< lower bound on the move cost of any placement of the same jobs
+    /// Whether no placement leaves fewer jobs out (apart from impossible ones).
+    bool fewest_unplaced_proven = true;
+    std::size_t whole_free_nodes = 0;  ///< nodes that no job uses and that are not drained
+    int largest_free_block = 0;        ///< most free GPUs on one node
 
-    /// Empties it for that many jobs; what their placements have allocated stays.
+    /// Clears the result for a number of jobs. The placements keep their allocated memory.
     void start(std::size_t jobs) {
         placements.resize(jobs);
         for (Placement& placement : placements) placement.clear();
@@ -70,12 +76,12 @@ struct PlacementResult {
         largest_free_block = 0;
     }
 
-    /// Nothing better exists: neither fewer unplaced jobs nor, for the same jobs, cheaper moves.
+    /// Whether nothing better exists: neither fewer unplaced jobs nor, for the same jobs, cheaper moves.
     [[nodiscard]] bool proven() const { return fewest_unplaced_proven && move_cost <= move_cost_bound; }
-    /// One line for a log.
+    /// Returns one line for a log.
     [[nodiscard]] std::string report() const {
         std::size_t count = 0;
-        for (const Placement& placement : placements) count += placement.empty() ? 0 : 1;
+        for (const Placement& placement : placements) count += placement.empty() ? 0U : 1U;
         std::string line = text_of(count) + " jobs placed, " + text_of(unplaced.size()) + " not, " +
                            text_of(moved.size()) + " moved for " + text_of(move_cost) + " s";
         if (proven()) return line + " (proven least)";
@@ -85,24 +91,25 @@ struct PlacementResult {
     }
 };
 
-/// A job that takes whole nodes anew holds GPUs on a node already, and may keep the node.
+/// A claim of a job that takes whole nodes anew to a node on which it already holds GPUs.
 struct HomeClaim {
-    std::size_t job = 0;   ///< an index into the needs of all jobs
+    std::size_t job = 0;   ///< index into the needs of all jobs
     std::size_t node = 0;  ///< index of the node
-    int held = 0;          ///< GPUs
+    int held = 0;          ///< GPUs that the job holds on it
 };
 
-/// Takes out claims that are not to be granted; `need` is how many nodes each job takes. Of the others
-/// whoever holds most on a node comes first, until each job has what it needs and each node is one job's.
+/// Removes the claims that are not to be granted. `need` is the number of nodes that each job takes. The
+/// remaining claims are then granted by the GPUs held on the node, the most first, until each job has the
+/// nodes that it needs; each node goes to one job.
 using HomeChoice = void (*)(std::vector<HomeClaim>& claims, std::span<const int> need);
 
 namespace detail {
 
-/// What a cost of moves counts as.
+/// Converts the cost of a move to the unit in which it is counted.
 inline std::int64_t milliseconds(double seconds) { return std::llround(seconds * 1000); }
 
-/// Gives the nodes of a part over whole nodes their GPUs: the first are full, the last take the rest, but no
-/// node gets nothing.
+/// Distributes the GPUs of a part over its whole nodes: the first nodes are full, the last ones take the
+/// rest, and every node gets at least one GPU.
 inline void fill_whole_nodes(const PoolShare& part, Placement& placement) {
     std::sort(placement.begin(), placement.end());
     int left = part.shape.gpus, nodes_left = part.shape.nodes;
@@ -114,18 +121,19 @@ inline void fill_whole_nodes(const PoolShare& part, Placement& placement) {
 
 }  // namespace detail
 
-// What a placement algorithm has to answer. Any type with the function satisfies the concept.
+// The concepts of placement algorithms. Any type with the required function satisfies them.
 
-/// Which nodes does each job get: `result = placer.place(cluster, requests)`, one placement a request. Not
-/// const, so that a placer may keep its buffers from round to round; the answer must not depend on them.
-/// Satisfied by LeastMovesPlacer and TopologyPlacer.
+/// Finds nodes for each job: `result = placer.place(cluster, requests)`, with one placement per request.
+/// The call is not const, so that a placer may keep its buffers from round to round, but the answer must
+/// not depend on them. LeastMovesPlacer and TopologyPlacer satisfy this.
 template <class Algorithm>
 concept Placer = requires(Algorithm& placer, const Cluster& cluster,
                           std::span<const PlacementRequest> requests) {
     { placer.place(cluster, requests) } -> std::convertible_to<PlacementResult>;
 };
 
-/// Does not compile for what is not quite a placer, and says in one line what is wrong with its function.
+/// Checks a placer. If it does not fit, compilation fails with one line that says what is wrong with its
+/// function.
 template <class Algorithm>
 consteval bool placer_fits() {
     static_assert(Placer<Algorithm>,
@@ -134,7 +142,7 @@ consteval bool placer_fits() {
     return true;
 }
 
-/// A placer that can keep jobs within one domain of a level (Job::within): TopologyPlacer.
+/// A placer that can keep jobs within one domain of a level (Job::within), such as TopologyPlacer.
 template <class Algorithm>
 concept KnowsTopology = requires(const Algorithm& placer, const std::string& level,
                                  const Placement& placement) {

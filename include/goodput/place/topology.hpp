@@ -1,15 +1,15 @@
 #ifndef GOODPUT_PLACE_TOPOLOGY_HPP
 #define GOODPUT_PLACE_TOPOLOGY_HPP
 
-// Nodes stand in racks, racks in zones: what does it cost that a job spans several of them?
+// Nodes are in racks, and racks in zones. A job that spans several of them has a cost.
 //
 // A topology is a tree over the nodes, given level by level from the inside (rack) to the outside (zone). A
 // placement that touches d_l domains of level l costs
 //
 //     sum_l cost_l (d_l - 1)
 //
-// so that a job on one node costs nothing, and within a rack nothing either. The unit is the caller's:
-// seconds an iteration, or just an order of preference.
+// so a job on one node or within one rack costs nothing. The caller chooses the unit: seconds per
+// iteration, or just an order of preference.
 
 #include <algorithm>
 #include <cstddef>
@@ -29,18 +29,20 @@ namespace goodput {
 
 /// One level of the tree, for example the racks.
 struct TopologyLevel {
-    std::string name{};                    ///< for messages
-    double cost = 0;                       ///< of every domain after the first, at least 0
-    std::vector<std::size_t> domain_of{};  ///< by node, as Cluster::nodes; any numbers
+    std::string name{};  ///< name of the level, for messages
+    double cost = 0;     ///< cost of every domain after the first, at least 0
+    /// Domain of each node, in the order of Cluster::nodes; any numbers.
+    std::vector<std::size_t> domain_of{};
 };
 
-/// From the inside to the outside; nodes of one domain are in one domain of the next level too.
+/// The levels from the inside to the outside. Nodes of one domain must also be in one domain of the next
+/// level.
 struct Topology {
-    std::vector<TopologyLevel> levels{};  ///< none: all nodes are equally close
+    std::vector<TopologyLevel> levels{};  ///< empty if all nodes are equally close
 };
 
-/// Refuses costs that are negative or not finite, levels without a domain for each node, and domains that are
-/// not nested (std::invalid_argument). O(levels * nodes log nodes).
+/// Checks a topology. Throws std::invalid_argument if a cost is negative or not finite, if a level does not
+/// have a domain for each node, or if domains are not nested. O(levels * nodes log nodes).
 inline void validate(const Topology& topology, const Cluster& cluster) {
     for (std::size_t l = 0; l < topology.levels.size(); ++l) {
         const TopologyLevel& level = topology.levels[l];
@@ -60,7 +62,7 @@ inline void validate(const Topology& topology, const Cluster& cluster) {
     }
 }
 
-/// How many domains of a level a placement touches.
+/// Returns the number of domains of a level that a placement touches.
 [[nodiscard]] inline std::size_t domains(const TopologyLevel& level, const Placement& placement) {
     std::vector<std::size_t> touched;
     for (const NodeShare& share : placement) touched.push_back(level.domain_of[share.node]);
@@ -68,18 +70,17 @@ inline void validate(const Topology& topology, const Cluster& cluster) {
     return static_cast<std::size_t>(std::unique(touched.begin(), touched.end()) - touched.begin());
 }
 
-/// Whether a placement lies in one domain of the level of that name. So it does where there is no such level.
+/// Whether a placement is in one domain of the level with that name; true if there is no such level.
 [[nodiscard]] inline bool lies_within(const Topology& topology, const std::string& level,
                                       const Placement& placement) {
     return placement.size() < 2 || level.empty() ||
-           std::all_of(topology.levels.begin(), topology.levels.end(), [&](const TopologyLevel& of) {
-               return of.name != level || domains(of, placement) == 1;
+           std::all_of(topology.levels.begin(), topology.levels.end(), [&](const TopologyLevel& known) {
+               return known.name != level || domains(known, placement) == 1;
            });
 }
 
-/// The nodes of a pool that lie in one domain of a level, of those that `usable(node)`: of the domain that
-/// has the most of them, in ascending order. That many whole nodes a job can have that has to stay within
-/// one.
+/// Returns the nodes of the domain with the most nodes, in ascending order; only nodes of the pool with
+/// `usable(node)` count. A job that must stay within one domain can get at most this many whole nodes.
 template <class Usable>
 [[nodiscard]] std::vector<std::size_t> largest_domain(const TopologyLevel& level, const Pool& pool,
                                                       Usable usable) {
@@ -92,7 +93,8 @@ template <class Usable>
     return largest;
 }
 
-/// By node, whether one of these jobs keeps GPUs of it in any case: nobody else can have the whole node.
+/// Returns for each node whether one of these jobs keeps GPUs there in any case. Then no other job can have
+/// the whole node.
 [[nodiscard]] inline std::vector<char> kept_nodes(const Cluster& cluster, std::span<const Job> jobs) {
     std::vector<char> kept(cluster.nodes.size(), 0);
     for (const Job& job : jobs)
@@ -101,10 +103,10 @@ template <class Usable>
     return kept;
 }
 
-/// The nodes of a pool that a job can have as whole ones, given what it holds and which nodes are kept
-/// (kept_nodes(); empty: none): the open ones that nobody else keeps, and if it has to stay within a domain
-/// of a level (Job::within; empty, or no such level: anywhere) those of the domain that has the most. The
-/// topology is one of this cluster. O(nodes log nodes).
+/// Returns the nodes of a pool that a job can have as whole nodes, given what it holds. They are the open
+/// nodes that no other job keeps (`kept` as from kept_nodes(); empty if none). If the job must stay within
+/// a domain of level `within` (Job::within; ignored if empty or unknown), they are those of the domain that
+/// has the most. The topology must belong to this cluster. O(nodes log nodes).
 [[nodiscard]] inline std::vector<std::size_t> nodes_within_reach(const Topology& topology,
                                                                  const std::string& within,
                                                                  const Cluster& cluster, const Pool& pool,
@@ -124,10 +126,11 @@ template <class Usable>
 
 namespace detail {
 
-/// How many whole nodes of each pool the domains of one level have for jobs that must stay within one.
+/// Finds how many whole nodes of each pool the domains of one level have for jobs that must stay within
+/// one.
 class DomainSizes {
 public:
-    /// Counts the open nodes that no job keeps; `kept` as of kept_nodes(). O(nodes log nodes).
+    /// Counts the open nodes that no job keeps; `kept` is as from kept_nodes(). O(nodes log nodes).
     DomainSizes(const TopologyLevel& level, const Cluster& cluster, std::span<const char> kept)
         : level_(level), cluster_(cluster), kept_(kept), pools_(pools_of(cluster)) {
         nodes_of_.resize(pools_.size());
@@ -138,14 +141,15 @@ public:
                     most = std::max(most, ++nodes_of_[pool][level.domain_of[node]]);
         }
     }
-    /// By GPU type, the most nodes that a job can have within a domain, or holds. O(pools + nodes held).
+    /// Returns by GPU type the most nodes that a job can have within a domain, or holds. O(pools + nodes
+    /// held).
     [[nodiscard]] std::vector<int> most_nodes(const Job& job) const {
         std::vector<int> most(job.types.size(), 1), held(job.types.size(), 0);
         const auto raise = [&](std::size_t type, int nodes) {
             if (type < most.size()) most[type] = std::max(most[type], nodes);
         };
         for (std::size_t pool = 0; pool < pools_.size(); ++pool) raise(pools_[pool].gpu_type, most_[pool]);
-        // A node that is kept is open to a job that holds it.
+        // A kept node is open to the job that holds it.
         std::map<std::pair<std::size_t, std::size_t>, int> more;
         for (const NodeShare& share : job.placement) {
             const Node& node = cluster_.nodes[share.node];
@@ -166,17 +170,17 @@ private:
     std::span<const char> kept_;
     std::vector<Pool> pools_;
     std::vector<std::map<std::size_t, int>> nodes_of_;  // by pool, then domain
-    std::vector<int> most_;                             // by pool: those of the domain that has most
+    std::vector<int> most_;                             // by pool: nodes of the domain that has the most
 };
 
 }  // namespace detail
 
-/// Limits jobs that must stay within a domain (Job::within) to the most nodes within their reach of any pool
-/// of the type, or to those that they hold, if they are more: a job is not offered what could not be laid
-/// out. TypeLimits::nodes_now becomes what the nodes leave that are kept, max_nodes is lowered to what there
-/// is without them: a job may be waiting for the difference. Other jobs stay as they are, and so do all where
-/// there is no such level. The topology is one of this cluster; `kept` as of kept_nodes(), empty: no node is
-/// kept. O(levels * nodes log nodes + jobs * pools).
+/// Limits jobs that must stay within a domain (Job::within), so that they are not offered what could not be
+/// laid out. The limit per GPU type is the most nodes within their reach in any pool of the type, or the
+/// nodes that they hold if these are more. TypeLimits::nodes_now counts only nodes that are not kept.
+/// max_nodes is lowered to the number without regard to kept nodes, because a job may be waiting for these.
+/// Other jobs stay as they are; all do if there is no such level. The topology must belong to this cluster.
+/// `kept` is as from kept_nodes(), or empty if no node is kept. O(levels * nodes log nodes + jobs * pools).
 inline void limit_to_domains(std::span<Job> jobs, const Topology& topology, const Cluster& cluster,
                              std::span<const char> kept = {}) {
     for (const TopologyLevel& level : topology.levels) {
@@ -199,7 +203,8 @@ inline void limit_to_domains(Job& job, const Topology& topology, const Cluster& 
     limit_to_domains(std::span<Job>(&job, 1), topology, cluster, kept);
 }
 
-/// What a placement costs by its spread over the levels. O(levels * nodes log nodes) of the placement.
+/// Returns the cost of a placement's spread over the levels. Takes O(levels * nodes log nodes), with the
+/// nodes of the placement.
 [[nodiscard]] inline double spread_cost(const Topology& topology, const Placement& placement) {
     double cost = 0;
     if (placement.size() < 2) return cost;
@@ -208,23 +213,24 @@ inline void limit_to_domains(Job& job, const Topology& topology, const Cluster& 
     return cost;
 }
 
-/// The sum over several placements.
+/// Returns the sum over several placements.
 [[nodiscard]] inline double spread_cost(const Topology& topology, std::span<const Placement> placements) {
     double cost = 0;
     for (const Placement& placement : placements) cost += spread_cost(topology, placement);
     return cost;
 }
 
-// The topology of a cluster whose nodes say by name in which rack and zone they stand.
+// Builds the topology of a cluster whose nodes name their rack and zone.
 
-/// Where a node stands, by name; empty where nothing is said.
+/// The place of a node, by names. A name is empty if it is not given.
 struct NodeSite {
-    std::string zone{};  ///< several racks
-    std::string rack{};  ///< one of its zone: racks of one name in two zones are two
+    std::string zone{};  ///< zone, which contains several racks
+    std::string rack{};  ///< rack within its zone; racks of the same name in two zones are different
 };
 
-/// The levels "rack" and "zone", each only if a node names its own; nodes that name none stand together. One
-/// zone more costs more than any number of racks. `sites` by node, as Cluster::nodes. O(nodes log nodes).
+/// Returns the levels "rack" and "zone". A level exists only if a node names one. Nodes without a name are
+/// together. One more zone costs more than any number of racks. `sites` is in the order of Cluster::nodes.
+/// O(nodes log nodes).
 [[nodiscard]] inline Topology topology_of(std::span<const NodeSite> sites) {
     std::map<std::pair<std::string, std::string>, std::size_t> racks;
     std::map<std::string, std::size_t> zones;

@@ -1,11 +1,12 @@
 #ifndef GOODPUT_PLACE_TOPOLOGY_PLACER_HPP
 #define GOODPUT_PLACE_TOPOLOGY_PLACER_HPP
 
-// Among placements with equally few moves, one whose jobs are close together (topology.hpp).
+// Chooses, among placements with equally few moves, one whose jobs are close together (topology.hpp).
 //
-// What stays where it is, what moves and which nodes have room left for blocks is the choice of an inner
-// placer (least_moves.hpp) and remains; but the jobs that take whole nodes anew may exchange them among each
-// other and with wholly free nodes, at no move more. detail/topology_placer.hpp says how, and what is proven.
+// An inner placer (least_moves.hpp) decides which jobs stay, which move, and which nodes have room left for
+// blocks. These decisions remain. But jobs that take whole nodes anew may exchange these among each other
+// and with wholly free nodes, without further moves. detail/topology_placer.hpp says how, and what is
+// proven.
 
 #include <algorithm>
 #include <chrono>
@@ -32,42 +33,46 @@ namespace detail {
 class TopologyPlacing;
 }
 
-/// What the spread of all jobs costs, and a lower bound of it, given who moves.
+/// The cost of the spread of all jobs, and a lower bound on it, given which jobs move.
 struct Spread {
-    double cost = 0;   ///< of all jobs, in the unit of TopologyLevel::cost
-    double bound = 0;  ///< no other choice among the nodes that the inner placer left for them costs less
-    /// No other nodes for those who are to be placed anew are closer.
+    double cost = 0;  ///< cost of all jobs, in the unit of TopologyLevel::cost
+    /// Lower bound for any choice among the nodes that the inner placer left for the jobs.
+    double bound = 0;
+    /// Whether no other nodes for the jobs that are placed anew are closer together.
     [[nodiscard]] bool proven() const { return cost <= bound * (1 + 1e-12); }
 };
 
-/// The placer described above; a Placer itself. The topology is that of the cluster of the next place().
+/// The placer described above. It satisfies Placer. The topology must belong to the cluster of the next
+/// place().
 class TopologyPlacer {
 public:
-    /// Without levels it answers as LeastMovesPlacer does. `options`: how hard that tries.
+    /// Without levels this answers as LeastMovesPlacer does. `options` limit the effort of the inner
+    /// placer.
     explicit TopologyPlacer(Topology topology = {}, PlacementOptions options = {})
         : topology_(std::move(topology)), options_(options) {}
 
-    /// For when nodes came or went.
+    /// Replaces the topology, for example when nodes came or went.
     void set_topology(Topology topology) { topology_ = std::move(topology); }
 
-    /// The next place() gives up its search for more room after this time, and answers with the best that it
-    /// has; none: it searches as far as it ever does, with the same answer on every machine.
+    /// Sets the time after which the next place() stops its search for more room and returns the best
+    /// answer so far. Without a time it always searches to its fixed limits, with the same answer on every
+    /// machine.
     void set_time(std::optional<std::chrono::nanoseconds> time) { time_ = time; }
 
     /// The topology of the next place().
     [[nodiscard]] const Topology& topology() const { return topology_; }
 
-    /// As the inner placer answers, with other nodes where that is cheaper; valid until the next call. Throws
-    /// std::invalid_argument for a topology that is not one of this cluster and for what the inner placer
-    /// refuses.
+    /// Returns the inner placer's answer, with other nodes where these cost less; valid until the next
+    /// call. Throws std::invalid_argument if the topology does not belong to this cluster, and whatever the
+    /// inner placer refuses.
     const PlacementResult& place(const Cluster& cluster, std::span<const PlacementRequest> requests);
 
-    /// Whether a placement lies in one domain of the level of that name; true where there is no such level.
+    /// Whether a placement is in one domain of the level with that name; true if there is no such level.
     [[nodiscard]] bool lies_within(const std::string& level, const Placement& placement) const {
         return goodput::lies_within(topology_, level, placement);
     }
 
-    /// Warns of jobs that have to stay within a domain of a level that there is none of.
+    /// Warns of jobs that must stay within a domain of a level that does not exist.
     void warn(std::span<const Job> jobs, std::vector<std::string>& warnings) const {
         std::map<std::string_view, Whom> in_vain;
         for (const Job& job : jobs)
@@ -81,7 +86,7 @@ public:
                                ", so it may be laid out anywhere");
     }
 
-    /// Of the last place().
+    /// The spread of the last place().
     [[nodiscard]] const Spread& spread() const { return spread_; }
 
 private:

@@ -1,27 +1,30 @@
 #ifndef GOODPUT_POLICIES_BALANCED_SLOWDOWN_HPP
 #define GOODPUT_POLICIES_BALANCED_SLOWDOWN_HPP
 
-// Completion times, fairness and makespan at once, for jobs of fixed sizes whose work is known: what is a
-// round of GPUs worth to whom? Decided anew in every round.
+// Balances completion times, fairness and makespan for jobs of fixed sizes whose work is known. It decides
+// anew in every round what a round of GPUs is worth to each job.
 //
-// A job of s GPUs that needs R seconds more (a start included, if it waits) and I in all, of age A:
+// Consider a job of s GPUs and age A that needs R more seconds (including a start, if it waits) and I
+// seconds in all.
 //
-//   Critical jobs come first: the cluster ends no earlier than T = max(sum s R / GPUs, max R), and a job with
-//   R = T that waits moves the end (McNaughton 1959). A waiting job is critical from R >= (1 - margin) T on,
-//   and a running one remains so down to (1 - 2 margin) T: jobs must not take turns at a restart each.
+//   Critical jobs come first. The cluster finishes no earlier than T = max(sum s R / GPUs, max R), and a
+//   waiting job with R = T delays the end (McNaughton 1959). A waiting job is critical if R >= (1 - margin)
+//   T. A running job remains critical down to (1 - 2 margin) T, so that jobs do not take turns with a restart
+//   each.
 //
-//   All others are worth what a GPU gains: weight / (s R) (Smith 1956). The weight is what a second of delay
-//   costs if the sum of all slowdowns to the power of p is to be small:
+//   Other jobs are worth the gain per GPU, weight / (s R) (Smith 1956). The weight is the cost of a second of
+//   delay if the sum of all slowdowns to the power of p should be small:
 //
 //       slowdown = (A + R) / I        weight = slowdown^(p-1) / I
 //
-//   p = 1 is the mean slowdown, and short jobs first; the larger p, the more the worst counts.
+//   p = 1 is the mean slowdown, which favours short jobs. The larger p is, the more the worst slowdown
+//   counts.
 //
-// An option is worth as much of that as it is fast: R over the seconds that the job would need with it, a
-// restart included where it would have to move. So the GPUs of each type go where they help most, and not all
-// to whoever comes first. R is what remains over the largest goodput, I what is done and what remains. Of a
-// job that declared nothing, what others of its kind show is expected (Job::expected_examples), and of one of
-// which nothing is known at all, that it goes on as long as it has run.
+// The value of an option is this worth in proportion to its speed: R over the seconds that the job would
+// need with the option, including a restart if it would have to move. So the GPUs of each type go where
+// they help most, and not all to the first job. R is the remaining work over the largest goodput, and I the
+// done and the remaining work. If a job declared nothing, the expectation from its kind counts
+// (Job::expected_examples). If nothing is known of it, it is expected to go on for as long as it has run.
 
 #include <algorithm>
 #include <cmath>
@@ -36,19 +39,19 @@
 
 namespace goodput {
 
-/// Critical jobs, then those whose slowdown grows fastest.
+/// Serves critical jobs first, then those whose slowdown grows fastest.
 struct BalancedSlowdown {
     /// Jobs run with the GPUs and batch size that their owners asked for.
     static constexpr bool rigid_jobs = true;
-    static constexpr bool weights_count = false;  ///< they are in the gain already
-    /// p, at least 1: of slowdowns in their sum. 2 favours the average, 4 the worst, by some 2 % of the
-    /// first.
+    static constexpr bool weights_count = false;  ///< the weights are in the gain already
+    /// p, the power of slowdowns in their sum, at least 1. Compared with each other, 2 favours the average
+    /// and 4 the worst slowdown, by about 2 % of the average.
     double power = 3;
-    /// How much shorter than the longest a job may be and still be critical, from 0 to 0.5: half of that and
-    /// twice as much move average and makespan by 1 to 2 %.
+    /// How much shorter than the longest job a critical job may be, from 0 to 0.5. Half of the default and
+    /// twice the default change average and makespan by 1 to 2 %.
     double margin = 0.04;
 
-    /// Refuses settings out of range (std::invalid_argument).
+    /// Throws std::invalid_argument for settings out of range.
     void validate() const {
         if (!(power >= 1 && power <= 100))
             bad_input("policy balanced slowdown", "power", power, "between 1 and 100");
@@ -56,7 +59,7 @@ struct BalancedSlowdown {
             bad_input("policy balanced slowdown", "margin", margin, "between 0 and 0.5");
     }
 
-    /// What a round of each option gains.
+    /// Sets values to what a round of each option gains.
     void value_round(const Round& round, std::span<const OptionRow> rows) const {
         double gpus = 0;
         for (std::size_t p = 0; p < round.pools.size(); ++p) gpus += round.capacity[p];
@@ -83,18 +86,19 @@ struct BalancedSlowdown {
 
 private:
     static constexpr double least_seconds = 1;
-    static constexpr double critical_value = 2;  // of a GPU, beside at most 1 for all others
+    static constexpr double critical_value = 2;  // per GPU, compared with at most 1 for all other jobs
 
     struct Place {
-        int gpus = 0;        // 0: nothing is offered
-        double goodput = 0;  // of its best option
+        int gpus = 0;        // 0 if nothing is offered
+        double goodput = 0;  // goodput of its best option
         bool runs = false;
         bool critical = false;
         double left_seconds = 0;
-        double index = 0;  // gain of a GPU
+        double index = 0;  // gain per GPU
     };
 
-    /// An option is worth the gain of its GPUs, in proportion to how soon the job would end with it.
+    /// Sets each value to the gain of the option's GPUs, in proportion to how soon the job would end with
+    /// it.
     static void value_options(const Round& round, const OptionRow& row, const Place& place, double largest) {
         const Configuration held = round.held_by(row.job);
         const double gpu_value = place.index / largest + (place.critical ? critical_value : 0);

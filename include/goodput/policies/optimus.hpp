@@ -1,32 +1,32 @@
 #ifndef GOODPUT_POLICIES_OPTIMUS_HPP
 #define GOODPUT_POLICIES_OPTIMUS_HPP
 
-// Optimus' policy (Peng et al., EuroSys'18, section 4.1): every active job first gets its smallest allotment,
-// in the order of submission; what is left goes where it shortens the jobs' remaining times most,
+// Optimus' policy (Peng et al., EuroSys'18, section 4.1). Every active job first gets its smallest
+// allotment, in the order of submission. The rest goes where it shortens the jobs' remaining times most,
 //
 //     least sum over the admitted jobs of work_j / goodput_jk
 //
-// where work is what the job declared that is left of it (Job::remaining_examples). The published greedy
-// rule, one GPU at a time to the job with the largest work / goodput(K) - work / goodput(K + 1), approximates
-// this sum; the allotment step finds its least value. Hence, T = work / goodput and `spread` = the sum over
-// admitted jobs of (longest T - shortest T) of their options,
+// where work is the remaining work that the job declared (Job::remaining_examples). The published greedy
+// rule gives one GPU at a time to the job with the largest work / goodput(K) - work / goodput(K + 1), which
+// approximates this sum. The allotment finds its least value. With T = work / goodput and `spread` = the
+// sum over admitted jobs of (longest T - shortest T) of their options, the values are
 //
-//     value = 1 + spread + longest T - T         next to nothing for the options of jobs not admitted
+//     value = 1 + spread + longest T - T         nearly 0 for the options of jobs that are not admitted
 //
-// so that no saving is worth dropping an admitted job, and jobs that are not admitted get what nobody else
-// can use. (The allotment step's relative gap refers to the sum of these values: with n jobs the sum of
-// remaining times is exact to about gap * n * spread.)
+// so no saving is worth dropping an admitted job, and jobs that are not admitted get what no other job can
+// use. (The allotment's relative gap refers to the sum of these values. With n jobs, the sum of remaining
+// times is exact to about gap * n * spread.)
 //
-// What differs from the published system:
-// - Work is declared by the owner; Optimus extrapolates the loss curve (its re-implementations know the
+// Differences from the published system:
+// - The owner declares the work; Optimus extrapolates the loss curve (its re-implementations know the
 //   truth). A job that declared nothing, or of which nothing has been measured, counts as if it had
-//   `assumed_seconds` to go on its slowest option.
-// - Allotments of GPUs only, no parameter servers. The sizes are those that always pack.
-// - Models are learnt while jobs run: a job at most doubles the number of GPUs that it has been measured on
-//   (published: a few profile runs before the first start).
-// - The cost of a restart counts. The published rule ignores it, but decides every ten minutes, and on one
-//   GPU type, where a job need not move while its number of GPUs stays.
-// - A job whose smallest allotment finds no room in what those before it leave waits, even if moving another
+//   `assumed_seconds` left on its slowest option.
+// - Only GPUs are allotted, no parameter servers. The sizes are those that always pack.
+// - Models are learnt while jobs run, so a job gets at most twice the number of GPUs on which it was
+//   measured (published: a few profile runs before the first start).
+// - The cost of a restart counts. The published rule ignores it, but decides only every ten minutes, and
+//   for one GPU type, where a job need not move while its number of GPUs stays.
+// - A job waits if its smallest allotment does not fit what earlier jobs leave, even if moving another job
 //   to another GPU type would make room.
 
 #include <algorithm>
@@ -41,27 +41,27 @@
 
 namespace goodput {
 
-/// Least sum of the admitted jobs' remaining times; a RoundPolicy.
+/// Least sum of the admitted jobs' remaining times. It is a RoundPolicy.
 struct Optimus {
     double assumed_seconds = 3600;  ///< remaining time of a job without declared work
-    /// Adds the cost of a restart to T of all options but the one held.
+    /// Whether T includes the cost of a restart, for all options except the held one.
     bool counts_restarts = true;
 
-    static constexpr bool weights_count = false;  ///< who is admitted does not depend on them
+    static constexpr bool weights_count = false;  ///< admission does not depend on the weights
 
-    /// Refuses a remaining time that is none (std::invalid_argument).
+    /// Throws std::invalid_argument if the remaining time is not above 0.
     void validate() const { require_positive("policy optimus", "assumed", assumed_seconds); }
 
-    /// Twice the GPUs measured on any type, at least one replica.
+    /// Returns twice the GPUs measured on any type, at least one replica.
     [[nodiscard]] int most_gpus(const Job& job, const JobModel& model, std::size_t gpu_type) const {
         return Sia{}.most_gpus(job, model, gpu_type);
     }
 
-    /// Values of all jobs' options.
+    /// Sets the values of all jobs' options.
     void value_round(const Round& round, std::span<const OptionRow> rows) const {
         const auto by_submission = detail::ordered(rows, [](const OptionRow&) { return 0; });
-        // What takes least of what there is (who stays on a drained node takes nothing). Where that exists
-        // in several pools, what it holds, or else that with the most room.
+        // Prefer the option that takes the fewest units (a job that stays on a drained node takes none). If
+        // several pools have it, prefer what the job holds, and then the pool with the most room.
         const auto smallest = [](const Round& now, const OptionRow& row, const Option& option, double room) {
             const auto uses = row.uses(static_cast<std::size_t>(&option - row.options.data()));
             const double units = uses.empty() ? 0 : uses.front().units;
@@ -97,7 +97,7 @@ struct Optimus {
 private:
     static constexpr double not_admitted = -1;
 
-    /// T of a job's options.
+    /// Computes T for a job's options.
     class RemainingSeconds {
     public:
         RemainingSeconds(const Optimus& policy, const Round& round, const OptionRow& row)
@@ -112,7 +112,7 @@ private:
             work_ = known ? *row.job.remaining_examples : policy.assumed_seconds * least;
             if (policy.counts_restarts && !held_.empty()) restart_ = row.job.restart_cost_seconds;
         }
-        /// `option` has goodput.
+        /// Returns T. The option must have goodput.
         double operator()(const Option& option) const {
             return work_ / option.goodput + (option.configuration.same_gpus(held_) ? 0 : restart_);
         }

@@ -1,20 +1,22 @@
 #ifndef GOODPUT_POLICY_AGEING_HPP
 #define GOODPUT_POLICY_AGEING_HPP
 
-// Nobody waits for ever. A job of many GPUs never finds them all free at once where short ones take whatever
-// is given back, under any policy that values a sum. With W = `longest_wait_seconds`, a job of at least g
-// GPUs that was submitted at s and has held a GPU-seconds is due at
+// Limits how long a job can wait. A job of many GPUs never finds them all free at once if short jobs take
+// every GPU that is released; this happens under any policy that values a sum. With W =
+// `longest_wait_seconds`, a job of at least g GPUs that was submitted at s and has held a GPU-seconds is
+// due at
 //
-//     due = s + W + 24 a / g          so that from W on it gets a 24th of the time, if it wants it
+//     due = s + W + 24 a / g          so after W it gets a 24th of the time, if it wants it
 //
-// and overdue from then on; who runs only stops being overdue W later, so that two do not take turns at a
-// restart each. Of all that are overdue the one that was due first (who runs: W earlier) is worth more than
-// all others together, and gets something in any case; what it gets, and everything else, is for the policy.
-// Where jobs that keep what they hold leave it no room, those of their kind that wait start on nothing that
-// it could have, until there is. docs/policy.md has the bound on how late a job starts: whoever stands before
-// it does so until it has had (W + s - s_i) / 24 seconds on its GPUs, and while it is first it has them.
+// and overdue from then on. A running job stops being overdue only W later, so that two jobs do not take
+// turns with a restart each. Among all overdue jobs, the one that was due first (W earlier if it runs) is
+// worth more than all others together, so it certainly gets something. The policy decides what it gets, and
+// everything else. If pinned jobs (jobs that keep what they hold) leave it no room, waiting jobs that would
+// be pinned once started get nothing that it could have, until there is room. docs/policy.md bounds how
+// late a job starts: a job i before it in this order stays there until it has had (W + s - s_i) / 24
+// seconds on its GPUs, and while it is first it has them.
 //
-// Before a job is W old nothing is changed.
+// Values do not change before a job is W old.
 
 #include <algorithm>
 #include <cstddef>
@@ -31,10 +33,11 @@ namespace goodput {
 
 namespace detail {
 
-/// One over the part of the time that a job gets that has waited for too long.
+/// One over the part of the time that an overdue job gets.
 inline constexpr double waits_a_turn = 24;
 
-/// When the job became overdue by the rule above, in seconds on the clock of the round; none: it is not.
+/// Returns the time since which the job is overdue by the rule above, in seconds on the clock of the round.
+/// Empty if it is not.
 inline std::optional<double> overdue_since(const Round& round, const Job& job, double longest_wait_seconds) {
     if (job.keeps_what_it_holds() || round.age_of(job) < longest_wait_seconds) return std::nullopt;
     const int gpus = job.adaptivity == Adaptivity::none ? job.max_gpus : job.min_gpus;
@@ -44,7 +47,7 @@ inline std::optional<double> overdue_since(const Round& round, const Job& job, d
     return due;
 }
 
-/// Whether any option with goodput fits into these capacities.
+/// Whether any option with goodput fits these capacities.
 inline bool any_fits(const OptionRow& row, std::span<const double> capacity) {
     for (std::size_t k = 0; k < row.options.size(); ++k) {
         if (row.options[k].goodput <= 0) continue;
@@ -58,7 +61,7 @@ inline bool any_fits(const OptionRow& row, std::span<const double> capacity) {
     return false;
 }
 
-/// Jobs that would keep what they start on get nothing that the row's options take.
+/// Sets values so that jobs that would keep what they start on get nothing that the row's options take.
 inline void hold_back(std::span<const OptionRow> rows, const OptionRow& overdue,
                       std::span<const double> capacity) {
     std::vector<char> wanted(capacity.size());
@@ -72,8 +75,8 @@ inline void hold_back(std::span<const OptionRow> rows, const OptionRow& overdue,
                     if (use.units > 0 && wanted[use.resource]) row.values[k] = std::min(row.values[k], 0.0);
 }
 
-/// Changes the values of a round by the rule above; those of a row are still to be multiplied by factor(job),
-/// above 0. O(rows), and O(options) where any is overdue.
+/// Changes the values of a round by the rule above. Values of a row are later multiplied by factor(job),
+/// which must be above 0. Takes O(rows), and O(options) if any job is overdue.
 template <class Factor>
 void serve_overdue(const Round& round, std::span<const OptionRow> rows, double longest_wait_seconds,
                    Factor factor) {
@@ -103,34 +106,34 @@ void serve_overdue(const Round& round, std::span<const OptionRow> rows, double l
 
 }  // namespace detail
 
-/// Another policy under which nobody waits for ever. GoodputPolicy and DeclaredGoodputPolicy have the rule
-/// themselves.
+/// Adds the rule above to another policy. GoodputPolicy and DeclaredGoodputPolicy have it themselves.
 template <class P>
 struct Ageing {
     static_assert(policy_fits<P>());
 
-    static constexpr bool weights_count = false;            ///< they are in the values already
-    static constexpr bool rigid_jobs = runs_rigid_jobs<P>;  ///< as under P
+    static constexpr bool weights_count = false;            ///< the weights are in the values already
+    static constexpr bool rigid_jobs = runs_rigid_jobs<P>;  ///< the same as for P
 
-    P policy{};                           ///< what everything else is up to
+    P policy{};                           ///< decides everything else
     double longest_wait_seconds = 43200;  ///< W of the rule above, above 0
 
-    /// Refuses what P refuses, and a wait that is none (std::invalid_argument).
+    /// Throws std::invalid_argument for whatever P refuses, and for a wait that is not above 0.
     void validate() const {
         require_positive("policy ageing", "longest_wait_seconds", longest_wait_seconds);
         if constexpr (requires { policy.validate(); }) policy.validate();
     }
-    /// As P's.
+    /// The same as P's.
     [[nodiscard]] int most_gpus(const Job& job, const JobModel& model,
                                 std::size_t gpu_type) const requires GrowthLimit<P> {
         return policy.most_gpus(job, model, gpu_type);
     }
-    /// As P's.
+    /// The same as P's.
     [[nodiscard]] std::optional<GradientStatistics> expected_gradient(const Job& job) const requires
         GradientForecast<P> {
         return policy.expected_gradient(job);
     }
-    /// P's values with the jobs' weights, and more for the job that has been overdue for longest.
+    /// Sets P's values, including the jobs' weights, and raises those of the job that has been overdue for
+    /// longest.
     void value_round(const Round& round, std::span<const OptionRow> rows) const {
         value_rows(policy, round, rows);
         detail::serve_overdue(round, rows, longest_wait_seconds, [](const Job&) { return 1.0; });

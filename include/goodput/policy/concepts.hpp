@@ -1,23 +1,23 @@
 #ifndef GOODPUT_POLICY_CONCEPTS_HPP
 #define GOODPUT_POLICY_CONCEPTS_HPP
 
-// What a policy has to answer: what is an option worth to a job? A struct with one of these functions is a
-// policy:
+// A policy says what an option is worth to a job. A struct with one of these functions is a policy:
 //
-//   you know what ...                                             write
-//   one option is worth by itself                                 double value(round, job, option)
-//   a job's options are worth beside each other (normalising)     void value_row(round, job, options, values)
-//   all jobs' options are worth beside each other (queues)        void value_round(round, rows)
+//   you know the worth of ...                                    write
+//   one option by itself                                         double value(round, job, option)
+//   a job's options compared with each other (normalising)       void value_row(round, job, options, values)
+//   all jobs' options compared with each other (queues)          void value_round(round, rows)
 //
-// Options worth 0 or less are not given, except what a job must keep. The allotment step maximises the sum of
-// the values, so values compare jobs. Option::goodput does not: its unit is the job's own. A policy divides
-// it by best_goodput(options), for example. A policy may also have
+// Options worth 0 or less are not given, except those that a job must keep. The allotment maximises the sum
+// of the values, so values must be comparable between jobs. Option::goodput is not, because its unit
+// differs between jobs. A policy may, for example, divide it by best_goodput(options). A policy may also
+// have
 //
 //   int most_gpus(job, model, gpu_type)                   larger options are not offered this round
-//   optional<GradientStatistics> expected_gradient(job)   options are valued with these instead of the
-//                                                         present ones; the batch plan keeps to those
+//   optional<GradientStatistics> expected_gradient(job)   options are valued with these statistics; the batch
+//                                                         plan keeps to the present ones
 //   double value_beside(round, row, option)               what one more option would be worth
-//   static constexpr bool weights_count = false           Job::weight is no factor on its values
+//   static constexpr bool weights_count = false           its values are not multiplied by Job::weight
 
 #include <algorithm>
 #include <concepts>
@@ -35,54 +35,54 @@
 
 namespace goodput {
 
-/// The moment of the decision, as a policy sees it. Options' knowledge of goodput is already in them.
+/// The moment of the decision, as a policy sees it. What is known about goodput is already in the options.
 struct Round {
-    double time_seconds = 0;      ///< now, on the clock of Job::submitted_seconds
-    const Cluster& cluster;       ///< the nodes now
-    std::span<const Pool> pools;  ///< of the open nodes, by GPU type, then node size; some without nodes
-    /// What there is of everything that is limited: first the GPUs of every pool, then the rows of all other
-    /// limits, in the order that ResourceUse::resource counts.
+    double time_seconds = 0;      ///< current time, on the clock of Job::submitted_seconds
+    const Cluster& cluster;       ///< nodes at this time
+    std::span<const Pool> pools;  ///< open nodes by GPU type, then node size; a pool may be empty
+    /// Capacities of all limited resources: first the GPUs of every pool, then the rows of all other
+    /// limits, in the order of ResourceUse::resource.
     std::span<const double> capacity{};
-    std::span<const Job> jobs{};  ///< all of the round, where its maker and its limits are asked
+    std::span<const Job> jobs{};  ///< all jobs of the round; set when makers and limits are asked
 
-    /// What the job holds now; empty if it waits.
+    /// Returns what the job holds now; empty if it waits.
     [[nodiscard]] Configuration held_by(const Job& job) const {
         return configuration_of(job.placement, cluster);
     }
-    /// Seconds since the job was submitted; 0 if the clock was put back before that.
+    /// Returns the seconds since the job was submitted; 0 if the clock was set back before that time.
     [[nodiscard]] double age_of(const Job& job) const {
         return std::clamp(time_seconds - job.submitted_seconds, 0.0, std::numeric_limits<double>::max());
     }
 };
 
-/// One job's options and where their values go.
+/// The options of one job, and the place for their values.
 struct OptionRow {
-    const Job& job;                   ///< whose options they are
-    std::span<const Option> options;  ///< that it is offered; may be none
-    std::span<double> values;         ///< as many; to be filled, finite
-    OptionUses uses{};                ///< what each option takes of Round::capacity
+    const Job& job;                   ///< the job
+    std::span<const Option> options;  ///< options that it is offered; may be empty
+    std::span<double> values;         ///< one value per option, to be filled with finite numbers
+    OptionUses uses{};                ///< units of Round::capacity that each option takes
 };
 
-/// Values options one by one.
+/// A policy that values options one by one.
 template <class P>
 concept OptionPolicy = requires(const P& policy, const Round& round, const Job& job, const Option& option) {
     { policy.value(round, job, option) } -> std::convertible_to<double>;
 };
 
-/// Values a job's options beside each other.
+/// A policy that values the options of one job together.
 template <class P>
 concept RowPolicy = requires(const P& policy, const Round& round, const Job& job,
                              std::span<const Option> options, std::span<double> values) {
     policy.value_row(round, job, options, values);
 };
 
-/// Values all jobs' options beside each other.
+/// A policy that values the options of all jobs together.
 template <class P>
 concept RoundPolicy = requires(const P& policy, const Round& round, std::span<const OptionRow> rows) {
     policy.value_round(round, rows);
 };
 
-/// What says what options are worth: one of the three.
+/// A policy: it values options in one of these three ways.
 template <class P>
 concept Policy = OptionPolicy<P> || RowPolicy<P> || RoundPolicy<P>;
 
@@ -92,37 +92,39 @@ concept GrowthLimit = requires(const P& policy, const Job& job, const JobModel& 
     { policy.most_gpus(job, model, gpu_type) } -> std::convertible_to<int>;
 };
 
-/// A policy that looks ahead to the gradient statistics that a job will have while it holds what it is given.
+/// A policy that forecasts the gradient statistics that a job will have while it holds what it is given.
 template <class P>
 concept GradientForecast = requires(const P& policy, const Job& job) {
     { policy.expected_gradient(job) } -> std::convertible_to<std::optional<GradientStatistics>>;
 };
 
-/// Policies with `static constexpr bool rigid_jobs = true` run jobs with the GPUs and batch size that their
-/// owners asked for.
+/// Whether the policy runs jobs with the GPUs and batch size that their owners asked for. It then has
+/// `static constexpr bool rigid_jobs = true`.
 template <class P>
 inline constexpr bool runs_rigid_jobs = requires {
     requires P::rigid_jobs;
 };
 
-/// Policies with `static constexpr bool weights_count = false` give values that only say who is served, so
-/// that a factor on them would say nothing. The values of all others are multiplied by Job::weight.
+/// Whether values are multiplied by Job::weight. A policy with `static constexpr bool weights_count =
+/// false` gives values that only say which jobs are served, so a factor on them would have no meaning.
 template <class P>
 inline constexpr bool counts_weights = !requires {
     requires !P::weights_count;
 };
 
-/// A policy that says what another option would be worth to a job beside those that it has valued: what
-/// makers that answer at prices (schedule/makers.hpp) need of a policy that values a whole round.
+/// A policy that says what another option would be worth to a job, compared with those that it has valued.
+/// Makers that find options at prices (schedule/makers.hpp) need this from a policy that values whole
+/// rounds.
 template <class P>
 concept ValuesBeside = requires(const P& policy, const Round& round, const OptionRow& row,
                                 const Option& option) {
     { policy.value_beside(round, row, option) } -> std::convertible_to<double>;
 };
 
-/// Does not compile for what is not quite a policy, and says in one line which function is wrong in which
-/// way: one of the three is missing or does not fit, or one of the optional functions or constants of the
-/// names above, which would be left out without a word. Of overloaded ones it is only asked whether one fits.
+/// Checks a policy. If it does not fit, compilation fails with one line that says which function is wrong,
+/// and how: one of the three is missing or wrong, or one of the optional functions or constants above is
+/// wrong, which would otherwise be ignored silently. For overloaded functions, it only checks that one of
+/// them fits.
 template <class P>
 consteval bool policy_fits() {
     constexpr bool names_value = requires { &P::value; };
@@ -160,11 +162,11 @@ consteval bool policy_fits() {
     return true;
 }
 
-/// In place of an index where something is about all rows or options.
+/// Replaces an index that would stand for all rows or all options.
 inline constexpr std::size_t no_index = std::numeric_limits<std::size_t>::max();
 
-/// Lets a policy of any of the three forms fill all rows, and multiplies by the jobs' weights. Each call of
-/// the policy goes through `guard(row, option, call)`, where `row` and `option` are indices or no_index.
+/// Lets a policy of any form fill all rows, and multiplies the values by the jobs' weights. Each call of
+/// the policy goes through `guard(row, option, call)`; `row` and `option` are indices or no_index.
 template <class P, class Guard>
 void value_rows(const P& policy, const Round& round, std::span<const OptionRow> rows, Guard guard) {
     static_assert(policy_fits<P>());
@@ -185,19 +187,21 @@ void value_rows(const P& policy, const Round& round, std::span<const OptionRow> 
             if (row.job.weight != 1)
                 for (double& value : row.values) value *= row.job.weight;
 }
-/// Lets a policy of any of the three forms fill all rows; what it throws passes through.
+/// Lets a policy of any form fill all rows. Exceptions of the policy pass through.
 template <class P>
 void value_rows(const P& policy, const Round& round, std::span<const OptionRow> rows) {
     value_rows(policy, round, rows, [](std::size_t, std::size_t, auto call) { call(); });
 }
 
-/// What another option is worth to a job beside those of the row, which have their values.
+/// Returns the worth of another option to a job, compared with the options of the row, whose values are
+/// known.
 template <Policy P>
 requires(!RoundPolicy<P> || ValuesBeside<P>) double value_beside(const P& policy, const Round& round,
                                                                  const OptionRow& row, const Option& option) {
     const double weight = counts_weights<P> ? row.job.weight : 1;
     if constexpr (ValuesBeside<P>) {
-        return policy.value_beside(round, row, option);  // in the unit of the row's values, weight included
+        // In the unit of the row's values, weight included.
+        return policy.value_beside(round, row, option);
     } else if constexpr (RowPolicy<P>) {
         std::vector<Option> options(row.options.begin(), row.options.end());
         options.push_back(option);
@@ -209,7 +213,7 @@ requires(!RoundPolicy<P> || ValuesBeside<P>) double value_beside(const P& policy
     }
 }
 
-/// A number of a policy, and what users call it.
+/// A number of a policy, with its name for users.
 template <class P>
 struct PolicyNumber {
     std::string_view name;  ///< lower case, as in the JSON and C interfaces

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_POLICY_GOODPUT_POLICY_HPP
 #define GOODPUT_POLICY_GOODPUT_POLICY_HPP
 
-// Our own policies. Each maximises, over jobs, a weighted sum of powers of the speed that a job gets, as a
-// part of the greatest speed that any of its options would give it now:
+// The goodput policies of this library. Each maximises, over jobs, a weighted sum of powers of the speed
+// that a job gets, relative to the greatest speed that any of its options would give it now:
 //
 //     value = w * (speed * kept)^p * (1 + lost if the job runs)      speed = goodput / best goodput
 //
@@ -12,17 +12,18 @@
 //     kept = 1 - lost                                          of the speed, for a start or a change
 //          * max(age - restarts * cost, 0) / (age + cost)      for a change (1 while age < cost)
 //
-// with R the seconds that a job is expected to need on its best option (half of it, 1 / patience, for a job
-// that runs, and no less than a restart), L_j the number of jobs expected to outlast it, and cost =
-// restart_weight * restart cost. docs/policy.md says why each of these is so.
+// where R is the time in seconds that a job is expected to need on its best option (multiplied by 1 /
+// patience, by default one half, for a running job, and at least the time of a restart), L_j is the number
+// of jobs expected to outlast job j, and cost = restart_weight * restart cost. docs/policy.md gives the
+// reasons.
 //
-// R comes from what jobs of the same kind have shown (Job::expected_examples), or with declared work
-// (DeclaredGoodputPolicy) is what is really left. Where nobody has come so far, a job is expected to go on
-// for about as long as it has (`usual_seconds`, doubled as often as it takes).
+// R comes from what jobs of the same kind have shown (Job::expected_examples). With declared work
+// (DeclaredGoodputPolicy) it is what is really left. If no job of the kind has come so far, a job is
+// expected to go on for about as long as it has run (`usual_seconds`, doubled as often as needed).
 //
-// A job of which nothing at all is known starts on one replica and learns. The gradient noise of a job that
-// has not measured any is expected to be that with which jobs of its kind begin, or else `initial_noise` (in
-// initial batches). Nobody waits for ever: ageing.hpp.
+// A job of which nothing is known starts on one replica, and learns. If a job has not measured its gradient
+// noise, the policy assumes the noise with which jobs of its kind begin, or else `initial_noise` (in
+// initial batches). No job waits for ever: see ageing.hpp.
 
 #include <algorithm>
 #include <array>
@@ -40,14 +41,14 @@ namespace goodput {
 
 namespace detail {
 
-/// How many of a set of times are expected to be longer than one of them: the sum of
-/// 1 / (1 + (time / other)^sharpness) over the others. Counted in bins of a sixteenth of a power of two, so
-/// that it costs O(1) a time and a few thousand steps, and no memory but its own.
+/// Counts how many of a set of times are expected to be longer than one of them: the sum of 1 / (1 + (time
+/// / other)^sharpness) over the others. Times are counted in bins of a sixteenth of a power of two. This
+/// takes O(1) per time and a few thousand steps, and allocates no memory.
 class OutlastingCount {
 public:
-    /// One more time, in seconds.
+    /// Adds a time, in seconds.
     void add(double seconds) { ++count_[bin_of(seconds)]; }
-    /// To be called once after the last add().
+    /// Must be called once, after the last add().
     void finish(double sharpness) {
         std::array<std::size_t, bins> used;
         std::size_t last = 0;
@@ -55,14 +56,14 @@ public:
             if (count_[bin] > 0) used[last++] = bin;
         for (std::size_t i = 0; i < last; ++i) {
             double& outlasting = outlasting_[used[i]];
-            outlasting = -0.5;  // itself
+            outlasting = -0.5;  // without itself
             for (std::size_t k = 0; k < last; ++k) {
                 const double bins_longer = static_cast<double>(used[i]) - static_cast<double>(used[k]);
                 outlasting += count_[used[k]] / (1 + std::exp2(sharpness * bins_longer / bins_a_doubling));
             }
         }
     }
-    /// For one of the times that were added.
+    /// Returns the count for one of the added times.
     [[nodiscard]] double operator()(double seconds) const { return outlasting_[bin_of(seconds)]; }
 
 private:
@@ -79,19 +80,21 @@ private:
 
 }  // namespace detail
 
-/// Uses measurements, age, restarts, and what other jobs have shown; not the declared work.
+/// Uses measurements, age, restarts, and what other jobs have shown, but not the declared work.
 struct GoodputPolicy {
     double fairness_power = 0.7;  ///< p: the lower, the more even the relative speeds; in (0, 1]
-    double order_power = 0.7;     ///< q: how much the number of jobs that outlast a job counts; 0 to 8
-    double sharpness = 4;         ///< how sure expectations are: how soon a longer job counts as one
-    double patience = 2;          ///< how many times shorter than one that waits a job that runs is taken for
-    double restart_weight = 2;    ///< how many times its seconds a restart costs
-    double horizon_seconds = 3600;  ///< after which the cluster has changed
-    double usual_seconds = 300;     ///< on its best option, of a job of which nothing is known
-    double initial_noise = 10;  ///< gradient noise scale before it is measured, in initial batches; 0: none
-    double longest_wait_seconds = 43200;  ///< after which a job gets its turn (ageing.hpp); infinite: never
+    double order_power = 0.7;     ///< q: weight of the number of jobs that outlast a job; 0 to 8
+    double sharpness = 4;         ///< certainty of expectations: how quickly a longer time counts as longer
+    double patience = 2;        ///< the time left of a running job is divided by this when jobs are compared
+    double restart_weight = 2;  ///< factor on the seconds of a restart
+    double horizon_seconds = 3600;  ///< seconds after which the cluster has changed
+    double usual_seconds = 300;     ///< time on its best option of a job of which nothing is known
+    /// Gradient noise scale before it is measured, in initial batches; 0 for none.
+    double initial_noise = 10;
+    /// Time after which a job gets its turn (ageing.hpp); infinite for never.
+    double longest_wait_seconds = 43200;
 
-    /// Refuses settings that make no sense (std::invalid_argument).
+    /// Throws std::invalid_argument for settings that make no sense.
     void validate() const {
         if (!(fairness_power > 0 && fairness_power <= 1))
             bad_input("policy goodput", "p", fairness_power, "above 0 and at most 1");
@@ -106,7 +109,7 @@ struct GoodputPolicy {
         if (!(longest_wait_seconds > 0)) bad_input("policy goodput", "wait", longest_wait_seconds, "above 0");
     }
 
-    /// The gradient statistics that options are valued with.
+    /// Returns the gradient statistics with which options are valued.
     [[nodiscard]] std::optional<GradientStatistics> expected_gradient(const Job& job) const {
         if (const auto measured = measured_gradient(job.gradient)) return measured;
         if (const auto usual = measured_gradient(job.usual_gradient)) return usual;
@@ -114,7 +117,7 @@ struct GoodputPolicy {
         return std::nullopt;
     }
 
-    /// One replica for a job of which nothing is known; else what it may hold.
+    /// Returns one replica for a job of which nothing is known, and no limit for others.
     [[nodiscard]] int most_gpus(const Job& job, const JobModel& model, std::size_t gpu_type) const {
         const bool known = std::any_of(model.types.begin(), model.types.end(), [](const TypeModel& type) {
             return type.fitted || type.most_replicas > 0;
@@ -122,18 +125,18 @@ struct GoodputPolicy {
         return known ? std::numeric_limits<int>::max() : job.types[gpu_type].gpus_per_replica;
     }
 
-    /// Values of all jobs' options, at least 0; 0 without goodput.
+    /// Sets the values of all jobs' options; at least 0, and 0 without goodput.
     void value_round(const Round& round, std::span<const OptionRow> rows) const {
         value_round(round, rows, false);
     }
 
-    /// Values of all jobs' options; `declared`: the declared work counts.
+    /// Sets the values of all jobs' options. `declared` says whether declared work counts.
     void value_round(const Round& round, std::span<const OptionRow> rows, bool declared) const {
         detail::OutlastingCount outlasting;
         for (const OptionRow& row : rows) {
             const double left = expected_seconds(row.job, row.options, declared);
             outlasting.add(counted(row.job, left));
-            // Until there are values, their place keeps what they are made from.
+            // The place of the values first holds the number from which they are computed.
             if (!row.values.empty()) row.values.front() = left;
         }
         outlasting.finish(sharpness);
@@ -149,13 +152,13 @@ struct GoodputPolicy {
         detail::serve_overdue(round, rows, longest_wait_seconds, [](const Job& job) { return job.weight; });
     }
 
-    /// What another option is worth beside those of the row, in the unit of their values: by its speed
-    /// relative to theirs, also where it is faster than all of them. 0 where none of theirs is worth
-    /// anything.
+    /// Returns the worth of another option compared with those of the row, in the unit of their values. It
+    /// depends on the speed relative to theirs, and may exceed all of them. Returns 0 if no option of the
+    /// row is worth anything.
     [[nodiscard]] double value_beside(const Round& round, const OptionRow& row, const Option& option,
                                       bool declared = false) const {
         const Speeds speeds(*this, round, row, expected_seconds(row.job, row.options, declared));
-        const auto powered = [&](const Option& of) { return std::pow(speeds(of), fairness_power); };
+        const auto powered = [&](const Option& valued) { return std::pow(speeds(valued), fairness_power); };
         std::size_t slow = no_index, fast = no_index;
         for (std::size_t k = 0; k < row.options.size(); ++k) {
             if (row.values[k] <= 0 || speeds(row.options[k]) <= 0) continue;
@@ -166,12 +169,12 @@ struct GoodputPolicy {
         const double most = powered(row.options[fast]), least = powered(row.options[slow]);
         if (!detail::overdue_since(round, row.job, longest_wait_seconds))
             return row.values[fast] * powered(option) / most;
-        // All values of a job may be larger by the same then.
+        // An overdue job may have the same amount added to all its values.
         const double slope = most > least ? (row.values[fast] - row.values[slow]) / (most - least) : 0;
         return row.values[fast] + slope * (powered(option) - most);
     }
 
-    /// Seconds that a job is expected to need still on its best option; infinite without one.
+    /// Returns the seconds that a job is still expected to need on its best option; infinite without one.
     [[nodiscard]] double expected_seconds(const Job& job, std::span<const Option> options,
                                           bool declared) const {
         const Option* best = detail::best_option(options);
@@ -186,14 +189,14 @@ struct GoodputPolicy {
     }
 
 private:
-    static constexpr double longest_seconds = 1e12;  // nobody waits for more
+    static constexpr double longest_seconds = 1e12;  // longer times count as this
 
-    /// Of the seconds that a job is expected to need, those by which it is compared with others.
+    /// Returns the time by which a job is compared with others, from the time that it is expected to need.
     [[nodiscard]] double counted(const Job& job, double left) const {
         return job.placement.empty() ? left : left / patience;
     }
 
-    /// What the values of one job's options are made from.
+    /// Computes the speeds from which the values of one job's options are made.
     class Speeds {
     public:
         Speeds(const GoodputPolicy& policy, const Round& round, const OptionRow& row, double left)
@@ -203,15 +206,16 @@ private:
               seconds_(std::max(left, row.job.restart_cost_seconds)),
               horizon_(policy.horizon_seconds) {
             const double age = round.age_of(row.job);
-            // Before its first start could be over, a job has no life that a restart could shorten.
+            // A job younger than its restart cost cannot have finished its first start, so a restart wastes
+            // no past progress.
             if (!held_.empty() && age >= row.job.restart_cost_seconds)
                 life_ = detail::kept_of_life(age, row.job.restarts, cost_);
         }
-        /// speed * kept.
+        /// Returns speed * kept.
         [[nodiscard]] double operator()(const Option& option) const {
             return speed(option) * (stays(option) ? 1 : (1 - lost(speed(option))) * life_);
         }
-        /// 1 + lost, of a job that runs.
+        /// Returns 1 + lost if the job runs, else 1.
         [[nodiscard]] double start_saved(std::span<const Option> options) const {
             if (held_.empty()) return 1;
             const auto same = std::find_if(options.begin(), options.end(),
@@ -232,33 +236,33 @@ private:
 
         Configuration held_;
         double best_goodput_, cost_;
-        double seconds_;  // that are left at full speed
+        double seconds_;  // seconds left at full speed
         double horizon_;
         double life_ = 1;
     };
 };
 
-/// Uses the jobs' declared remaining work where there is one.
+/// Uses the declared remaining work of jobs that have it.
 struct DeclaredGoodputPolicy {
-    /// What it shares with GoodputPolicy. What is declared does not waver, and counts in full.
+    /// The settings shared with GoodputPolicy. Declared work does not fluctuate, so it counts in full.
     GoodputPolicy undeclared{.order_power = 1, .sharpness = 8, .patience = 1};
 
-    /// Refuses settings that make no sense (std::invalid_argument).
+    /// Throws std::invalid_argument for settings that make no sense.
     void validate() const { undeclared.validate(); }
 
-    /// As GoodputPolicy's.
+    /// The same as GoodputPolicy's.
     [[nodiscard]] std::optional<GradientStatistics> expected_gradient(const Job& job) const {
         return undeclared.expected_gradient(job);
     }
-    /// As GoodputPolicy's.
+    /// The same as GoodputPolicy's.
     [[nodiscard]] int most_gpus(const Job& job, const JobModel& model, std::size_t gpu_type) const {
         return undeclared.most_gpus(job, model, gpu_type);
     }
-    /// As GoodputPolicy's.
+    /// The same as GoodputPolicy's.
     [[nodiscard]] double value_beside(const Round& round, const OptionRow& row, const Option& option) const {
         return undeclared.value_beside(round, row, option, true);
     }
-    /// Values of all jobs' options, weighed by who has least left to do.
+    /// Sets the values of all jobs' options, with larger weights for jobs that have less left to do.
     void value_round(const Round& round, std::span<const OptionRow> rows) const {
         undeclared.value_round(round, rows, true);
     }
@@ -268,7 +272,7 @@ static_assert(RoundPolicy<GoodputPolicy> && GradientForecast<GoodputPolicy> && G
 static_assert(ValuesBeside<GoodputPolicy> && ValuesBeside<DeclaredGoodputPolicy>);
 static_assert(RoundPolicy<DeclaredGoodputPolicy> && GradientForecast<DeclaredGoodputPolicy>);
 
-/// Those of ours.
+/// The numbers of GoodputPolicy.
 inline constexpr PolicyNumber<GoodputPolicy> goodput_numbers[] = {
     {"p", &GoodputPolicy::fairness_power},         {"order", &GoodputPolicy::order_power},
     {"sharpness", &GoodputPolicy::sharpness},      {"patience", &GoodputPolicy::patience},

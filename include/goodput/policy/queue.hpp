@@ -1,20 +1,21 @@
 #ifndef GOODPUT_POLICY_QUEUE_HPP
 #define GOODPUT_POLICY_QUEUE_HPP
 
-// Policies that serve jobs one after another in some order: each takes, of what the ones before it left, the
-// option that it likes best, and the allotment step is asked for exactly that.
+// Policies that serve jobs one after another in some order. Each job takes the option that it likes best
+// among what the jobs before it left, and the allotment must give exactly that.
 //
-// LeastAttainedService: least attained service first (foreground-background; Nuyens and Wierman's survey,
-// Performance Evaluation 2008), in two dimensions as in Tiresias (NSDI'19): jobs are served in the order of
+// LeastAttainedService serves the job with the least attained service first (foreground-background; Nuyens
+// and Wierman's survey, Performance Evaluation 2008). As in Tiresias (NSDI'19), service has two dimensions:
+// jobs are served by
 //
-//     attained GPU-seconds - (lead if the job runs, else 0)               equal ones in that of submission
+//     attained GPU-seconds - (lead if the job runs, else 0)               then by submission
 //
-// each with all the GPUs that it asked for or none. Without knowing how long jobs last this favours the short
-// ones: of all orders that know nothing of the future the best for one server, if the longer a job has run
-// the longer it is likely to go on, and if preempting costs nothing. Here a restart costs something, and with
-// lead 0, the rule of the textbooks, two equal jobs that do not fit together take turns every round. So a job
-// that runs is only overtaken by those that have attained less by more than `lead`.
-// Gavel's max-min fairness over fractions of time, also called LAS, is another thing.
+// and each gets all the GPUs that it asked for, or none. Without knowledge of how long jobs last, this
+// favours short ones. On one server it is the best order without knowledge of the future, if a job that has
+// run longer is also likely to go on longer, and if preempting costs nothing. Here a restart has a cost.
+// With lead 0, the textbook rule, two equal jobs that do not fit together take turns every round. So a
+// running job is only overtaken by jobs that have attained less by more than `lead`. Gavel's max-min
+// fairness over fractions of time is also called LAS, but is a different policy.
 
 #include <algorithm>
 #include <cstddef>
@@ -31,7 +32,7 @@ namespace goodput {
 
 namespace detail {
 
-/// What a job holds, before the largest goodput.
+/// Prefers what the job holds, then the largest goodput.
 struct LikesWhatItHolds {
     double operator()(const Round& round, const OptionRow& row, const Option& option, double) const {
         const Configuration held = round.held_by(row.job);
@@ -40,22 +41,23 @@ struct LikesWhatItHolds {
     }
 };
 
-/// One job's speed counts as much as another's.
+/// Gives all jobs the same weight.
 struct AllAlike {
     double operator()(const OptionRow&) const { return 1; }
 };
 
-/// Values 1 for what each job takes in the given order of rows, else 0: of the options that fit what is left
-/// of Round::capacity, that of the largest liking(round, row, option, units left of what it takes first)
-/// above 0, the first of equals. Jobs that keep what they hold come before all others. Without backfilling
-/// the first job that finds nothing ends the round.
+/// Serves rows in the given order. Values are 1 for the option that a job takes, else 0. A job takes the
+/// option with the largest liking(round, row, option, units left of the first resource that it takes) above
+/// 0 among those that fit what is left of Round::capacity; the first one if there are several. Jobs that
+/// keep what they hold come before all others. Without backfilling, the first job that finds nothing ends
+/// the round.
 ///
-/// Where options are variants of the same GPUs with more or less beside them, a job is served with the
-/// leanest, and all that are offered with these GPUs are worth something: for each of its GPUs more than all
-/// that jobs can gain by faster variants, so that it is served in any case, and up to 1 more, so that what
-/// there is beside the GPUs goes where it helps most: in proportion to how many times as fast as the leanest
-/// they are, and to weight(row), above 0. These differences are small beside the sum of all values: gaps from
-/// 1e-6 on see them.
+/// Several options may have the same GPUs with more or less host resources. Then a job is served with the
+/// leanest one, and all its options with these GPUs get a value. Each GPU counts more than all that jobs
+/// can gain by faster variants, so that the job is served in any case. A variant adds up to 1, so that host
+/// resources go where they help most: in proportion to its speed relative to the leanest one, and to
+/// weight(row), which is above 0. These differences are small compared with the sum of all values, so only
+/// a gap of 1e-6 or less tells them apart.
 template <class Liking = LikesWhatItHolds, class Weight = AllAlike>
 void serve_in_order(const Round& round, std::span<const OptionRow> rows, std::span<const std::size_t> order,
                     bool backfill, Liking liking = {}, Weight weight = {}) {
@@ -63,7 +65,7 @@ void serve_in_order(const Round& round, std::span<const OptionRow> rows, std::sp
     const auto fits = [&](const ResourceUse& use) {
         return use.units <= left[use.resource] + 1e-9 * round.capacity[use.resource];
     };
-    // The largest part of a capacity that an option takes.
+    // Returns the largest part of a capacity that an option takes.
     const auto part_of = [&](std::span<const ResourceUse> uses) {
         double part = 0;
         for (const ResourceUse& use : uses)
@@ -74,7 +76,8 @@ void serve_in_order(const Round& round, std::span<const OptionRow> rows, std::sp
         return std::any_of(row.options.begin(), row.options.end(),
                            [](const Option& option) { return !option.configuration.host().empty(); });
     });
-    // Options with the same GPUs lie side by side: behind the last one, and which of them takes least.
+    // Options with the same GPUs are consecutive. These functions find the end of such a run, and its
+    // leanest option.
     const auto end_of_variants = [&](const OptionRow& row, std::size_t first) {
         std::size_t end = first + 1;
         while (variants && end < row.options.size() &&
@@ -90,7 +93,8 @@ void serve_in_order(const Round& round, std::span<const OptionRow> rows, std::sp
                 lean = k;
         return lean;
     };
-    // What is served, and how fast its options are beside the leanest: until all is served, in their values.
+    // Served rows. Until all are served, their values hold the speeds of the options relative to the
+    // leanest.
     std::vector<std::pair<const OptionRow*, int>> served;
     double most = 0, gains = 0;
     const auto compare_variants = [&](const OptionRow& row, std::size_t chosen) {
@@ -132,7 +136,7 @@ void serve_in_order(const Round& round, std::span<const OptionRow> rows, std::sp
     };
     for (const OptionRow& row : rows) std::fill(row.values.begin(), row.values.end(), 0.0);
     for (const std::size_t index : order)
-        // What is kept is kept also where nothing is known of its goodput.
+        // A job keeps what it holds even if its goodput is unknown.
         if (rows[index].job.keeps_what_it_holds() && !serve(rows[index])) take(rows[index], 0);
     for (const std::size_t index : order) {
         if (rows[index].job.keeps_what_it_holds()) continue;
@@ -143,7 +147,7 @@ void serve_in_order(const Round& round, std::span<const OptionRow> rows, std::sp
             if (value > 0) value = (1 + gains / most) * gpus + value / most;
 }
 
-/// Rows in the order of key(row), equal ones in that of submission, and then as they come.
+/// Sorts rows by key(row), then by submission, then by their present order.
 template <class Key>
 std::vector<std::size_t> ordered(std::span<const OptionRow> rows, Key key) {
     std::vector<std::size_t> order(rows.size());
@@ -155,14 +159,15 @@ std::vector<std::size_t> ordered(std::span<const OptionRow> rows, Key key) {
 
 }  // namespace detail
 
-/// First in, first out: running jobs keep what they hold, waiting ones follow in the order of submission.
+/// First in, first out: running jobs keep what they hold, and waiting ones follow in the order of
+/// submission.
 struct Fifo {
     /// A replay runs jobs with the GPUs and batch size that their owners asked for.
     static constexpr bool rigid_jobs = true;
-    static constexpr bool weights_count = false;  ///< its values only say who is served
+    static constexpr bool weights_count = false;  ///< its values only say which jobs are served
     bool backfill = false;                        ///< lets later jobs pass one that does not fit
 
-    /// Values that give the queue what it takes.
+    /// Sets values that give each job in the queue what it takes.
     void value_round(const Round& round, std::span<const OptionRow> rows) const {
         const auto order =
             detail::ordered(rows, [](const OptionRow& row) { return row.job.placement.empty(); });
@@ -170,15 +175,15 @@ struct Fifo {
     }
 };
 
-/// Shortest remaining time first, preempting: the declared remaining work over the best goodput offered. Jobs
-/// without declared work come last, in the order of submission.
+/// Shortest remaining time first, with preemption. The time is the declared remaining work over the best
+/// goodput offered. Jobs without declared work come last, in the order of submission.
 struct ShortestRemainingTime {
     /// Jobs run with the GPUs and batch size that their owners asked for.
     static constexpr bool rigid_jobs = true;
-    static constexpr bool weights_count = false;  ///< its values only say who is served
+    static constexpr bool weights_count = false;  ///< its values only say which jobs are served
     bool backfill = true;                         ///< lets later jobs pass one that does not fit
 
-    /// Values that give the queue what it takes.
+    /// Sets values that give each job in the queue what it takes.
     void value_round(const Round& round, std::span<const OptionRow> rows) const {
         const auto seconds = [](const OptionRow& row) {
             const double best = best_goodput(row.options);
@@ -186,7 +191,7 @@ struct ShortestRemainingTime {
                                                           : std::numeric_limits<double>::infinity();
         };
         const auto order = detail::ordered(rows, seconds);
-        // Cores and memory by weight over size (Smith's rule, 1956).
+        // Share cores and memory by weight over size (Smith's rule, 1956).
         const auto weight = [&](const OptionRow& row) {
             const double left = seconds(row);
             return left < longest_seconds ? 1 / std::max(left, 1.0) : 1 / longest_seconds;
@@ -200,20 +205,20 @@ private:
 
 static_assert(RoundPolicy<Fifo> && RoundPolicy<ShortestRemainingTime>);
 
-/// Who has had least GPU time comes first; a RoundPolicy.
+/// Serves the jobs with the least GPU time first. It is a RoundPolicy.
 struct LeastAttainedService {
     /// Jobs run with the GPUs and batch size that their owners asked for.
     static constexpr bool rigid_jobs = true;
-    static constexpr bool weights_count = false;  ///< its values only say who is served
-    /// How much less a job must have attained to overtake one that runs. A GPU-hour: several minutes of a job
-    /// on one node, where a restart takes up to some minutes.
+    static constexpr bool weights_count = false;  ///< its values only say which jobs are served
+    /// Least difference in attained service with which a waiting job overtakes a running one. One GPU-hour
+    /// is several minutes of a job on one node, and a restart takes up to some minutes.
     double lead_gpu_seconds = 3600;
     bool backfill = true;  ///< lets later jobs pass one that does not fit
 
-    /// Refuses a lead that is none (std::invalid_argument).
+    /// Throws std::invalid_argument for a negative lead.
     void validate() const { require_at_least("policy las", "lead", lead_gpu_seconds, 0); }
 
-    /// Values that give the queue what it takes.
+    /// Sets values that give each job in the queue what it takes.
     void value_round(const Round& round, std::span<const OptionRow> rows) const {
         const auto order = detail::ordered(rows, [&](const OptionRow& row) {
             return row.job.attained_gpu_seconds - (row.job.placement.empty() ? 0 : lead_gpu_seconds);

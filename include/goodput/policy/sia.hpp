@@ -9,11 +9,11 @@
 //     W       = round((factor * speedup)^p), at most 3000
 //     value   = lambda - W   (p < 0)      or W - lambda   (p > 0)
 //
-// The factor is applied to every option but the one held. Where p < 0 a small W is good, and going without
-// costs lambda.
+// The factor is applied to every option except the held one. If p < 0, a small W is good, and getting
+// nothing costs lambda.
 //
-// Maximising the sum of the values is Sia's objective up to a constant. A job starts on one replica and at
-// most doubles the number of GPUs that it has been measured on.
+// Maximising the sum of the values is Sia's objective up to a constant. A job starts on one replica, and
+// gets at most twice the number of GPUs on which it was measured.
 
 #include <algorithm>
 #include <cmath>
@@ -26,15 +26,16 @@
 
 namespace goodput {
 
-/// Sia's policy; a RowPolicy with a growth limit.
+/// Sia's policy. It is a RowPolicy with a growth limit.
 struct Sia {
     double fairness_power = -0.5;   ///< p: the lower, the more even the speedups
-    double unserved_penalty = 1.1;  ///< lambda: above 1 for p < 0, below -1 for p > 0
-    double rounding = 0.01;         ///< W is rounded to multiples of this, as released; 0: not at all
-    double largest = 3000;          ///< W is clipped here
+    double unserved_penalty = 1.1;  ///< lambda: above 1 if p < 0, below -1 if p > 0
+    /// W is rounded to multiples of this, as in the released simulator; 0 to disable.
+    double rounding = 0.01;
+    double largest = 3000;  ///< W is at most this
 
-    /// Refuses settings under which no job would be served or all values would be alike
-    /// (std::invalid_argument).
+    /// Throws std::invalid_argument for settings with which no job would be served, or all values would be
+    /// alike.
     void validate() const {
         if (!std::isfinite(fairness_power) || fairness_power == 0)
             bad_input("policy sia", "p", fairness_power, "a finite number other than 0");
@@ -46,7 +47,7 @@ struct Sia {
         require_positive("policy sia", "largest", largest);
     }
 
-    /// Twice the GPUs measured on any type, at least one replica.
+    /// Returns twice the GPUs measured on any type, at least one replica.
     [[nodiscard]] int most_gpus(const Job& job, const JobModel& model, std::size_t gpu_type) const {
         long long most = 0;
         for (std::size_t t = 0; t < model.types.size(); ++t)
@@ -55,14 +56,14 @@ struct Sia {
         return static_cast<int>(std::min<long long>(most, std::numeric_limits<int>::max()));
     }
 
-    /// Values of a job's options, lambda - W or W - lambda; 0 without goodput.
+    /// Sets the values of a job's options to lambda - W or W - lambda; 0 without goodput.
     void value_row(const Round& round, const Job& job, std::span<const Option> options,
                    std::span<double> values) const {
         double least = std::numeric_limits<double>::infinity(), unit = 1;
         for (const Option& option : options)
             if (option.goodput > 0 && option.goodput <= least) {
-                const double its = job.types[option.configuration.first().gpu_type].gpus_per_replica;
-                unit = option.goodput < least ? its : std::min(unit, its);
+                const double replica_gpus = job.types[option.configuration.first().gpu_type].gpus_per_replica;
+                unit = option.goodput < least ? replica_gpus : std::min(unit, replica_gpus);
                 least = option.goodput;
             }
         const Configuration held = round.held_by(job);
@@ -86,7 +87,7 @@ private:
 
 static_assert(RowPolicy<Sia> && GrowthLimit<Sia>);
 
-/// Those of Sia's policy.
+/// The numbers of Sia's policy.
 inline constexpr PolicyNumber<Sia> sia_numbers[] = {{"p", &Sia::fairness_power},
                                                     {"lambda", &Sia::unserved_penalty},
                                                     {"rounding", &Sia::rounding},

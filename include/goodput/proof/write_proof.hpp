@@ -11,7 +11,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -28,6 +30,7 @@
 #include "goodput/proof/detail/exact_numbers.hpp"
 #include "goodput/proof/detail/exact_problem.hpp"
 #include "goodput/proof/detail/proof_log.hpp"
+#include "goodput/proof/detail/proof_text.hpp"
 #include "goodput/proof/detail/recorded_tree.hpp"
 
 namespace goodput {
@@ -66,77 +69,101 @@ namespace detail {
 class ProofWriter {
 public:
     ProofWriter(const AllotmentProblem& problem, const AllotResult& result, const ProofOptions& options)
-        : problem_(problem), result_(result), options_(options), target_(result.bound) {
+        : problem_(problem),
+          result_(result),
+          options_(options),
+          target_(result.bound),
+          scale_(problem, result.choice) {
         if (found_allotment(result.status))
             target_ = std::max(target_, result.objective + options.gap * std::abs(result.objective));
+        scale_.refine(target_);
     }
 
     Proof operator()() {
-        Clock clock(std::nullopt);
-        Compactor compactor;
-        compactor.assign(problem_, compact_, false, clock);
-        const double granule = compact_.granularity;
-        const std::vector<double> finest{target_, granule};
-        const ExactProblem exact(problem_, result_.choice, compact_.magnitude, finest);
-        Proof proof;
-        for (std::size_t r = 0; r < exact.rows.size(); ++r)
-            if (exact.rows[r].with_tolerance) proof.with_tolerance.push_back(r);
-        if (result_.status == AllotStatus::infeasible) {
-            ProofLog log(problem_, exact, compact_, ProofGoal::infeasible, 0, options_.most_bytes);
-            proof.closed = run(log) && assemble(exact, log, std::nullopt, proof);
-            return proof;
-        }
-        const WholeNumber target = scaled(target_, exact.value_bits);
-        const bool whole = granule > 0 && multiples_fit(granule);
-        ProofLog log(problem_, exact, compact_, ProofGoal::bound, target, options_.most_bytes);
-        if (log.root(result_.prices) || !whole || !prove_whole(exact, granule, proof)) {
-            if (log.nodes() == 0) search(log);
-            const std::optional<WholeNumber> bound = log.finish();
-            assemble(exact, log, bound, proof);
-        }
+        Written written = Written::too_narrow;
+        if (narrow(scale_.most_paid(result_.prices))) written = write<NarrowNumber>();
+        if (written == Written::too_narrow) written = write<WholeNumber>();
         constexpr double rounding = 1e-12;  // as AllotResult::bound
-        proof.closed = proof.bound <= target_ + rounding * compact_.magnitude;
-        return proof;
+        proof_.closed = written == Written::yes &&
+                        (infeasible() || proof_.bound <= target_ + rounding * scale_.magnitude);
+        return std::move(proof_);
     }
 
 private:
-    bool run(ProofLog& log) {
-        if (!log.root(result_.prices)) search(log);
-        return log.finish().has_value();
+    enum class Written { yes, no, too_narrow };  ///< the last: the numbers may be too large for their kind
+
+    [[nodiscard]] bool infeasible() const { return result_.status == AllotStatus::infeasible; }
+    [[nodiscard]] bool narrow(double most_paid) const {
+        return scale_.narrow(problem_.jobs(), most_paid + (infeasible() ? 0 : std::abs(target_)));
     }
 
-    /// Searches for what suffices to prove the answer's bound, and tells the log.
-    void search(ProofLog& log) {
-        Clock clock(options_.deadline);
-        if (!tree_) {
-            tree_.emplace();
-            tight_ = compact_;
-            WholeUnits()(tight_);
-            Relaxation relaxation;
-            relaxation.solve(tight_, false, clock);
-            // The search looks for what is worth more than the answer's bound, so that it closes what is not.
-            Incumbent incumbent;
-            incumbent.clear(tight_);
-            // Below what all values together could be, no allotment is left.
-            incumbent.value =
-                result_.status == AllotStatus::infeasible ? -2 * compact_.magnitude - 1 : target_;
-            AllotOptions within;
-            within.gap = 0;
-            within.most_states = options_.most_states;
-            PriceTree<RecordedTree> tree;
-            tree.run(tight_, relaxation, incumbent, within, clock);
-            *tree_ = std::move(tree.log());
+    /// Writes the certificate with this kind of numbers.
+    template <class Whole>
+    Written write() {
+        if (infeasible()) return prove<Whole>(ProofGoal::infeasible, true);
+        if (const Written written = prove<Whole>(ProofGoal::bound, false); written != Written::no)
+            return written;
+        begin_search();
+        if (const double granule = compact_.granularity; granule > 0 && multiples_fit(granule)) {
+            scale_.refine(granule);
+            if (const Written written = prove<Whole>(ProofGoal::whole, true); written != Written::no)
+                return written;
         }
-        log.tighten(tight_);
-        tree_->tell(tight_, log);
+        return prove<Whole>(ProofGoal::bound, true);
+    }
+    /// Writes it by the prices of the answer, or else by a search, if that is allowed.
+    template <class Whole>
+    Written prove(ProofGoal goal, bool may_search) {
+        constexpr bool narrow_numbers = std::is_same_v<Whole, NarrowNumber>;
+        if (narrow_numbers && !narrow(scale_.most_paid(result_.prices))) return Written::too_narrow;
+        const ExactProblem<Whole> exact(problem_, scale_, result_.choice);
+        const double granule = compact_.granularity;
+        WholeValues values{granule, 0};
+        if (goal == ProofGoal::whole)
+            values.most = static_cast<std::int64_t>(std::floor(target_ / granule + 1e-6));
+        // The search's own numbers are rounded.
+        const Whole target = scaled<Whole>(infeasible() ? 0 : target_, exact.value_bits) +
+                             scaled<Whole>(0x1p-42 * scale_.magnitude, exact.value_bits);
+        ProofLog<Whole> log(problem_, exact, goal, target, options_.most_bytes, values);
+        if (!log.root(result_.prices)) {
+            if (!may_search) return Written::no;
+            search();
+            if (narrow_numbers && !narrow(tree_->most_paid(tight_))) return Written::too_narrow;
+            log.begin_search(compact_, tight_);
+            tree_->tell(tight_, log);
+        }
+        const std::optional<Whole> bound = log.finish();
+        if (!bound) return Written::no;
+        assemble(exact, log, *bound);
+        return Written::yes;
     }
 
-    bool prove_whole(const ExactProblem& exact, double granule, Proof& proof) {
-        const WholeValues values{granule, static_cast<std::int64_t>(std::floor(target_ / granule + 1e-6))};
-        ProofLog log(problem_, exact, compact_, ProofGoal::whole, 0, options_.most_bytes, values);
-        if (!log.root(result_.prices)) search(log);
-        const std::optional<WholeNumber> bound = log.finish();
-        return bound && assemble(exact, log, bound, proof);
+    void begin_search() {
+        if (begun_) return;
+        begun_ = true;
+        Clock clock(std::nullopt);
+        Compactor().assign(problem_, compact_, false, clock);
+    }
+    /// Searches for what suffices to prove the answer's bound.
+    void search() {
+        if (tree_) return;
+        begin_search();
+        Clock clock(options_.deadline);
+        tight_ = compact_;
+        WholeUnits()(tight_);
+        Relaxation relaxation;
+        relaxation.solve(tight_, false, clock);
+        // The search looks for what is worth more than the answer's bound, so that it closes what is not.
+        Incumbent incumbent;
+        incumbent.clear(tight_);
+        // Below what all values together could be, no allotment is left.
+        incumbent.value = infeasible() ? -2 * compact_.magnitude - 1 : target_;
+        AllotOptions within;
+        within.gap = 0;
+        within.most_states = options_.most_states;
+        PriceTree<RecordedTree> tree;
+        tree.run(tight_, relaxation, incumbent, within, clock);
+        tree_ = std::move(tree.log());
     }
     /// Whether all values are multiples of the granule that can be counted.
     [[nodiscard]] bool multiples_fit(double granule) const {
@@ -147,65 +174,65 @@ private:
     }
 
     /// Puts the sections together.
-    bool assemble(const ExactProblem& exact, const ProofLog& log, const std::optional<WholeNumber>& bound,
-                  Proof& proof) const {
-        FractionText fractions;
-        std::string& text = proof.text;
-        text.clear();
-        text.reserve(log.text().size() + 160 * exact.variables() + 256);
-        text += "% A certificate for an allotment: its worth, and a bound on that of any other.\n";
-        for (const std::size_t r : proof.with_tolerance) {
-            text += "% The right side of c";
-            append_whole(text, r);
-            text += " includes the solver's tolerance of 1e-12 times the capacity.\n";
+    template <class Whole>
+    void assemble(const ExactProblem<Whole>& exact, const ProofLog<Whole>& log, const Whole& bound) {
+        ProofText text;
+        text.reserve(log.text().size() + 160 * exact.variables() + 4096);
+        text.add("% A certificate for an allotment: its worth, and a bound on that of any other.\n");
+        for (std::size_t r = 0; r < exact.rows.size(); ++r) {
+            if (!exact.rows[r].with_tolerance) continue;
+            proof_.with_tolerance.push_back(r);
+            text.add("% The right side of c");
+            text.whole(r);
+            text.add(" includes the solver's tolerance of 1e-12 times the capacity.\n");
         }
-        text += "VER 1.1\n";
-        exact.append_to(text, problem_, fractions);
+        text.add("VER 1.1\n");
+        exact.append_to(text, problem_);
         const bool found = found_allotment(result_.status);
-        WholeNumber worth = 0;
-        if (bound) {
-            text += "RTP range ";
+        if (infeasible()) {
+            text.add("RTP infeas");
+        } else {
+            text.add("RTP range ");
+            Whole worth = 0;
             if (found) {
                 for (std::size_t job = 0; job < problem_.jobs(); ++job)
                     if (result_.choice[job] != no_option)
                         worth += exact.value[exact.first[job] + result_.choice[job]];
-                fractions.append(text, worth, exact.value_bits);
+                text.fraction(worth, exact.value_bits);
             } else {
-                text += "-inf";
+                text.add("-inf");
             }
-            text += ' ';
-            fractions.append(text, *bound, exact.value_bits);
-            proof.bound = double_above(*bound, exact.value_bits);
-            proof.objective = found ? to_double(worth, exact.value_bits) : 0;
-        } else {
-            text += "RTP infeas";
+            text.add(' ');
+            text.fraction(bound, exact.value_bits);
+            proof_.bound = double_above(WholeNumber(bound), exact.value_bits);
+            proof_.objective = found ? to_double(worth, exact.value_bits) : 0;
         }
-        text += found ? "\nSOL 1\nanswer" : "\nSOL 0";
-        if (found) append_answer(text, exact);
-        text += "\nDER ";
-        append_whole(text, log.derivations());
-        text += '\n';
-        text += log.text();
-        proof.nodes = log.nodes();
-        return true;
+        text.add(found ? "\nSOL 1\nanswer" : "\nSOL 0");
+        if (found) append_answer(text, exact.first);
+        text.add("\nDER");
+        text.index(log.derivations());
+        text.add('\n');
+        text.add(log.text());
+        proof_.nodes = log.nodes();
+        proof_.text = text.take();
     }
-    void append_answer(std::string& text, const ExactProblem& exact) const {
+    void append_answer(ProofText& text, std::span<const std::size_t> first) const {
         std::size_t served = 0;
         for (const std::size_t option : result_.choice) served += option != no_option ? 1 : 0;
-        ExactProblem::append_index(text, served);
+        text.index(served);
         for (std::size_t job = 0; job < problem_.jobs(); ++job)
-            if (result_.choice[job] != no_option) {
-                ExactProblem::append_index(text, exact.first[job] + result_.choice[job]);
-                text += " 1";
-            }
+            if (result_.choice[job] != no_option) text.entry(first[job] + result_.choice[job]);
     }
 
     const AllotmentProblem& problem_;
     const AllotResult& result_;
     const ProofOptions& options_;
     double target_;  // the bound to be proven
+    ExactScale scale_;
+    bool begun_ = false;
     CompactProblem compact_, tight_;
     std::optional<RecordedTree> tree_;
+    Proof proof_;
 };
 
 }  // namespace detail

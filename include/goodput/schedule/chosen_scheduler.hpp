@@ -1,8 +1,8 @@
 #ifndef GOODPUT_SCHEDULE_CHOSEN_SCHEDULER_HPP
 #define GOODPUT_SCHEDULE_CHOSEN_SCHEDULER_HPP
 
-// Policies and schedulers that are chosen at run time, by a name in a file for example: one type, whatever
-// they are made of. A round costs what it costs with a Scheduler of the same parts.
+// Policies and schedulers that are chosen at run time, for example by a name in a file. They have one type,
+// whatever their parts are. A round takes as long as with a Scheduler of the same parts.
 
 #include <concepts>
 #include <cstddef>
@@ -22,22 +22,22 @@
 
 namespace goodput {
 
-/// Any policy behind one type: itself a policy. Copies share the policy inside.
+/// A policy that holds any other policy behind one type. Copies share the policy inside.
 class ChosenPolicy {
 public:
-    static constexpr bool weights_count = false;  ///< the policy inside has counted them
+    static constexpr bool weights_count = false;  ///< the policy inside has applied the weights
 
-    /// This policy.
+    /// Holds this policy.
     template <Policy P>
     requires(!std::same_as<P, ChosenPolicy>) explicit ChosenPolicy(P policy)
         : ChosenPolicy(std::make_shared<const P>(std::move(policy))) {}
 
-    /// Runs jobs as their owners asked for (policy/concepts.hpp).
+    /// Whether jobs run as their owners asked for (policy/concepts.hpp).
     [[nodiscard]] bool is_rigid() const { return is_rigid_; }
-    /// Of the policy inside.
+    /// The joint of the policy inside.
     [[nodiscard]] const PolicyJoint& joint() const { return joint_; }
-    /// Fills all rows as the policy inside does. What that throws is not known any more, but that it threw
-    /// (std::runtime_error).
+    /// Fills all rows as the policy inside does. If that throws, this throws std::runtime_error with its
+    /// message; the type of the exception is lost.
     void value_round(const Round& round, std::span<const OptionRow> rows) const {
         joint_.values(joint_.part, round, rows, [](std::size_t, std::size_t, const std::string& what) {
             throw std::runtime_error("the policy " + what);
@@ -54,13 +54,13 @@ private:
     std::shared_ptr<const void> policy_;
 };
 
-/// The joint of the policy inside: all that it can do.
+/// Returns the joint of the policy inside, with everything that it can do.
 [[nodiscard]] inline PolicyJoint policy_joint(const ChosenPolicy& policy) { return policy.joint(); }
 
 /// A scheduler of any parts behind one type. Copies share the parts, and must not plan at the same time.
 class ChosenScheduler {
 public:
-    /// Of these parts.
+    /// Makes a scheduler of these parts.
     template <class... Types>
     explicit ChosenScheduler(SchedulerParts<Types...> parts) {
         static_assert(parts_fit<Types...>());
@@ -71,23 +71,24 @@ public:
         notes_ = [kept](const GivenOption& given) { return kept->factor.notes(given); };
     }
 
-    /// Of the parts of this scheduler.
+    /// Makes a scheduler of the same parts as another one.
     template <class... Types>
     explicit ChosenScheduler(const Scheduler<Types...>& scheduler) : ChosenScheduler(scheduler.parts()) {}
 
-    /// The plan for a snapshot, as Scheduler::plan() makes it; valid until the next call.
+    /// Returns the plan for a snapshot, as Scheduler::plan() does. It is valid until the next call.
     const Plan& plan(
         const Snapshot& snapshot, const AfterStep& step = [](PlanStep) {}) & {
         return engine_.plan(snapshot, joints_, options_, step);
     }
-    /// The same of a scheduler that is gone afterwards: the plan is the caller's.
+    /// The same for a temporary scheduler: the caller owns the plan.
     Plan plan(const Snapshot& snapshot) && { return plan(snapshot); }
 
-    /// Gap and deadline of the next plans' allotments.
+    /// The gap and deadline for the allotments of the next plans.
     [[nodiscard]] AllotOptions& options() { return options_; }
-    /// What the last plan was made from.
+    /// The engine, which knows what the last plan was made from.
     [[nodiscard]] const RoundEngine& engine() const { return engine_; }
-    /// Why every job has what the last plan, made from this snapshot, gives it (explain_plan.hpp).
+    /// Explains why every job has what the last plan gives it (explain_plan.hpp). The plan must be made
+    /// from this snapshot.
     [[nodiscard]] std::vector<DecisionExplanation> explain(const Snapshot& snapshot) const {
         return engine_.explain(snapshot, joints_.policy, notes_);
     }
@@ -95,7 +96,7 @@ public:
 private:
     Joints joints_;
     AllotOptions options_;
-    NotesOf notes_;  // keeps the parts
+    NotesOf notes_;  // owns the parts
     RoundEngine engine_;
 };
 

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_SCHEDULE_CLUSTER_LIMITS_HPP
 #define GOODPUT_SCHEDULE_CLUSTER_LIMITS_HPP
 
-// Limits on what all jobs together take: dollars, watts, licences, spot GPUs.
+// Limits on what all jobs together take: dollars, watts, licences, spot GPUs, and quotas of teams.
 
 #include <algorithm>
 #include <cstddef>
@@ -24,10 +24,11 @@ namespace goodput {
 
 namespace detail {
 
-/// More unknown names than this are not compared with the known ones.
+/// Unknown names beyond this number are not compared with the known ones.
 inline constexpr std::size_t most_names = 64;
 
-/// By pool of the round, the mean of a node's `amount` a GPU, over all its nodes, drained ones too.
+/// Returns the mean of `amount` per GPU for each pool of the round, over all its nodes including drained
+/// ones.
 inline std::vector<double> mean_per_gpu(const Round& round, double Node::*amount) {
     std::vector<double> sum(round.pools.size(), 0), gpus(round.pools.size(), 0);
     for (const Node& node : round.cluster.nodes) {
@@ -40,7 +41,7 @@ inline std::vector<double> mean_per_gpu(const Round& round, double Node::*amount
     return sum;
 }
 
-/// What a configuration takes where each GPU that it occupies takes so much, by pool.
+/// Returns what a configuration takes if each GPU that it occupies takes `per_gpu` of its pool.
 inline double total_of(const Configuration& configuration, const Round& round,
                        std::span<const double> per_gpu) {
     double total = 0;
@@ -49,14 +50,15 @@ inline double total_of(const Configuration& configuration, const Round& round,
     return total;
 }
 
-/// Spot GPUs that a configuration occupies.
+/// Returns the spot GPUs that a configuration occupies.
 inline int spot_gpus_of(const Configuration& configuration) {
     int gpus = 0;
     for (const PoolShare& part : configuration.parts()) gpus += part.spot ? part.occupied_gpus() : 0;
     return gpus;
 }
 
-/// Warns of nodes that dollars do not count: all of them, or some whose like have a price.
+/// Warns if no node has a price, or if a node has none although others of its kind do. Such nodes cost
+/// nothing.
 inline void warn_of_prices(const Cluster& cluster, const std::string& budget,
                            std::vector<std::string>& warnings) {
     const auto is_priced = [](const Node& node) { return node.dollars_per_hour > 0; };
@@ -80,7 +82,7 @@ inline void warn_of_prices(const Cluster& cluster, const std::string& budget,
                            budget + " does not count it");
 }
 
-/// Warns of a limit on spot GPUs where no node is one of spot nodes.
+/// Warns of a limit on spot GPUs if no node is a spot node.
 inline void warn_of_spot(const Cluster& cluster, const std::string& limit,
                          std::vector<std::string>& warnings) {
     for (const Node& node : cluster.nodes)
@@ -90,27 +92,27 @@ inline void warn_of_spot(const Cluster& cluster, const std::string& limit,
 
 }  // namespace detail
 
-/// Dollars an hour of everybody together, by Node::dollars_per_hour. A configuration costs its share of the
-/// nodes of its pools: a Scheduler takes nodes of unlike prices for pools of their own, but for those over
-/// which one job runs, which are counted at their mean price.
+/// Limits the dollars per hour of all jobs together, by Node::dollars_per_hour. A configuration costs its
+/// share of the nodes of its pools. A Scheduler makes nodes with different prices pools of their own; only
+/// nodes over which one job runs stay together, and count at their mean price.
 class Budget {
 public:
-    /// At most so many dollars an hour; none: no limit.
+    /// Allows at most `dollars_per_hour`; no limit if it is empty.
     explicit Budget(std::optional<double> dollars_per_hour = {}) : most_(dollars_per_hour) {}
 
-    /// One row, or none.
+    /// Adds one row if there is a limit.
     void rows(const Round& round, LimitRows& rows) {
         if (!most_) return;
         rows.add("the budget", *most_, "dollars an hour");
         per_gpu_ = detail::mean_per_gpu(round, &Node::dollars_per_hour);
     }
-    /// Unlike prices of nodes matter.
+    /// Whether different prices of nodes matter.
     [[nodiscard]] bool counts_dollars() const { return most_.has_value(); }
-    /// Dollars an hour of the GPUs that the option occupies.
+    /// Adds the dollars per hour of the GPUs that the option occupies.
     void uses(const Round& round, const Job&, const Option& option, LimitUses& uses) const {
         if (most_) uses.add(0, detail::total_of(option.configuration, round, per_gpu_));
     }
-    /// Nodes without a price.
+    /// Warns of nodes without a price.
     void warn(const Round& round, std::vector<std::string>& warnings) const {
         if (most_) detail::warn_of_prices(round.cluster, "the budget", warnings);
     }
@@ -120,21 +122,21 @@ private:
     std::vector<double> per_gpu_;  // by pool
 };
 
-/// GPUs on spot nodes of everybody together: what the provider may take back at once.
+/// Limits the spot GPUs of all jobs together, which the provider may take back at once.
 class SpotCap {
 public:
-    /// At most so many GPUs; none: no limit.
+    /// Allows at most `gpus`; no limit if it is empty.
     explicit SpotCap(std::optional<double> gpus = {}) : most_(gpus) {}
 
-    /// One row, or none.
+    /// Adds one row if there is a limit.
     void rows(const Round&, LimitRows& rows) const {
         if (most_) rows.add("the cap on spot GPUs", *most_, "GPUs");
     }
-    /// Spot GPUs that nobody else can use.
+    /// Adds the spot GPUs that the option occupies: no other job can use them.
     void uses(const Round&, const Job&, const Option& option, LimitUses& uses) const {
         if (most_) uses.add(0, detail::spot_gpus_of(option.configuration));
     }
-    /// No spot nodes.
+    /// Warns if there are no spot nodes.
     void warn(const Round& round, std::vector<std::string>& warnings) const {
         if (most_) detail::warn_of_spot(round.cluster, "the cap on spot GPUs", warnings);
     }
@@ -143,26 +145,27 @@ private:
     std::optional<double> most_;
 };
 
-/// Watts of all GPUs in use.
+/// Limits the watts of all GPUs in use.
 class PowerCap {
 public:
-    /// At most so many watts; each GPU of a type takes so many, by index into Cluster::gpu_types.
+    /// Allows at most `most_watts`. `watts_per_gpu` is indexed like Cluster::gpu_types.
     PowerCap(double most_watts, std::vector<double> watts_per_gpu)
         : most_(most_watts), watts_(std::move(watts_per_gpu)) {}
 
-    /// One row. Watts for another number of GPU types than the cluster's get std::invalid_argument.
+    /// Adds one row. Throws std::invalid_argument if the number of watts is not that of the cluster's GPU
+    /// types.
     void rows(const Round& round, LimitRows& rows) const {
         if (watts_.size() != round.cluster.gpu_types.size())
             bad_input("power cap", "GPU types with watts", watts_.size(),
                       text_of(round.cluster.gpu_types.size()) + ", one for each GPU type of the cluster");
         rows.add("the power cap", most_, "watts");
     }
-    /// Watts of the GPUs that the option holds.
+    /// Adds the watts of the GPUs that the option holds.
     void uses(const Round&, const Job&, const Option& option, LimitUses& uses) const {
         for (const PoolShare& part : option.configuration.parts())
             uses.add(0, part.shape.gpus * watts_[part.gpu_type]);
     }
-    /// Nodes of a GPU type without watts.
+    /// Warns of GPU types in use that take 0 watts.
     void warn(const Round& round, std::vector<std::string>& warnings) const {
         for (std::size_t type = 0; type < watts_.size(); ++type)
             if (watts_[type] == 0 && std::any_of(round.cluster.nodes.begin(), round.cluster.nodes.end(),
@@ -176,23 +179,23 @@ private:
     std::vector<double> watts_;
 };
 
-/// Licences of one name: every running job of some kinds takes one.
+/// Limits the licences of one name: every running job of certain kinds takes one.
 class Licences {
 public:
-    /// So many licences for the jobs of these kinds (Job::kind).
+    /// Gives `licences` licences to the jobs of these kinds (Job::kind).
     Licences(std::string name, int licences, std::vector<std::string> kinds)
         : name_(std::move(name)), licences_(licences), kinds_(std::move(kinds)) {}
 
-    /// One row.
+    /// Adds one row.
     void rows(const Round&, LimitRows& rows) const {
         rows.add("the licences of " + name_, licences_, "licences");
     }
-    /// One licence, whatever the option.
+    /// Adds one licence, for any option.
     void uses(const Round&, const Job& job, const Option&, LimitUses& uses) const {
         for (const std::string& kind : kinds_)
             if (job.kind == kind) uses.add(0, 1);
     }
-    /// No kinds at all, and kinds that no job is of, although one is of a kind of nearly that name.
+    /// Warns if there are no kinds, and of kinds without a job if a job has a kind of nearly that name.
     void warn(const Round& round, std::vector<std::string>& warnings) const {
         const std::string whose = "the licences of " + name_ + ": ";
         if (kinds_.empty()) warnings.push_back(whose + "they are for no kind of job, so they limit nothing");
@@ -217,22 +220,23 @@ private:
 
 static_assert(Limit<Budget> && Limit<SpotCap> && Limit<PowerCap> && Limit<Licences>);
 
-// What the jobs of one team may have together.
+// Limits on what the jobs of one team may have together.
 
-/// The quotas of one team; what is left out is not limited.
+/// The quotas of one team. Empty members do not limit.
 struct TeamQuota {
-    std::string team{};                            ///< as in Job::team
-    std::optional<double> gpus{};                  ///< of all types
-    std::vector<std::optional<double>> of_type{};  ///< by GPU type; may be shorter than their number
-    std::optional<double> dollars_per_hour{};      ///< by Node::dollars_per_hour
-    std::optional<double> spot_gpus{};             ///< of spot nodes of all types
+    std::string team{};            ///< name of the team, as in Job::team
+    std::optional<double> gpus{};  ///< GPUs of all types
+    /// GPUs by GPU type; types beyond its end are not limited.
+    std::vector<std::optional<double>> of_type{};
+    std::optional<double> dollars_per_hour{};  ///< dollars per hour, by Node::dollars_per_hour
+    std::optional<double> spot_gpus{};         ///< GPUs on spot nodes, of all types
 };
 
-/// Quotas of teams. GPUs count that nobody else can use (Configuration::occupied_gpus). Jobs of no team, and
-/// of teams without quotas, are not limited.
+/// Quotas of teams. They count GPUs that no other job can use (Configuration::occupied_gpus). Jobs without
+/// a team, and jobs of teams without quotas, are not limited.
 class TeamQuotas {
 public:
-    /// Quotas of these teams, in any order, of different names.
+    /// Takes the quotas in any order. Their teams must have different names.
     explicit TeamQuotas(std::vector<TeamQuota> quotas = {}) : quotas_(std::move(quotas)) {
         std::sort(quotas_.begin(), quotas_.end(),
                   [](const TeamQuota& a, const TeamQuota& b) { return a.team < b.team; });
@@ -241,58 +245,60 @@ public:
         detail::require_own_names("team", names);
     }
 
-    /// A row for every quota. Quotas that are negative or not finite: std::invalid_argument.
+    /// Adds a row for every quota. Throws std::invalid_argument if a quota is negative or not finite.
     void rows(const Round& round, LimitRows& rows) {
         rows_.clear();
         std::size_t count = 0;
         bool priced = false;
         for (const TeamQuota& quota : quotas_) {
-            Rows& mine = rows_.emplace_back();
+            Rows& quota_rows = rows_.emplace_back();
             if (quota.gpus) {
-                mine.gpus = count++;
+                quota_rows.gpus = count++;
                 rows.add("the quota of team " + quota.team, *quota.gpus, "GPUs");
             }
-            mine.of_type.assign(round.cluster.gpu_types.size(), none);
-            for (std::size_t type = 0; type < std::min(quota.of_type.size(), mine.of_type.size()); ++type) {
+            quota_rows.of_type.assign(round.cluster.gpu_types.size(), none);
+            for (std::size_t type = 0; type < std::min(quota.of_type.size(), quota_rows.of_type.size());
+                 ++type) {
                 if (!quota.of_type[type]) continue;
-                mine.of_type[type] = count++;
+                quota_rows.of_type[type] = count++;
                 rows.add("the quota of team " + quota.team + " on " + round.cluster.gpu_types[type],
                          *quota.of_type[type], round.cluster.gpu_types[type]);
             }
             if (quota.dollars_per_hour) {
-                mine.dollars = count++;
+                quota_rows.dollars = count++;
                 priced = true;
                 rows.add("the budget of team " + quota.team, *quota.dollars_per_hour, "dollars an hour");
             }
             if (quota.spot_gpus) {
-                mine.spot = count++;
+                quota_rows.spot = count++;
                 rows.add("the quota of team " + quota.team + " on spot nodes", *quota.spot_gpus, "GPUs");
             }
         }
         if (priced) per_gpu_ = detail::mean_per_gpu(round, &Node::dollars_per_hour);
     }
-    /// Unlike prices of nodes matter.
+    /// Whether different prices of nodes matter.
     [[nodiscard]] bool counts_dollars() const {
         return std::any_of(quotas_.begin(), quotas_.end(),
                            [](const TeamQuota& quota) { return quota.dollars_per_hour.has_value(); });
     }
     /// Looks up the team of the job whose options come next.
     void start_job(const Round&, const Job& job) { team_ = quota_of(job); }
-    /// GPUs and dollars an hour that the option takes of its team's quotas.
+    /// Adds the GPUs and dollars per hour that the option takes of its team's quotas.
     void uses(const Round& round, const Job&, const Option& option, LimitUses& uses) const {
         if (team_ == none) return;
-        const Rows& mine = rows_[team_];
+        const Rows& quota_rows = rows_[team_];
         const Configuration& configuration = option.configuration;
-        if (mine.gpus != none) uses.add(mine.gpus, configuration.occupied_gpus());
+        if (quota_rows.gpus != none) uses.add(quota_rows.gpus, configuration.occupied_gpus());
         for (const PoolShare& part : configuration.parts())
-            if (mine.of_type[part.gpu_type] != none)
-                uses.add(mine.of_type[part.gpu_type], part.occupied_gpus());
-        if (mine.dollars != none) uses.add(mine.dollars, detail::total_of(configuration, round, per_gpu_));
-        if (mine.spot != none) uses.add(mine.spot, detail::spot_gpus_of(configuration));
+            if (quota_rows.of_type[part.gpu_type] != none)
+                uses.add(quota_rows.of_type[part.gpu_type], part.occupied_gpus());
+        if (quota_rows.dollars != none)
+            uses.add(quota_rows.dollars, detail::total_of(configuration, round, per_gpu_));
+        if (quota_rows.spot != none) uses.add(quota_rows.spot, detail::spot_gpus_of(configuration));
     }
-    /// Teams of jobs that are nearly one with a quota, quotas of which no job is of the team, jobs whose
-    /// fewest GPUs are more than their team may have, and what detail::warn_of_prices() and warn_of_spot()
-    /// say.
+    /// Warns of jobs whose team is nearly the name of one with a quota, of quotas of teams without jobs,
+    /// and of jobs whose fewest GPUs exceed their team's quota; also as detail::warn_of_prices() and
+    /// warn_of_spot() do.
     void warn(const Round& round, std::vector<std::string>& warnings) const {
         if (quotas_.empty() || round.jobs.empty()) return;
         std::vector<std::string_view> known;
@@ -336,7 +342,7 @@ private:
         std::vector<std::size_t> of_type{};  ///< by GPU type
     };
 
-    /// The index of its team's quota; none where there is none.
+    /// Returns the index of the quota of the job's team, or none.
     [[nodiscard]] std::size_t quota_of(const Job& job) const {
         const auto at = std::lower_bound(
             quotas_.begin(), quotas_.end(), job.team,
@@ -348,7 +354,7 @@ private:
     std::vector<TeamQuota> quotas_;  // by name
     std::vector<Rows> rows_;         // by quota
     std::vector<double> per_gpu_;    // dollars an hour, by pool
-    std::size_t team_ = none;        // of the job that is being asked about
+    std::size_t team_ = none;        // team of the job that is being asked about
 };
 
 static_assert(Limit<TeamQuotas>);

@@ -1,9 +1,9 @@
 #ifndef GOODPUT_SCHEDULE_CONCEPTS_HPP
 #define GOODPUT_SCHEDULE_CONCEPTS_HPP
 
-// What a Scheduler can be given besides a policy (policy/concepts.hpp) and a placer (place/request.hpp):
-// what says how good options are, and what chooses among them. Any type with the function satisfies the
-// concept.
+// Concepts for the parts of a Scheduler besides the policy (policy/concepts.hpp) and the placer
+// (place/request.hpp): the predictor, the solver, the station after the nodes, and the factors. Any type
+// with the required functions satisfies a concept.
 
 #include <concepts>
 #include <cstddef>
@@ -28,17 +28,19 @@
 
 namespace goodput {
 
-/// How good is each option of a job: `predictor(job, model, options)` sets plan, goodput and knowledge of all
-/// options, whose allotments are set; goodput 0 where no batch plan fits. This is where throughput and
-/// efficiency models of one's own come in: `model` is the job's entry in Snapshot::models, which a predictor
-/// may leave unread. Not const, so that it may keep its buffers. Satisfied by GoodputPredictor.
+/// Predicts how good each option of a job is. `predictor(job, model, options)` sets plan, goodput and
+/// knowledge of all options, whose allotments are set; the goodput is 0 if no batch plan fits. Write a
+/// predictor to use throughput or efficiency models of your own: `model` is the job's entry in
+/// Snapshot::models, and the predictor may ignore it. The call is not const, so that a predictor may keep
+/// its buffers. GoodputPredictor satisfies this.
 template <class Predictor>
 concept OptionPredictor = requires(Predictor& predictor, const Job& job, const JobModel& model,
                                    std::span<Option> options) {
     predictor(job, model, options);
 };
 
-/// The same with other gradient statistics than the job's: what a policy with expected_gradient(job) needs.
+/// A predictor that also takes gradient statistics other than the job's. A policy with
+/// expected_gradient(job) needs one.
 template <class Predictor>
 concept ForecastPredictor = OptionPredictor<Predictor> &&
     requires(Predictor& predictor, const Job& job, const JobModel& model, std::span<Option> options,
@@ -46,22 +48,22 @@ concept ForecastPredictor = OptionPredictor<Predictor> &&
     predictor(job, model, options, gradient);
 };
 
-/// A predictor that says how long a job keeps the batch plan that it runs with (Job::running_plan), on an
-/// option that it holds and that was filled in with the best plan.
+/// A predictor that says how long a job keeps the batch plan that it runs with (Job::running_plan). It is
+/// asked about the option that the job holds, filled in with the best plan.
 template <class Predictor>
 concept KeepsRunningPlans = requires(Predictor& predictor, const Job& job, const JobModel& model,
                                      Option& option) {
     predictor.keep_running_plan(job, model, option);
 };
 
-/// Which option for each job: `result = solver(problem, options)`. Satisfied by every Allotter.
+/// Chooses an option for each job: `result = solver(problem, options)`. Every Allotter satisfies this.
 template <class Solver>
 concept AllotmentSolver = requires(Solver& solver, const AllotmentProblem& problem,
                                    const AllotOptions& options) {
     { solver(problem, options) } -> std::convertible_to<AllotResult>;
 };
 
-/// Does not compile for what is not quite a predictor, and says in one line what it must be.
+/// Checks a predictor. If it does not fit, compilation fails with one line that says what it must be.
 template <class Predictor>
 consteval bool predictor_fits() {
     static_assert(OptionPredictor<Predictor>,
@@ -70,7 +72,8 @@ consteval bool predictor_fits() {
     return true;
 }
 
-/// Does not compile for what is not quite a solver of allotments, and says in one line what it must be.
+/// Checks a solver of allotments. If it does not fit, compilation fails with one line that says what it
+/// must be.
 template <class Solver>
 consteval bool solver_fits() {
     static_assert(AllotmentSolver<Solver>,
@@ -81,7 +84,7 @@ consteval bool solver_fits() {
 
 namespace detail {
 
-/// Takes whatever is named of an input, and does nothing with it.
+/// Accepts any named input, and ignores it.
 struct AnyInput {
     template <class Named>
     void operator()(const Named&) {}
@@ -89,16 +92,16 @@ struct AnyInput {
 
 }  // namespace detail
 
-/// A predictor whose answers depend on nothing but configurations, gradient statistics, and the numbers and
-/// lists that Predictor::for_each_input(job, model, input) names. It has to say so itself: who derives from
-/// one that does may read more.
+/// A predictor whose answers depend only on configurations, gradient statistics, and the numbers and lists
+/// that Predictor::for_each_input(job, model, input) names. DeclaresInputsOf must name the predictor
+/// itself, because a class that derives from it may read more.
 template <class Predictor>
 concept DeclaresInputs = std::same_as<typename Predictor::DeclaresInputsOf, Predictor> &&
     requires(const Job& job, const JobModel& model, detail::AnyInput& input) {
     Predictor::for_each_input(job, model, input);
 };
 
-/// A maker whose lists depend on nothing but the cluster, the pools, the most GPUs of each type, and what
+/// A maker whose lists depend only on the cluster, the pools, the most GPUs of each type, and what
 /// Maker::for_each_input(job, input) names.
 template <class Maker>
 concept DeclaresJobInputs = std::same_as<typename Maker::DeclaresInputsOf, Maker> &&
@@ -106,40 +109,42 @@ concept DeclaresJobInputs = std::same_as<typename Maker::DeclaresInputsOf, Maker
     Maker::for_each_input(job, input);
 };
 
-// What happens once the nodes are known. Rows are sums over a pool, and a node may not have what a sum
-// promises: cores and memory beside GPUs, a disk, a link. A station looks at who lies where, and may give a
-// job another of its options, other nodes, or nothing. It is a struct with
+// A station runs once the nodes are known. Rows are sums over a pool, and a single node may not have what a
+// sum promises: cores and memory, a disk, a link. A station sees which jobs are on which nodes, and may
+// give a job another of its options, other nodes, or nothing. It is a struct with
 //
-//   void operator()(const Round& round, const AllotmentProblem& problem, std::span<PlacedJob> placed)
+//     void operator()(const Round& round, const AllotmentProblem& problem, std::span<PlacedJob> placed)
 //
-// which is called once a round. One that knows what nodes have left has two functions more:
+// which is called once per round. A station that knows what nodes have left has two more functions:
 //
-//   bool has_room(const Configuration& configuration, const NodeShare& share) const
-//   void take(const Configuration& configuration, const Placement& placement)
+//     bool has_room(const Configuration& configuration, const NodeShare& share) const
+//     void take(const Configuration& configuration, const Placement& placement)
 //
-// Then what its changes leave free is offered to those whose options it took back, and to those who wait
-// (detail/leftovers.hpp), where it says that there is room.
+// What its changes leave free then goes to jobs whose options it withdrew and to waiting jobs, if it says
+// that there is room (detail/leftovers.hpp).
 
 /// A job that has found nodes.
 struct PlacedJob {
     std::size_t job = 0;                ///< index into Round::jobs, and into the problem
-    std::span<const Option> options{};  ///< all that it was offered, in the order of the problem
-    bool keeps = false;                 ///< it keeps its GPUs on its nodes whatever happens
-    std::size_t option = no_option;     ///< that it has nodes for; may be changed, no_option: taken back
-    Placement placement{};              ///< may be changed
-    std::string why{};                  ///< for the owner of a job whose option is taken back
-    /// It goes on, on several nodes that it shares with others: no other nodes would be as good to it.
+    std::span<const Option> options{};  ///< all options that it was offered, in the order of the problem
+    bool keeps = false;                 ///< whether it keeps its GPUs on its nodes in any case
+    /// Option that it has nodes for. The station may change it; no_option withdraws it.
+    std::size_t option = no_option;
+    Placement placement{};  ///< nodes of the option; the station may change them
+    std::string why{};      ///< reason for the owner if the option is withdrawn
+    /// Whether it keeps running over several nodes that it shares with others. No other nodes would be as
+    /// good for it.
     bool shares_nodes = false;
 };
 
-/// Looks at who lies where.
+/// A station: looks at the placed jobs, and may change them.
 template <class S>
 concept NodeStation = requires(S& station, const Round& round, const AllotmentProblem& problem,
                                std::span<PlacedJob> placed) {
     station(round, problem, placed);
 };
 
-/// And knows what nodes have left then.
+/// A station that also knows what nodes have left afterwards.
 template <class S>
 concept KnowsRoom = NodeStation<S> && requires(S& station, const Configuration& configuration,
                                                const NodeShare& share, const Placement& placement) {
@@ -147,7 +152,7 @@ concept KnowsRoom = NodeStation<S> && requires(S& station, const Configuration& 
     station.take(configuration, placement);
 };
 
-/// Leaves everybody what the nodes gave: the default.
+/// Leaves all jobs as they were placed. This is the default.
 struct NoNodeStation {
     /// Changes nothing.
     void operator()(const Round&, const AllotmentProblem&, std::span<PlacedJob>) const {}
@@ -155,18 +160,18 @@ struct NoNodeStation {
 
 static_assert(NodeStation<NoNodeStation>);
 
-// What a predictor does not know of an option's goodput: what interruptions leave of it, what the cores
-// beside the GPUs make of it. A factor is a struct with
+// A factor accounts for effects on an option's goodput that a predictor does not know, for example
+// interruptions, or the cores that go with the GPUs. A factor is a struct with
 //
-//   bool begin_round(const Round& round)              whether it changes anything in this round; where none
-//                                                     does, no option is looked at
-//   void operator()(const Job& job, Option& option)   changes the goodput that was predicted, and whatever
-//                                                     else the option says of it
+//   bool begin_round(const Round& round)              returns whether it changes anything in this round
+//   void operator()(const Job& job, Option& option)   changes the predicted goodput, and whatever else the
+//                                                     option says about it
 //
-// Every maker's options and every policy's are changed alike. Answers must hang on the round alone. One that
-// has something to say to the owner of a job says it in a sentence (explain_plan.hpp):
+// If no factor changes anything, the options are not looked at. The options of every maker, for every
+// policy, are changed alike. Answers may depend on the round only. A factor may also tell the owner of a
+// job something in a sentence (explain_plan.hpp):
 //
-//   std::string note(const GivenOption& given) const  of what the job was given; empty: nothing
+//     std::string note(const GivenOption& given) const  about what the job was given; may be empty
 
 /// Changes the goodput of options.
 template <class F>
@@ -175,28 +180,28 @@ concept GoodputFactor = requires(F& factor, const Round& round, const Job& job, 
     factor(job, option);
 };
 
-/// What a job was given in a plan, and beside what.
+/// The option that a job was given in a plan, with everything that it was chosen from.
 struct GivenOption {
-    const Job& job;                            ///< whose it is
-    const Option& given;                       ///< as the plan has it
-    std::span<const Option> options;           ///< that the job was offered
-    std::size_t index = 0;                     ///< of what it was given, among the options
-    std::span<const double> values;            ///< of the options
-    OptionUses uses;                           ///< by option: what it takes of the rows of the allotment
-    std::span<const double> capacity;          ///< by row: what there is
-    std::span<const double> taken;             ///< by row: what all jobs together take
-    std::span<const double> prices;            ///< by row: of a unit
-    std::size_t pools = 0;                     ///< how many rows are GPUs of pools: the first
-    std::function<LimitRow(std::size_t)> row;  ///< any other row in words
+    const Job& job;                    ///< the job
+    const Option& given;               ///< its option in the plan
+    std::span<const Option> options;   ///< all options that it was offered
+    std::size_t index = 0;             ///< index of the given option among them
+    std::span<const double> values;    ///< values of the options
+    OptionUses uses;                   ///< by option: units that it takes of the rows of the allotment
+    std::span<const double> capacity;  ///< by row: units that there are
+    std::span<const double> taken;     ///< by row: units that all jobs together take
+    std::span<const double> prices;    ///< by row: price of a unit
+    std::size_t pools = 0;             ///< number of rows that are GPU pools; they come first
+    std::function<LimitRow(std::size_t)> row;  ///< describes any other row
 };
 
-/// A factor that has something to say of what a job was given.
+/// A factor that can say something about what a job was given.
 template <class F>
 concept NotingFactor = GoodputFactor<F> && requires(const F& factor, const GivenOption& given) {
     { factor.note(given) } -> std::convertible_to<std::string>;
 };
 
-/// Does not compile for what is not quite a factor, and says in one line which function is wrong.
+/// Checks a factor. If it does not fit, compilation fails with one line that says which function is wrong.
 template <class F>
 consteval bool factor_fits() {
     static_assert(
@@ -211,28 +216,30 @@ consteval bool factor_fits() {
     return true;
 }
 
-/// Several factors, one after the other. None by default: then the goodput is what the predictor says.
+/// Several factors, applied one after the other. By default there are none, and the goodput is the
+/// predicted one.
 template <class... Fs>
 class Factors {
     static_assert((true && ... && factor_fits<Fs>()));
 
 public:
-    static constexpr bool all_fit = (true && ... && GoodputFactor<Fs>);  ///< they are factors
+    /// Whether all of them are factors.
+    static constexpr bool all_fit = (true && ... && GoodputFactor<Fs>);
 
-    /// The factors of these types, each as it is by default.
+    /// Makes factors of these types with their defaults.
     Factors() = default;
-    /// These factors.
+    /// Makes a list of these factors.
     explicit Factors(Fs... factors) requires(sizeof...(Fs) > 0) : factors_(std::move(factors)...) {}
 
-    /// These factors, and others behind them.
+    /// Returns these factors followed by others.
     template <class... More>
     [[nodiscard]] Factors<Fs..., More...> with(More... more) const {
         return std::apply(
-            [&](const auto&... mine) { return Factors<Fs..., More...>(mine..., std::move(more)...); },
+            [&](const auto&... present) { return Factors<Fs..., More...>(present..., std::move(more)...); },
             factors_);
     }
 
-    /// Whether any of them changes anything in this round. All are told of it.
+    /// Tells all factors about the round. Returns whether any of them changes anything in it.
     bool begin_round(const Round& round) {
         bool any = false;
         std::apply([&](auto&... factor) { ((any = factor.begin_round(round) || any), ...); }, factors_);
@@ -243,7 +250,7 @@ public:
         std::apply([&](auto&... factor) { (factor(job, option), ...); }, factors_);
     }
 
-    /// What they have to say of what a job was given.
+    /// Returns the notes of all factors about what a job was given.
     [[nodiscard]] std::vector<std::string> notes(const GivenOption& given) const {
         std::vector<std::string> all;
         const auto ask = [&]([[maybe_unused]] const auto& factor) {

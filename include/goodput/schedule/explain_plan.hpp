@@ -1,7 +1,8 @@
 #ifndef GOODPUT_SCHEDULE_EXPLAIN_PLAN_HPP
 #define GOODPUT_SCHEDULE_EXPLAIN_PLAN_HPP
 
-// Why every job has what the last plan gives it, and what would change that (detail/plan_explainer.hpp).
+// Explains why every job has what the last plan gives it, and what would change that
+// (detail/plan_explainer.hpp).
 
 #include <optional>
 #include <string>
@@ -15,90 +16,95 @@
 
 namespace goodput {
 
-/// Why a job has what a plan gives it.
+/// The reason why a job has what a plan gives it.
 enum class DecisionReason {
-    best_offered,   ///< it got the option that is worth most to it
-    priced_out,     ///< what it wanted costs more than what it got by more than it is worth more
-    no_room,        ///< the prices are not against what it wanted, but the others leave too little
-    within_gap,     ///< what it wanted would fit: the allotment is only proven to its gap, or not at all
-    node_full,      ///< the allotment gave it more beside its GPUs, but its nodes have too little of that
-    keeps,          ///< it is restarting, just started, not preemptible, or everything failed for it
-    not_placed,     ///< the allotment found no nodes
+    best_offered,  ///< it got the option that is worth most to it
+    /// What it wanted costs more than what it got, and the difference in value does not pay for that.
+    priced_out,
+    no_room,  ///< the prices would allow what it wanted, but the other jobs leave too little
+    /// What it wanted would fit, but the allotment is proven only up to its gap, or not at all.
+    within_gap,
+    node_full,      ///< the allotment gave it host resources with its GPUs that its nodes do not have
+    keeps,          ///< it is restarting, just started, or not preemptible, or everything failed for it
+    not_placed,     ///< the allotment's option found no nodes
     worth_nothing,  ///< the policy values none of its options above 0
     no_batch_plan,  ///< no batch size respects its limits on any option
     no_shape,       ///< the open nodes have no shape that it may hold, or it can run nowhere
     beyond_limit,   ///< each of its options takes more of a limit than there is
-    set_aside       ///< it, or what it holds, makes no sense: it is left as it is
+    set_aside       ///< the job or its placement is invalid, so it is left as it is
 };
 
-/// What is missing of a limit beside what the others take.
+/// A limit that has too little left, given what the other jobs take.
 struct LimitShortage {
-    std::string limit{};  ///< its name
-    std::string unit{};   ///< of the number
-    double units = 0;     ///< above 0
+    std::string limit{};  ///< name of the limit
+    std::string unit{};   ///< unit of the missing amount
+    double units = 0;     ///< missing amount, above 0
 };
 
-/// Something that a job did not get.
+/// An option that a job did not get.
 struct Alternative {
-    Configuration configuration{};  ///< what it would have been
-    double value = 0;               ///< to the job, in units of the policy's values
-    double price = 0;               ///< of all GPUs that it takes
-    /// Price of one GPU of its pool, or of one unit of `limit`, below which the job would choose it;
-    /// at most the present one.
+    Configuration configuration{};  ///< GPUs of the option
+    double value = 0;               ///< value for the job, in units of the policy's values
+    double price = 0;               ///< price of all GPUs that it takes
+    /// Price per GPU of its pool, or per unit of `limit`, below which the job would choose it. At most the
+    /// present price.
     double price_needed = 0;
-    /// Factor on its goodput with which the job would choose it, at least 1, rounded up to thousandths; none:
-    /// not even 1000 would do, or the policy does not value jobs one by one.
+    /// Factor on its goodput with which the job would choose it, at least 1, rounded up to thousandths.
+    /// Empty if even 1000 would not do, or if the policy does not value jobs one by one.
     std::optional<double> goodput_needed{};
-    int gpus_short = 0;  ///< GPUs of its pools that are missing beside what the others hold
-    /// The limit that is most in its way by price; empty: the GPUs of its pool are.
+    int gpus_short = 0;  ///< GPUs of its pools that are missing, given what the other jobs hold
+    /// The limit that is most in its way by price. Empty if the GPUs of its pool are.
     std::string limit{};
-    std::vector<LimitShortage> limits_short{};  ///< limits of which something is missing
+    std::vector<LimitShortage> limits_short{};  ///< limits that have too little left
 
-    /// Prices are not what stood in the way.
+    /// Whether the prices did not stand in the way.
     [[nodiscard]] bool worth_its_price() const { return value >= price - 1e-9 * (value + price); }
 };
 
-/// A larger shape that a job was not offered, because of its own limit, the policy's, or both.
+/// A larger shape that a job was not offered because of its own limit, the policy's limit, or both.
 struct SizeLimit {
-    int gpus = 0;            ///< the shape's
-    int most_by_job = 0;     ///< GPUs that the job may have at most
-    int most_by_policy = 0;  ///< GPUs that the policy lets it grow to this round
+    int gpus = 0;            ///< GPUs of the shape
+    int most_by_job = 0;     ///< most GPUs that the job may have
+    int most_by_policy = 0;  ///< most GPUs that the policy lets it grow to this round
 
-    /// The job's own limit rules it out.
+    /// Whether the job's own limit rules it out.
     [[nodiscard]] bool by_job() const { return gpus > most_by_job; }
-    /// The policy's limit of this round rules it out.
+    /// Whether the policy's limit of this round rules it out.
     [[nodiscard]] bool by_policy() const { return gpus > most_by_policy; }
 };
 
-/// Why a job has what it has.
+/// The explanation of one decision.
 struct DecisionExplanation {
-    std::string job{};                                     ///< its name
-    DecisionReason reason = DecisionReason::best_offered;  ///< in one word
+    std::string job{};                                     ///< name of the job
+    DecisionReason reason = DecisionReason::best_offered;  ///< reason in one word
     Outcome outcome = Outcome::runs;                       ///< as in the plan
-    Configuration got{};                                   ///< empty: nothing
-    double value = 0;                  ///< of what it got, in units of the policy's values
-    double price = 0;                  ///< of what it got, all GPUs
-    bool best_at_prices = false;       ///< nothing else has a larger value - price; nor has going without
-    bool on_drained = false;           ///< it stays on a drained node
-    bool restarting = false;           ///< keeps: the reason
-    bool just_started = false;         ///< keeps: the reason; without any it is not preemptible
-    bool has_failed = false;           ///< keeps: the reason, before others: the policy failed for it
-    std::optional<SizeLimit> limit{};  ///< best_offered: why there was nothing larger in its pool
-    /// What it wanted most: chosen means better than all its other options. In priced_out, no_room,
-    /// within_gap.
+    Configuration got{};                                   ///< what the job got; empty if nothing
+    double value = 0;  ///< value of what it got, in units of the policy's values
+    double price = 0;  ///< price of all GPUs that it got
+    /// Whether neither another option nor getting nothing has a larger value minus price.
+    bool best_at_prices = false;
+    bool on_drained = false;  ///< whether it stays on a drained node
+    bool restarting = false;  ///< reason for `keeps`: it is restarting
+    /// Reason for `keeps`: it has just started; without any of these it is not preemptible.
+    bool just_started = false;
+    bool has_failed = false;           ///< reason for `keeps`, before the others: the policy failed for it
+    std::optional<SizeLimit> limit{};  ///< for best_offered: why there was no larger shape in its pool
+    /// For priced_out, no_room and within_gap: the option that it wanted most. Here the job would
+    /// choose an option that is better than all its others.
     std::optional<Alternative> wanted{};
-    /// A job that waits, priced out: nearest to its price. Chosen means better than going without.
+    /// For a waiting job that is priced out: the option nearest to its price. Here the job would choose an
+    /// option that is better than getting nothing.
     std::optional<Alternative> nearest{};
-    double gap = 0;  ///< what the whole allotment may be worth less than the best
-    /// not_placed, worth_nothing, no_batch_plan, no_shape, beyond_limit, set_aside: the plan's own words.
-    /// best_offered: a limit that rules out a larger option, if one does.
+    double gap = 0;  ///< most by which the whole allotment can be worth less than the best
+    /// For not_placed, worth_nothing, no_batch_plan, no_shape, beyond_limit and set_aside: the words of the
+    /// plan. For best_offered: a limit that rules out a larger option, if there is one.
     std::string detail{};
-    /// What the round's factors have to say of what it got, a sentence each (concepts.hpp).
+    /// What the round's factors say about what it got, one sentence each (concepts.hpp).
     std::vector<std::string> notes{};
 
-    /// One line in plain words.
+    /// Returns the explanation as one line in plain words.
     [[nodiscard]] std::string report(const Snapshot& snapshot) const;
-    /// The same, for whoever has the cluster alone.
+    /// The same for callers that have only the cluster.
     [[nodiscard]] std::string report(const Cluster& cluster) const;
 
 private:
@@ -107,10 +113,11 @@ private:
 
 namespace detail {
 
-/// Four digits, rounded down: a price that still does.
+/// Returns a price with four digits, rounded down so that it still suffices.
 std::string text_rounded_down(double number);
 
-/// "at less than 0.12 per A100, or with 12% more goodput there"; the goodput only where a job might reach it.
+/// Returns "at less than 0.12 per A100, or with 12% more goodput there". The goodput is named only if the
+/// job might reach it.
 std::string ways_to(const Alternative& alternative, const std::string& type);
 
 inline std::string proven_within(double gap) {
@@ -131,8 +138,8 @@ std::string room_needed(const Alternative& alternative, const std::string& type,
 
 namespace goodput {
 
-/// Explains the last plan of a Scheduler, made from this snapshot, job by job. A snapshot with another number
-/// of jobs, and a Scheduler that has made no plan, get std::invalid_argument.
+/// Explains the last plan of a Scheduler job by job. The plan must be made from this snapshot. Throws
+/// std::invalid_argument if the number of jobs is another one, or if the Scheduler has made no plan.
 template <class AnyScheduler>
 [[nodiscard]] std::vector<DecisionExplanation> explain_plan(const AnyScheduler& scheduler,
                                                             const Snapshot& snapshot) {

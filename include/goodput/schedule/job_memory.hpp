@@ -1,13 +1,13 @@
 #ifndef GOODPUT_SCHEDULE_JOB_MEMORY_HPP
 #define GOODPUT_SCHEDULE_JOB_MEMORY_HPP
 
-// What a scheduler remembers of its jobs from one round to the next: how fast they are (job_kinds.hpp), how
-// much they are likely to need (job_sizes.hpp), which batch plan each one runs with (RunningPlans), and
-// how large a batch it was seen to use. A round is a snapshot, what was heard of its jobs, and a plan:
+// The memory of a scheduler about its jobs, from one round to the next: how fast they are (job_kinds.hpp),
+// how much they are likely to need (job_sizes.hpp), which batch plan each one runs with (RunningPlans), and
+// how large a batch it was seen to use. A round consists of a snapshot, news of its jobs, and a plan:
 //
 //     memory.take_in(snapshot, news);                 // fills in models, expected sizes, running plans
 //     const Plan& plan = scheduler.plan(snapshot);
-//     memory.keep(snapshot, plan);                    // or else the round was never there
+//     memory.keep(snapshot, plan);                    // without this, the round does not count
 
 #include <algorithm>
 #include <cstddef>
@@ -28,22 +28,22 @@
 
 namespace goodput {
 
-// Which batch plan every job runs with, from round to round: the one that it was told, or where it was told
-// none for the GPUs that it has, the one that it was measured with. A measurement may be older than what was
-// told.
+// RunningPlans remembers which batch plan every job runs with: the last plan that the job was given for its
+// present GPUs, or else the plan with which it was measured. A measurement may be older than the given
+// plan.
 
 namespace detail {
 struct SavedFields;
 }
 
-/// Remembers batch plans by job name. A value: a copy is what was known when it was made.
+/// Remembers batch plans by job name. It is a value: a copy holds what was known when it was made.
 class RunningPlans {
 public:
-    /// A measurement of a job on a GPU type.
+    /// Notes a measurement of a job on a GPU type.
     void note(std::string_view job, std::size_t gpu_type, const ThroughputSample& sample);
-    /// What a plan tells the jobs that it gives GPUs of one pool. Everybody else is forgotten.
+    /// Notes the batch plans of jobs that a plan gives GPUs of one pool. All other jobs are forgotten.
     void note(const Snapshot& snapshot, const Plan& plan);
-    /// Fills in Job::running_plan of the jobs that hold what their plan is of.
+    /// Fills in Job::running_plan of the jobs that still hold the GPUs of their batch plan.
     void fill(Snapshot& snapshot) const;
 
 private:
@@ -55,7 +55,7 @@ private:
 
     struct Running {
         std::size_t gpu_type = 0;
-        Shape shape{};  // in replicas, as of samples
+        Shape shape{};  // counted in replicas, as in samples
         BatchPlan plan{};
         bool planned = false;
 
@@ -65,7 +65,7 @@ private:
         }
         void check_saved() const { detail::require_configuration("saved memory", shape, plan); }
     };
-    /// What a job holds may be wrong still: nobody has checked the snapshot.
+    /// Placements may still be invalid here, because the snapshot has not been checked.
     static bool on_known_nodes(const Job& job, const Cluster& cluster) {
         return std::all_of(job.placement.begin(), job.placement.end(),
                            [&](const NodeShare& share) { return share.node < cluster.nodes.size(); });
@@ -78,63 +78,64 @@ private:
     std::map<std::string, Running> plans_;
 };
 
-/// The memory itself, a value.
+/// The memory itself. It is a value.
 class JobMemory {
 public:
-    /// A memory without jobs, with refined models by kind, which our own policies rely on.
+    /// Makes a memory without jobs that uses refined models by kind. Our own policies rely on these.
     JobMemory() = default;
     /// The same with other histories.
     explicit JobMemory(KindHistories histories);
 
-    /// Takes in a round; what a round before it has said counts only if it was kept. `news` by job of the
-    /// snapshot (std::invalid_argument for another number), or empty where nothing was heard; `cancelled`
-    /// names jobs that are gone without having ended. Fills in the jobs' models, but for those that bring
-    /// their own, what JobSizes and RunningPlans say, Job::wanted_batch of jobs whose owners say so, and
-    /// Job::just_started. A job with news that make no sense is set aside for this round (Job::set_aside), or
-    /// refused if Snapshot::strict (std::invalid_argument). Nothing is learned of jobs that are set aside,
-    /// and no speed of jobs that share their GPUs by the last plan.
-    /// Makes Snapshot::warnings what probably is a slip: a time before that of the last round, cancelled jobs
+    /// Takes in a round. Whatever a previous round said counts only if that round was kept. `news` has one
+    /// entry per job of the snapshot (std::invalid_argument for another number), or is empty if there are
+    /// none. `cancelled` names jobs that are gone without having ended. Fills in the models of jobs that do
+    /// not bring their own, the fields of JobSizes and RunningPlans, Job::wanted_batch of jobs whose owners
+    /// say so, and Job::just_started. A job with invalid news is set aside for this round (Job::set_aside);
+    /// if Snapshot::strict, it is refused (std::invalid_argument). Nothing is learned from jobs that are
+    /// set aside, and no speed from jobs that share their GPUs by the last plan.
+    ///
+    /// Replaces Snapshot::warnings by probable slips: a time before that of the last round, cancelled jobs
     /// that are still there, and measurements that are hardly meant (detail/news_slips.hpp).
     ///
-    /// The caller may keep one snapshot over all rounds or make a new one for each: what the last call filled
-    /// in is taken back first, so that it never counts as the caller's word.
+    /// The caller may keep one snapshot over all rounds or make a new one for each. Whatever the last call
+    /// filled in is taken back first, so that it never counts as the caller's word.
     void take_in(Snapshot& snapshot, std::span<const JobNews> news = {},
                  std::span<const std::string> cancelled = {});
 
-    /// The round counts, with this plan. Jobs that are no longer there are forgotten, but for what they have
-    /// shown of their kinds.
+    /// Keeps the round, with this plan. Jobs that are no longer there are forgotten, except for what they
+    /// have shown about their kinds.
     void keep(const Snapshot& snapshot, const Plan& plan);
 
-    /// What is known of jobs' speed: `histories().find(name)->model()` is the model of a job, and `fits()`
-    /// what a Forecast makes intervals of.
+    /// The histories of all jobs. `histories().find(name)->model()` is the model of a job, and `fits()` is
+    /// the input of a Forecast.
     [[nodiscard]] const KindHistories& histories() const { return histories_; }
 
-    /// Everything that it knows of rounds that were kept, as text that load() reads: a scheduler that is
-    /// stopped and started again plans as if it had gone on.
+    /// Returns everything that it knows of kept rounds, as text that load() reads. A scheduler that is
+    /// stopped and started again then plans as if it had never stopped.
     [[nodiscard]] std::string save() const;
-    /// Knows from now on what save() has written, and nothing else; a snapshot that it has filled in before
-    /// must not be shown to it again. What is no such text is refused, and changes nothing
-    /// (std::invalid_argument).
+    /// Replaces everything it knows by what save() has written. A snapshot that it filled in before must
+    /// not be passed to it again. Throws std::invalid_argument, and changes nothing, if the text does not
+    /// come from save().
     void load(std::string_view saved);
 
 private:
-    /// Where the last round was not kept, everything is as before it.
+    /// If the last round was not kept, restores the state before it.
     void undo();
 
-    /// Takes back what the last take_in() filled in that would otherwise count as the caller's word. Where a
-    /// field has another value by now, the caller has written it.
+    /// Takes back what the last take_in() filled in and what would otherwise count as the caller's word. A
+    /// field that has another value by now was written by the caller, and stays.
     void take_back(Snapshot& snapshot);
 
     void learn(Job& job, const JobNews& news);
 
     void limit_batch(Job& job, const JobNews& news);
 
-    /// What is copied for a trial; histories have a trial of their own, because they are large.
+    /// The state that is copied for a trial. Histories are large, so they have a trial of their own.
     struct Learned {
         JobSizes sizes{};
         RunningPlans running{};
-        std::map<std::string, std::int64_t> used_batch{};  ///< largest total batch by job
-        std::map<std::string, double> started{};           ///< when jobs with a minimum run time were started
+        std::map<std::string, std::int64_t> used_batch{};  ///< largest total batch seen, by job
+        std::map<std::string, double> started{};           ///< start times of jobs with a minimum run time
         std::set<std::string> sharing{};                   ///< jobs that share GPUs by the last plan
 
         template <class Self, class Visit>
@@ -142,7 +143,7 @@ private:
             visit(self.sizes, self.running, self.used_batch, self.started, self.sharing);
         }
     };
-    /// What the last take_in() has written into a job's fields that callers write, too.
+    /// Values that the last take_in() wrote into fields that callers write, too.
     struct Filled {
         std::string set_aside{};
         std::optional<double> done_examples{};
@@ -153,7 +154,7 @@ private:
     Learned learned_{}, before_{};
     std::map<std::string, Filled> filled_{};  // by job name
     bool on_trial_ = false;
-    std::optional<double> last_time_{};  // of the last round that was kept
+    std::optional<double> last_time_{};  // time of the last kept round
     std::vector<std::string> names_;
 };
 

@@ -1,23 +1,24 @@
 #ifndef GOODPUT_SCHEDULE_JOB_SIZES_HPP
 #define GOODPUT_SCHEDULE_JOB_SIZES_HPP
 
-// How much is a job still likely to need? Nobody declares it; but jobs of one kind (detail/kind_of.hpp) are
-// mostly runs of one program, and those that have ended have shown how long such runs are.
+// Estimates how much work a job still needs. Owners do not declare it, but jobs of one kind
+// (detail/kind_of.hpp) are mostly runs of one program, and the runs that have ended show how long such runs
+// are.
 //
 // Sizes are counted in useful examples (examples times statistical efficiency), because these do not depend
-// on what a job ran on. A job that reports its own is believed; for the others the goodput that was predicted
-// of what they held is added up, restarts taken off. What is wrong with that prediction is mostly wrong with
-// the whole kind, and cancels.
+// on the GPUs that a job ran on. If a job reports its own useful examples, they count. For other jobs the
+// predicted goodput of what they held is added up, without restarts. An error of that prediction is mostly
+// the same for the whole kind, and cancels.
 //
-// Of a job that has done x, others of its kind have ended at the sizes S > x, and those that still run have
-// come to x' > x without an end. Expected is what the Gittins index makes of these residuals,
+// Consider a job that has done x. Some jobs of its kind ended at sizes S > x, and others have reached x' >
+// x and still run. The job is expected to need what the Gittins index makes of these residuals,
 //
 //     min over d of  E[min(S - x, d)] / P(S - x <= d)
 //
-// examples for every completion that they bring: the order in which serving jobs of unknown sizes gives the
-// least sum of completion times on one server (Gittins 1979; Aalto, Ayesta and Righter, QUESTA 2009). Where
-// all sizes are alike it is what is left. A job that has outlived all others of its kind is expected nothing
-// of, and neither is anybody before one of a kind has ended: the policy has to think of something.
+// examples per completion. If one server serves jobs of unknown sizes, the order of this index gives the
+// least sum of completion times (Gittins 1979; Aalto, Ayesta and Righter, QUESTA 2009). If all sizes are
+// alike, the index is the work that is left. There is no expectation for a job that has outlived all others
+// of its kind, nor before a job of the kind has ended. The policy must then make its own assumption.
 
 #include <algorithm>
 #include <cstddef>
@@ -38,32 +39,33 @@ namespace detail {
 struct SavedFields;
 }
 
-/// What jobs that have ended say of those that have not. Tell it every round: expect() before the plan,
-/// note() after it, each with a snapshot made anew: what expect() filled in is no report of the jobs
-/// (JobMemory takes it back by itself).
+/// Predicts sizes of unfinished jobs from those that have ended. Call expect() before the plan and note()
+/// after it in every round. Each snapshot must be new, because values that expect() filled in must not
+/// count as reports of the jobs (JobMemory takes them back by itself).
 class JobSizes {
 public:
-    /// Sizes that are remembered of a kind, the last ones: a good estimate, and programs change.
+    /// Sizes that are remembered per kind, the latest ones. That suffices for a good estimate, and programs
+    /// change.
     static constexpr std::size_t most_sizes = 64;
-    /// Kinds that are remembered, those that were met last.
+    /// Kinds that are remembered, the ones met last.
     static constexpr std::size_t most_kinds = 1024;
     /// Runs of one program differ by about this part of their size, and predictions of goodput err by as
-    /// much: a job is not believed to be nearer to its end than that.
+    /// much. So a job is never assumed to be nearer to its end than this.
     static constexpr double spread = 0.1;
 
-    /// Fills in Job::expected_examples where the jobs' kinds have shown something, and takes it away
-    /// elsewhere; Job::usual_gradient likewise; and Job::done_examples of jobs that do not report it. Jobs of
-    /// earlier rounds that are no longer there are taken as complete: end() says which are not. O(jobs) where
-    /// the jobs are those of the last round, else O(jobs log jobs), and most_sizes steps for every job that
-    /// has done something.
+    /// Fills in Job::expected_examples and Job::usual_gradient if the jobs' kinds have shown them, and
+    /// clears them otherwise. Fills in Job::done_examples of jobs that do not report it. Jobs of earlier
+    /// rounds that are no longer there are assumed to be complete, unless end() was called. Takes O(jobs)
+    /// time if the jobs are those of the last round, else O(jobs log jobs), and most_sizes steps for every
+    /// job that has done something.
     void expect(Snapshot& snapshot);
 
-    /// Remembers what the jobs of the last expect() hold from now on, for those that do not report what they
+    /// Remembers what the jobs of the last expect() hold from now on, for jobs that do not report what they
     /// have done.
     void note(const Snapshot& snapshot, const Plan& plan);
 
-    /// A job was cancelled, or has failed for good: its size says nothing of others. To be said before
-    /// expect().
+    /// Tells it that a job was cancelled or has failed for good, so that its size says nothing about
+    /// others. Call it before expect().
     void end(std::string_view name) {
         std::erase_if(jobs_, [&](const Progress& job) { return job.name == name; });
     }
@@ -80,13 +82,14 @@ private:
 
     struct Kind {
         std::string name{};
-        std::vector<double> sizes{};                   ///< of those that ended, in the order of their ends
-        std::vector<double> sorted{};                  ///< the same, ascending
-        std::vector<double> reached{};                 ///< by those that have not ended, ascending
-        std::optional<GradientStatistics> gradient{};  ///< the first that one of them measured
-        std::string gradient_of{};                     ///< the name of that job
-        std::size_t gradient_round = 0;                ///< when it did
-        std::optional<double> fresh{};                 ///< expected of one that has done nothing yet
+        std::vector<double> sizes{};    ///< sizes of jobs that ended, in the order of their ends
+        std::vector<double> sorted{};   ///< the same, ascending
+        std::vector<double> reached{};  ///< work done by jobs that have not ended, ascending
+        /// First gradient statistics that a job of it measured.
+        std::optional<GradientStatistics> gradient{};
+        std::string gradient_of{};       ///< name of that job
+        std::size_t gradient_round = 0;  ///< round in which it measured them
+        std::optional<double> fresh{};   ///< expectation for a job that has done nothing yet
         std::size_t last_met = 0;
 
         template <class Self, class Visit>
@@ -100,8 +103,8 @@ private:
         std::string name{};
         std::size_t kind = 0;        ///< index into kinds_
         double done = 0;             ///< useful examples
-        double rate = 0;             ///< useful examples/s of what it holds, as predicted
-        double restart_seconds = 0;  ///< left of the restart under way
+        double rate = 0;             ///< predicted useful examples/s of what it holds
+        double restart_seconds = 0;  ///< seconds left of the restart under way
 
         template <class Self, class Visit>
         static void fields(Self& self, Visit& visit) {
@@ -116,35 +119,37 @@ private:
         }
     };
 
-    /// Brings jobs_ into the order of the snapshot's jobs, with new ones, and learns of those that are gone.
+    /// Brings jobs_ into the order of the snapshot's jobs, adds new ones, and learns from those that are
+    /// gone.
     void match(std::span<const Job> jobs, double passed);
 
-    /// Its index, new if the name is.
+    /// Returns the index of the kind with that name, and adds the kind if it is new.
     std::size_t kind_called(const std::string& name);
 
-    /// Leaves most_kinds of them, or as many as jobs that are there need.
+    /// Forgets kinds until most_kinds are left, or those that present jobs need.
     void forget_kinds();
 
-    /// One more job of a kind has ended.
+    /// Learns from one more job of a kind that has ended.
     static void learn(Kind& kind, double size);
 
-    /// The first one counts; of those of one round that of the job whose name comes first.
+    /// The first measurement counts. Among those of one round, it is that of the job whose name comes
+    /// first.
     void see_gradient(Kind& kind, const Job& job) const;
 
     void look_at_kinds();
 
-    /// Leaves most_sizes numbers of a sorted list, evenly.
+    /// Thins a sorted list to most_sizes evenly spaced numbers.
     static void thin(std::vector<double>& sorted);
 
     [[nodiscard]] std::optional<double> expected(const Kind& kind, double done) {
         return done > 0 ? residual(kind, done) : kind.fresh;
     }
 
-    /// The index above, upside down, from the residuals of the kind's others; none where nobody has come
+    /// Returns the index above, from the residuals of the other jobs of the kind. Empty if no job has come
     /// that far.
     [[nodiscard]] std::optional<double> residual(const Kind& kind, double done);
 
-    std::vector<Progress> jobs_;  // in the order of the last snapshot's
+    std::vector<Progress> jobs_;  // in the order of the last snapshot's jobs
     std::vector<Kind> kinds_;
     std::map<std::string, std::size_t> index_of_kind_;
     double time_seconds_ = 0;

@@ -1,12 +1,12 @@
 #ifndef GOODPUT_SCHEDULE_JOINTS_HPP
 #define GOODPUT_SCHEDULE_JOINTS_HPP
 
-// The border between a Scheduler's parts, which are types of the user's, and the engine that plans a round,
-// which is plain code (round_engine.hpp). A joint is one part, and what it can do, as pointers to
-// functions. A part need not have every function: the pointer of one that it lacks is null. joint_of() fills
-// a joint; it is all that is compiled anew for a part of one's own.
+// Joints connect a Scheduler's parts, whose types the user chooses, with the engine that plans a round,
+// which is plain code (round_engine.hpp). A joint points to one part and to its functions. The pointer of a
+// function that the part does not have is null. The functions that fill joints, such as policy_joint(), are
+// all that is compiled anew for a part of your own.
 //
-// Joints point to the part that they were made of, and are good as long as it stays where it is.
+// A joint is valid as long as its part stays at its address.
 
 #include <algorithm>
 #include <chrono>
@@ -42,7 +42,8 @@ namespace goodput {
 
 namespace detail {
 
-// What only some rounds need hangs at the joint of the part that needs it, so that others compile without.
+// These objects exist only in rounds that need them. Joints hold the functions that use them, so that
+// programs whose parts never need them compile without them.
 class AskedOptions;
 struct AskedRound;
 class DomainBlocks;
@@ -50,39 +51,42 @@ class Offers;
 class OpenNodes;
 class PriceGroups;
 
-/// Asks a maker for options and allots (asked_options.hpp).
+/// Asks a maker for options and solves the allotment with them (asked_options.hpp).
 void allot_asked(Kept<AskedOptions>& kept, const AskedRound& asked, const AllotOptions& options, bool again,
                  AllotResult& result);
-/// Finds the rows for jobs that have to stay within a domain (domain_blocks.hpp).
+/// Finds the rows for jobs that must stay within a domain (domain_blocks.hpp).
 void find_domain_blocks(DomainBlocks& blocks, const Topology& topology, const Snapshot& snapshot,
                         const OpenNodes& open, const Offers& offers);
-/// Whether nodes of one pool cost unlike. If so, the kept snapshot has those of one price in a group
-/// (price_groups.hpp).
+/// Returns whether nodes of one pool have different prices. If so, groups the nodes by price in the kept
+/// snapshot (price_groups.hpp).
 bool find_price_groups(Kept<PriceGroups>& kept, const Snapshot& snapshot);
 
 }  // namespace detail
 
-/// Is told that a policy threw: for which row, which of its options (no_index: all of them), and what.
+/// Is called when a policy throws, with the row, the option (no_index: all options of the row) and the
+/// message.
 using PolicyFailed = std::function<void(std::size_t row, std::size_t option, std::string what)>;
 
-/// What options are worth (policy/concepts.hpp).
+/// Values options (policy/concepts.hpp).
 struct PolicyJoint {
     const void* part = nullptr;  ///< the policy
-    /// Fills all rows, times the jobs' weights. What the policy throws goes to the last argument.
+    /// Fills in the values of all rows, times the jobs' weights. Passes exceptions of the policy to the
+    /// last argument.
     void (*values)(const void*, const Round&, std::span<const OptionRow>, const PolicyFailed&) = nullptr;
     /// GrowthLimit
     int (*most_gpus)(const void*, const Job&, const JobModel&, std::size_t gpu_type) = nullptr;
     /// GradientForecast
     std::optional<GradientStatistics> (*expected_gradient)(const void*, const Job&) = nullptr;
-    /// Null where the policy says for each job what it gets: its other options are worth nothing then.
+    /// Null if the policy itself decides what each job gets. Then the job's other options are worth
+    /// nothing.
     double (*value_beside)(const void*, const Round&, const OptionRow&, const Option&) = nullptr;
-    bool by_round = false;  ///< it values all jobs beside each other
+    bool by_round = false;  ///< whether it values all jobs of a round together
 
-    /// Whether the policy says for each job what it gets.
+    /// Whether the policy itself decides what each job gets.
     [[nodiscard]] bool chooses() const { return value_beside == nullptr; }
 };
 
-/// How good options are (schedule/concepts.hpp).
+/// Predicts how good options are (schedule/concepts.hpp).
 struct PredictorJoint {
     void* part = nullptr;  ///< the predictor
     /// OptionPredictor
@@ -96,20 +100,20 @@ struct PredictorJoint {
     void (*name_inputs)(const void*, const Job&, const JobModel&, detail::Question&) = nullptr;
 };
 
-/// What jobs are offered (schedule/makers.hpp).
+/// Lists the options of jobs (schedule/makers.hpp).
 struct MakerJoint {
     void* part = nullptr;  ///< the maker
     /// OptionMaker
     void (*list)(void*, const Round&, const Job&, std::span<const int> most_gpus,
                  std::vector<Option>&) = nullptr;
-    /// Tells it that a round begins.
+    /// Tells the maker that a round begins.
     void (*begin_round)(void*, const Round&) = nullptr;
     /// KeptMaker
     void (*list_kept)(void*, const Round&, const Job&, std::vector<Option>&) = nullptr;
     /// PricedOptionMaker
     double (*ask)(void*, const Round&, const Job&, std::span<const int> most_gpus, const AtPrices&,
                   double least, std::vector<Option>&) = nullptr;
-    /// Where there is `ask`: allots with what it answers.
+    /// Solves the allotment with the answers of `ask`; null if `ask` is.
     void (*allot_asked)(detail::Kept<detail::AskedOptions>&, const detail::AskedRound&, const AllotOptions&,
                         bool again, AllotResult&) = nullptr;
     /// PredictingMaker
@@ -117,30 +121,30 @@ struct MakerJoint {
                     const AskPredictor&) = nullptr;
     /// ReasonMaker
     std::string (*why_none)(void*, const Round&, const Job&) = nullptr;
-    /// Whether a job that is offered nothing waits, and is not impossible.
+    /// Whether a job without options waits, instead of being impossible.
     bool (*lets_wait)(void*, const Job&) = nullptr;
     /// DeclaresJobInputs
     void (*name_inputs)(const void*, const Job&, detail::Question&) = nullptr;
 };
 
-/// What is limited besides GPUs (schedule/limits.hpp).
+/// Limits besides GPUs (schedule/limits.hpp).
 struct LimitsJoint {
     void* part = nullptr;  ///< all limits
     /// Whether any of them limits dollars.
     bool (*counts_dollars)(const void*) = nullptr;
-    /// Where one of them may: puts nodes of one price into groups.
+    /// Groups nodes by price; null if no limit can count dollars.
     bool (*find_price_groups)(detail::Kept<detail::PriceGroups>&, const Snapshot&) = nullptr;
-    /// Collects their rows, which follow `first` others.
+    /// Collects their rows, which follow `first` other rows.
     void (*rows)(void*, const Round&, std::size_t first, LimitRows&) = nullptr;
-    /// Tells them which job the next options are of.
+    /// Tells them to which job the next options belong.
     void (*start_job)(void*, const Round&, const Job&) = nullptr;
     /// Appends what an option takes of the rows.
     void (*uses)(void*, const Round&, const Job&, const Option&, std::vector<ResourceUse>&) = nullptr;
-    /// Adds what is probably a slip.
+    /// Appends probable slips.
     void (*warn)(const void*, const Round&, std::vector<std::string>&) = nullptr;
 };
 
-/// What else changes the goodput (schedule/concepts.hpp).
+/// Changes the goodput of options (schedule/concepts.hpp).
 struct FactorJoint {
     void* part = nullptr;  ///< all factors
     /// Whether any of them changes anything in this round.
@@ -149,26 +153,26 @@ struct FactorJoint {
     void (*apply)(void*, const Job&, Option&) = nullptr;
 };
 
-/// Which nodes (place/request.hpp).
+/// Finds nodes (place/request.hpp).
 struct PlacerJoint {
     void* part = nullptr;  ///< the placer
-    /// Placer. The answer is the placer's own, or in the last argument.
+    /// Placer. Returns a reference to the placer's own result, or to the last argument.
     const PlacementResult& (*place)(void*, const Cluster&, std::span<const PlacementRequest>,
                                     PlacementResult&) = nullptr;
     /// KnowsTopology
     bool (*lies_within)(const void*, const std::string& level, const Placement&) = nullptr;
-    /// The topology that it keeps to.
+    /// The topology that it respects.
     const Topology& (*topology)(const void*) = nullptr;
-    /// Where there is a topology: the rows that it makes.
+    /// Finds the rows that the topology needs; null if there is no topology.
     void (*find_domain_blocks)(detail::DomainBlocks&, const Topology&, const Snapshot&,
                                const detail::OpenNodes&, const detail::Offers&) = nullptr;
     /// Tells it how much time it has.
     void (*set_time)(void*, std::optional<std::chrono::nanoseconds>) = nullptr;
-    /// Adds what is probably a slip.
+    /// Appends probable slips.
     void (*warn)(const void*, std::span<const Job>, std::vector<std::string>&) = nullptr;
 };
 
-/// Which option for each job (schedule/concepts.hpp).
+/// Chooses an option for each job (schedule/concepts.hpp).
 struct SolverJoint {
     void* part = nullptr;  ///< the solver
     /// AllotmentSolver
@@ -177,7 +181,7 @@ struct SolverJoint {
     bool (*keeps_idle)(const void*) = nullptr;
 };
 
-/// What happens once the nodes are known (schedule/concepts.hpp); by default nothing.
+/// Runs once the nodes are known (schedule/concepts.hpp). By default there is none.
 struct StationJoint {
     void* part = nullptr;  ///< the station
     /// NodeStation
@@ -192,19 +196,19 @@ struct StationJoint {
 
 /// All parts of a round.
 struct Joints {
-    PolicyJoint policy{};        ///< what options are worth
-    PredictorJoint predictor{};  ///< how good they are
-    MakerJoint maker{};          ///< what jobs are offered
-    LimitsJoint limits{};        ///< what is limited besides GPUs
-    FactorJoint factor{};        ///< what else changes the goodput
-    PlacerJoint placer{};        ///< which nodes
-    SolverJoint solver{};        ///< which option for each job
-    StationJoint station{};      ///< what happens once the nodes are known
+    PolicyJoint policy{};        ///< values options
+    PredictorJoint predictor{};  ///< predicts how good they are
+    MakerJoint maker{};          ///< lists the options of jobs
+    LimitsJoint limits{};        ///< limits besides GPUs
+    FactorJoint factor{};        ///< changes the goodput of options
+    PlacerJoint placer{};        ///< finds nodes
+    SolverJoint solver{};        ///< chooses an option for each job
+    StationJoint station{};      ///< runs once the nodes are known
 };
 
-// What the parts of a round say of one job: how large it may become, and how good its options are.
+// Questions to the parts about one job: how large it may become, and how good its options are.
 
-/// Most GPUs of each type that the policy offers a job this round.
+/// Finds the most GPUs of each type that the policy offers a job this round.
 inline void find_most_gpus(const PolicyJoint& policy, const Snapshot& snapshot, std::size_t job,
                            std::vector<int>& most) {
     most.assign(snapshot.cluster.gpu_types.size(), std::numeric_limits<int>::max());
@@ -212,7 +216,7 @@ inline void find_most_gpus(const PolicyJoint& policy, const Snapshot& snapshot, 
         most[type] = policy.most_gpus(policy.part, snapshot.jobs[job], model_of(snapshot, job), type);
 }
 
-/// Fills in options of a job as their maker does, or else as `ask(options)` does.
+/// Fills in options of a job through its maker if that predicts, or else through `ask(options)`.
 inline void predict_options(const MakerJoint& maker, const Job& job,
                             const std::optional<GradientStatistics>& gradient, std::span<Option> options,
                             const AskPredictor& ask) {
@@ -232,7 +236,7 @@ inline void predict_as_valued(const Joints& joints, const Job& job, const JobMod
         const auto ask = [&](std::span<Option> asked) {
             predictor.predict_with(predictor.part, job, model, asked, gradient);
         };
-        predict_options(joints.maker, job, gradient, options, std::cref(ask));  // which takes no memory
+        predict_options(joints.maker, job, gradient, options, std::cref(ask));  // cref: no allocation
     } else {
         const auto ask = [&](std::span<Option> asked) {
             predictor.predict(predictor.part, job, model, asked);
@@ -241,9 +245,9 @@ inline void predict_as_valued(const Joints& joints, const Job& job, const JobMod
     }
 }
 
-/// Predicts one option as the job would run it now: with its present gradient statistics and, on the GPUs
-/// that it holds, with the batch plan that it runs with, where the predictor says how long it keeps that.
-/// Where predictor or maker fails the option stays as it is, and the answer is false.
+/// Predicts one option as the job would run it now, with its present gradient statistics. On the GPUs that
+/// it holds, it keeps the batch plan that it runs with, if the predictor says for how long. If the
+/// predictor or the maker fails, the option stays unchanged and the answer is false.
 inline bool predict_one(const Joints& joints, const Snapshot& snapshot, std::size_t j, bool keeps_plan,
                         Option& option) {
     const Job& job = snapshot.jobs[j];
@@ -270,19 +274,19 @@ inline bool predict_one(const Joints& joints, const Snapshot& snapshot, std::siz
 
 }  // namespace goodput
 
-// What it costs a job to get the same GPUs on other nodes.
+// The cost of moving a job to the same GPUs on other nodes.
 
 namespace goodput::detail {
 
-/// Seconds that a move of a job costs, as far as placers take them.
+/// The cost of a move of a job in seconds, limited to what placers accept.
 inline double move_cost(const Job& job) { return std::min(job.restart_cost_seconds, 1e9); }
 
-/// Whether a configuration has the GPUs that the job of that index holds.
+/// Whether a configuration has the same GPUs as the job with that index holds.
 inline bool is_held(const Snapshot& snapshot, std::size_t j, const Configuration& configuration) {
     return configuration.same_gpus(configuration_of(snapshot.jobs[j].placement, snapshot.cluster));
 }
 
-/// Who holds the same GPUs, but on other nodes, pays for the move.
+/// Returns the cost of the move if the job keeps the same GPUs on other nodes, or else 0.
 inline double move_cost_of(const Snapshot& snapshot, std::size_t j, const Placement& placement) {
     const Job& job = snapshot.jobs[j];
     const bool moves = !job.placement.empty() && placement != job.placement &&

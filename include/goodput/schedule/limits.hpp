@@ -1,26 +1,26 @@
 #ifndef GOODPUT_SCHEDULE_LIMITS_HPP
 #define GOODPUT_SCHEDULE_LIMITS_HPP
 
-// What limits a plan besides the GPUs of each pool: a quota, a budget, licences. A limit is a struct with two
-// functions:
+// Limits restrict a plan besides the GPUs of each pool: a quota, a budget, licences. A limit is a struct
+// with two functions:
 //
-//   void rows(const Round& round, LimitRows& rows)              which rows it adds this round, and how large
-//   void uses(const Round& round, const Job& job,               what an option of a job takes of them
+//   void rows(const Round& round, LimitRows& rows)        adds its rows of this round, with their capacities
+//   void uses(const Round& round, const Job& job,         adds what an option of a job takes of these rows
 //             const Option& option, LimitUses& uses)
 //
-// and, if it has to look something up for every job, void start_job(const Round& round, const Job& job),
-// which is called before the options of the job are asked about. A limit may keep buffers, but its answers
-// must not depend on them. One that nothing can count against, because somebody probably mistyped a name or
-// forgot a number, says so by void warn(const Round& round, std::vector<std::string>& warnings) const, which
-// adds sentences to Plan::warnings. One that limits dollars says so by bool counts_dollars() const: then
-// nodes that cost unlike are pools of their own (detail/price_groups.hpp).
+// A limit that must look something up for every job has void start_job(const Round& round, const Job& job),
+// which is called before the questions about the job's options. A limit may keep buffers, but its answers
+// must not depend on them. If nothing can count against a limit, a name is probably mistyped or a number
+// forgotten: void warn(const Round& round, std::vector<std::string>& warnings) const may add sentences to
+// Plan::warnings. A limit on dollars says so by bool counts_dollars() const. Then nodes with different
+// prices are pools of their own (detail/price_groups.hpp).
 //
-// Jobs that keep what they hold may take more of a row than there is. Nobody else gets anything of it then,
-// and the plan says so (Plan::conflicts). If rows() throws, there is no plan: the exception passes through.
-// If uses() throws, the option is left out and the plan names the fault (Plan::faults).
+// Jobs that keep what they hold may take more of a row than there is. Then no other job gets anything of
+// it, and the plan says so (Plan::conflicts). If rows() throws, there is no plan: the exception passes
+// through. If uses() throws, the option is left out and the plan names the fault (Plan::faults).
 //
-// A limit sees only the present round. What would hold over several rounds (GPU-hours a month) is a row whose
-// capacity the limit works out anew in rows().
+// A limit sees only the present round. For a limit over several rounds (GPU-hours per month), rows()
+// computes the capacity anew each round.
 
 #include <cmath>
 #include <concepts>
@@ -37,39 +37,39 @@
 
 namespace goodput {
 
-/// One row of the allotment problem that is no GPU pool.
+/// A row of the allotment problem that is no GPU pool.
 struct LimitRow {
-    std::string name{};   ///< in words, for explanations: "the quota of team vision"
-    std::string unit{};   ///< of the capacity: "GPUs", "dollars an hour"
-    double capacity = 0;  ///< at least 0
+    std::string name{};   ///< the row in words, for explanations: "the quota of team vision"
+    std::string unit{};   ///< unit of the capacity: "GPUs", "dollars an hour"
+    double capacity = 0;  ///< units that there are, at least 0
 };
 
-/// Takes the rows of a limit, one after the other.
+/// Collects the rows of limits, one after the other.
 class LimitRows {
 public:
     /// Forgets all rows.
     void clear() { rows_.clear(); }
-    /// Adds a row; a limit counts its own rows from 0. A capacity that is negative or not finite:
-    /// std::invalid_argument.
+    /// Adds a row; a limit counts its own rows from 0. Throws std::invalid_argument if the capacity is
+    /// negative or not finite.
     void add(std::string name, double capacity, std::string unit) {
         require_at_least(name, "capacity", capacity, 0);
         rows_.push_back({std::move(name), std::move(unit), capacity});
     }
-    /// All rows of all limits.
+    /// Returns all rows of all limits.
     [[nodiscard]] const std::vector<LimitRow>& all() const { return rows_; }
 
 private:
     std::vector<LimitRow> rows_;
 };
 
-/// Takes what one option uses.
+/// Collects what one option uses.
 class LimitUses {
 public:
-    /// Starts an option's uses of the rows [first, end) of the allotment problem, in `uses`.
+    /// Collects an option's uses of the rows [first, end) of the allotment problem in `uses`.
     LimitUses(std::vector<ResourceUse>& uses, std::size_t first, std::size_t end)
         : uses_(uses), first_(first), end_(end) {}
-    /// Adds units of the row of that index within the limit. Units that are negative or not finite, and rows
-    /// that the limit does not have: std::invalid_argument.
+    /// Adds units to the row with that index within the limit. Throws std::invalid_argument if the units
+    /// are negative or not finite, or if the limit has no such row.
     void add(std::size_t row, double units) {
         require_at_least("limit", "units", units, 0);
         if (row >= end_ - first_)
@@ -89,7 +89,7 @@ private:
     std::size_t first_, end_;
 };
 
-/// Adds rows to the problem and says what options take of them.
+/// A limit: adds rows to the problem, and says what options take of them.
 template <class L>
 concept Limit = requires(L& limit, const Round& round, const Job& job, const Option& option, LimitRows& rows,
                          LimitUses& uses) {
@@ -107,7 +107,8 @@ concept CountsDollars = requires(const L& limit) {
 
 }  // namespace detail
 
-/// Does not compile for what is not quite a limit, and says in one line which function is wrong in which way.
+/// Checks a limit. If it does not fit, compilation fails with one line that says which function is wrong,
+/// and how.
 template <class L>
 consteval bool limit_fits() {
     static_assert(
@@ -139,26 +140,26 @@ consteval bool limit_fits() {
     return true;
 }
 
-/// Several limits, in the order in which their rows come.
+/// Several limits, in the order of their rows.
 template <class... Ls>
 class Limits {
     static_assert((true && ... && limit_fits<Ls>()));
 
 public:
-    static constexpr bool all_fit = (true && ... && Limit<Ls>);  ///< they are limits
+    static constexpr bool all_fit = (true && ... && Limit<Ls>);  ///< whether all of them are limits
     /// Whether any of them can limit dollars.
     static constexpr bool may_count_dollars = (false || ... || detail::CountsDollars<Ls>);
 
-    /// The limits of these types, each as it is by default.
+    /// Makes limits of these types with their defaults.
     Limits() = default;
-    /// These limits.
+    /// Makes a list of these limits.
     explicit Limits(Ls... limits) requires(sizeof...(Ls) > 0) : limits_(std::move(limits)...) {}
 
-    /// These limits, and others behind them.
+    /// Returns these limits followed by others.
     template <class... More>
     [[nodiscard]] Limits<Ls..., More...> with(More... more) const {
         return std::apply(
-            [&](const auto&... mine) { return Limits<Ls..., More...>(mine..., std::move(more)...); },
+            [&](const auto&... present) { return Limits<Ls..., More...>(present..., std::move(more)...); },
             limits_);
     }
 
@@ -172,7 +173,7 @@ public:
         };
         return std::apply([&](const auto&... limit) { return (false || ... || ask(limit)); }, limits_);
     }
-    /// Collects all rows, which follow `first` others in the problem.
+    /// Collects all rows. In the problem they follow `first` other rows.
     void rows(const Round& round, std::size_t first, LimitRows& rows) {
         rows.clear();
         ends_.assign(1, first);
@@ -182,14 +183,14 @@ public:
         };
         std::apply([&](auto&... limit) { (ask(limit), ...); }, limits_);
     }
-    /// What of the limits probably is a slip, one sentence each, limit by limit.
+    /// Appends probable slips in the limits, one sentence each, limit by limit.
     void warn(const Round& round, std::vector<std::string>& warnings) const requires(sizeof...(Ls) > 0) {
         const auto ask = [&](const auto& limit) {
             if constexpr (requires { limit.warn(round, warnings); }) limit.warn(round, warnings);
         };
         std::apply([&](const auto&... limit) { (ask(limit), ...); }, limits_);
     }
-    /// Tells all limits which job the next options are of.
+    /// Tells all limits to which job the next options belong.
     void start_job(const Round& round, const Job& job) {
         const auto tell = [&](auto& limit) {
             if constexpr (requires { limit.start_job(round, job); }) limit.start_job(round, job);
@@ -200,16 +201,16 @@ public:
     void uses(const Round& round, const Job& job, const Option& option, std::vector<ResourceUse>& uses) {
         std::size_t at = 0;
         const auto ask = [&](auto& limit) {
-            LimitUses of_limit(uses, ends_[at], ends_[at + 1]);
+            LimitUses limit_uses(uses, ends_[at], ends_[at + 1]);
             ++at;
-            limit.uses(round, job, option, of_limit);
+            limit.uses(round, job, option, limit_uses);
         };
         std::apply([&](auto&... limit) { (ask(limit), ...); }, limits_);
     }
 
 private:
     std::tuple<Ls...> limits_;
-    std::vector<std::size_t> ends_;  // by limit: where its rows begin, and where the last one's end
+    std::vector<std::size_t> ends_;  // first row of each limit, and the end of the last one's rows
 };
 
 }  // namespace goodput

@@ -1,43 +1,45 @@
 #ifndef GOODPUT_SCHEDULE_MAKERS_HPP
 #define GOODPUT_SCHEDULE_MAKERS_HPP
 
-// What a job is offered. A maker of options is a struct with
+// Makers list the options of a job. A maker of options is a struct with
 //
-//   void list(const Round& round, const Job& job, std::span<const int> most_gpus,
-//             std::vector<Option>& options)
+//     void list(const Round& round, const Job& job, std::span<const int> most_gpus,
+//               std::vector<Option>& options)
 //
-// which appends configurations, on the open nodes of Round::pools, smallest first within a pool. The
-// predictor fills in the rest of each option, the policy values it. `most_gpus` says by GPU type how far the
-// policy lets the job grow this round.
+// which appends configurations on the open nodes of Round::pools, smallest first within a pool. The
+// predictor fills in the rest of each option, and the policy values it. `most_gpus` says by GPU type how
+// far the policy lets the job grow this round.
 //
-// Where a full list would be too long, a maker lists some and answers at prices for the others:
+// If a full list would be too long, a maker lists some options and finds others at given prices:
 //
-//   double ask(const Round& round, const Job& job, std::span<const int> most_gpus, const AtPrices& at,
-//              double least, std::vector<Option>& options)
+//     double ask(const Round& round, const Job& job, std::span<const int> most_gpus, const AtPrices& at,
+//                double least, std::vector<Option>& options)
 //
-// appends options whose value less the price of all that they take is above `least`, with at.evaluate(option)
-// as the judge, and returns a number that this difference does not exceed for any option that it has neither
-// listed nor appended, now or in an earlier call of the round: a number, or minus infinity. It may append all
-// that are above `least`, or the best one only. The Scheduler prices, asks, adds and prices again until
-// nobody offers more, and its bound then covers the options that were never listed
+// computes for an option its value minus the price of all that it takes, by at.evaluate(option), and
+// appends options for which this difference is above `least`: all of them, or only the best. It returns an
+// upper bound on the difference (a number or minus infinity) for all options that it has neither listed nor
+// appended in this round. The Scheduler sets prices, asks, adds the answers and sets prices again, until no
+// maker appends more. Then its bound also covers the options that were never listed
 // (detail/asked_options.hpp).
 //
-// A maker of configurations that a predictor for one pool knows nothing of says itself how good they are:
+// If a predictor for one pool does not know the maker's configurations, the maker itself predicts how good
+// they are:
 //
-//   void predict(const Job& job, const std::optional<GradientStatistics>& gradient, std::span<Option>
-//   options,
-//                const AskPredictor& ask)
+//     void predict(const Job& job, const std::optional<GradientStatistics>& gradient,
+//                  std::span<Option> options, const AskPredictor& ask)
 //
-// which fills in all options of a job, and may ask the predictor about any options, parts of these for
-// example. Makers around another one derive from MakerAround, so that nothing of that one is lost.
+// which fills in all options of a job. It may ask the predictor about any options, for example about single
+// parts. A maker around another one should derive from MakerAround, which passes on all functions of the
+// inner one.
 //
-// The maker that is used by default, ListedShapes, offers on one node: 1, 2, 4, 8, ... GPUs and the whole
-// node (on a node of 7 GPUs 1, 2, 4, 7); over several nodes: whole nodes only (Sia, section 3.4). Below a
-// whole node these sizes divide one another, so that whatever keeps to the rows of the nodes can be placed
-// (detail/node_blocks.hpp). A job that may have none of these numbers is offered its fewest and its most
-// GPUs, on as few nodes as hold them. So is one whose number of GPUs is fixed (Adaptivity::none: max_gpus;
-// any other with min_gpus == max_gpus): such numbers may keep to all rows and yet find no nodes. What a job
-// holds is on offer to it as long as it may have so many GPUs, whatever the maker lists.
+// The default maker is ListedShapes. On one node it lists 1, 2, 4, 8, ... GPUs and the whole node (1, 2, 4,
+// 7 on a node with 7 GPUs), and over several nodes only whole nodes (Sia, section 3.4). Below a whole node
+// these sizes divide one another, so every allotment that respects the rows of the nodes can be placed
+// (detail/node_blocks.hpp). A job that may have none of these numbers gets its fewest and its most GPUs, on
+// as few nodes as hold them. A job with a fixed number of GPUs (Adaptivity::none: max_gpus; any other with
+// min_gpus == max_gpus) gets that number, in the same way. Such numbers may respect all rows and still find
+// no nodes. What a job holds is always among its options if it may have that many GPUs, whatever the maker
+// lists.
 
 #include <algorithm>
 #include <concepts>
@@ -59,24 +61,24 @@
 
 namespace goodput {
 
-/// What a maker is told of the prices of a round.
+/// The functions with which a maker judges options at the prices of a round.
 struct AtPrices {
-    /// Lets the predictor fill in the option; answers its value less the price of all that it takes, or minus
-    /// infinity where predictor, policy or a limit fail for it.
+    /// Lets the predictor fill in the option. Returns its value minus the price of all that it takes, or
+    /// minus infinity if the predictor, the policy or a limit fails for it.
     std::function<double(Option&)> evaluate{};
-    /// The same difference for an option whose plan and goodput are what the maker supposes: for bounds. The
-    /// predictor is not asked.
+    /// Returns the same difference for an option whose plan and goodput are assumptions of the maker, for
+    /// bounds. The predictor is not asked.
     std::function<double(const Option&)> suppose{};
 };
 
-/// Offers options.
+/// A maker: lists options.
 template <class M>
 concept OptionMaker = requires(M& maker, const Round& round, const Job& job, std::span<const int> most_gpus,
                                std::vector<Option>& options) {
     maker.list(round, job, most_gpus, options);
 };
 
-/// Offers options, and more of them at given prices.
+/// A maker that lists options, and finds more of them at given prices.
 template <class M>
 concept PricedOptionMaker = OptionMaker<M> &&
     requires(M& maker, const Round& round, const Job& job, std::span<const int> most_gpus, const AtPrices& at,
@@ -84,10 +86,10 @@ concept PricedOptionMaker = OptionMaker<M> &&
     { maker.ask(round, job, most_gpus, at, least, options) } -> std::convertible_to<double>;
 };
 
-/// Lets the round's predictor fill in options, with the gradient statistics that count.
+/// Lets the round's predictor fill in options, with the gradient statistics that apply.
 using AskPredictor = std::function<void(std::span<Option>)>;
 
-/// A maker that says itself how good its options are.
+/// A maker that predicts itself how good its options are.
 template <class M>
 concept PredictingMaker = OptionMaker<M> &&
     requires(M& maker, const Job& job, const std::optional<GradientStatistics>& gradient,
@@ -95,8 +97,8 @@ concept PredictingMaker = OptionMaker<M> &&
     maker.predict(job, gradient, options, ask);
 };
 
-/// Fills in options of a job as `ask(options)` does: it is asked about options of one part only, and one of
-/// several parts is as good as with GPUs of its slowest type alone.
+/// Fills in options of a job through `ask(options)`, which is called only with options of one part. An
+/// option of several parts is taken to be as good as the same GPUs all of its slowest type.
 inline void predict_options(std::span<Option> options, const AskPredictor& ask) {
     const auto single = [](const Option& option) { return option.configuration.is_single(); };
     if (std::all_of(options.begin(), options.end(), single))
@@ -105,7 +107,7 @@ inline void predict_options(std::span<Option> options, const AskPredictor& ask) 
         detail::predict_parts(options, ask, single,
                               [&](Option& option) { detail::predict_at_slowest(option, ask); });
 }
-/// Fills in options of a job as their maker does, where it says how good they are.
+/// Fills in options of a job through the maker if it predicts, or else as above.
 template <OptionMaker M>
 void predict_options(M& maker, const Job& job, const std::optional<GradientStatistics>& gradient,
                      std::span<Option> options, const AskPredictor& ask) {
@@ -115,24 +117,25 @@ void predict_options(M& maker, const Job& job, const std::optional<GradientStati
         predict_options(options, ask);
 }
 
-/// A maker that offers nothing but what it lists.
+/// A maker without options other than those it lists.
 template <class M>
 concept ListsAllOptions = OptionMaker<M> && !PricedOptionMaker<M>;
 
-/// A maker that says why it offers a job nothing, in one sentence; empty: nothing that others could not say.
+/// A maker that explains in one sentence why it lists nothing for a job. The sentence is empty if it adds
+/// nothing to what others say.
 template <class M>
 concept ReasonMaker = requires(M& maker, const Round& round, const Job& job) {
     { maker.why_none(round, job) } -> std::convertible_to<std::string>;
 };
 
-/// A maker that lists otherwise what a job that keeps what it holds has.
+/// A maker with a list of its own for jobs that keep what they hold.
 template <class M>
 concept KeptMaker = requires(M& maker, const Round& round, const Job& job, std::vector<Option>& options) {
     maker.list_kept(round, job, options);
 };
 
-/// Does not compile for what is not quite a maker, and says in one line which function is wrong in which way:
-/// list(), or one of the optional ones, which would be left out without a word.
+/// Checks a maker. If list() or one of the optional functions does not fit, compilation fails with one line
+/// that says which, and how. Otherwise a misspelled optional function would be ignored silently.
 template <class M>
 consteval bool maker_fits() {
     static_assert(OptionMaker<M>,
@@ -164,14 +167,14 @@ consteval bool maker_fits() {
     return true;
 }
 
-/// What a maker around another one is as long as it does not say otherwise: all that the inner one is.
+/// Base of makers around another one. Functions that are not overridden are those of the inner maker.
 template <OptionMaker Inner>
 class MakerAround {
 public:
-    /// Around this maker.
+    /// Wraps this maker.
     explicit MakerAround(Inner inner = Inner()) : inner_(std::move(inner)) {}
 
-    /// Appends what the inner maker lists.
+    /// Appends the options that the inner maker lists.
     void list(const Round& round, const Job& job, std::span<const int> most_gpus,
               std::vector<Option>& options) {
         inner_.list(round, job, most_gpus, options);
@@ -185,17 +188,17 @@ public:
                    std::vector<Option>& options) requires KeptMaker<Inner> {
         inner_.list_kept(round, job, options);
     }
-    /// What the inner maker answers at prices.
+    /// Finds options at prices, as the inner maker does.
     double ask(const Round& round, const Job& job, std::span<const int> most_gpus, const AtPrices& at,
                double least, std::vector<Option>& options) requires PricedOptionMaker<Inner> {
         return inner_.ask(round, job, most_gpus, at, least, options);
     }
-    /// What the inner maker says of its options.
+    /// Predicts options, as the inner maker does.
     void predict(const Job& job, const std::optional<GradientStatistics>& gradient, std::span<Option> options,
                  const AskPredictor& ask) requires PredictingMaker<Inner> {
         inner_.predict(job, gradient, options, ask);
     }
-    /// What the inner maker says.
+    /// Explains an empty list, as the inner maker does.
     [[nodiscard]] std::string why_none(const Round& round, const Job& job) requires ReasonMaker<Inner> {
         return inner_.why_none(round, job);
     }
@@ -204,38 +207,40 @@ protected:
     Inner inner_;  ///< the maker inside
 };
 
-/// Appends every configuration that the job may hold on the pools, smallest first within a pool; of those
-/// with more than `most_gpus(gpu_type)` GPUs only the smallest of a pool, if no other of it is left.
+/// Appends every configuration that the job may hold on the pools, smallest first within a pool.
+/// Configurations with more than `most_gpus(gpu_type)` GPUs are left out, but each pool keeps its smallest
+/// one if no other is left.
 template <class MostGpus>
 void append_options(const Job& job, std::span<const Pool> pools, MostGpus most_gpus,
                     std::vector<Option>& options);
 
-/// Puts what the job holds in its place among its options, which begin at `first`, unless it is there or the
-/// job may not hold it: GPUs of none of these pools, or of another number or on more nodes than the job may
-/// have.
+/// Inserts what the job holds at its place among its options, which begin at `first`, unless it is there.
+/// Does nothing if the job may not hold it: the GPUs are in none of these pools, or the job may not have
+/// their number, or not on that many nodes.
 inline void insert_held(const Job& job, const Configuration& held, std::span<const Pool> pools,
                         std::size_t first, std::vector<Option>& options);
 
-/// Why append_options() finds nothing for a job on these pools, in one sentence: no GPU type that it can use,
-/// none that is open, or the sizes that it could be offered and that none of them is one that it may hold.
+/// Explains in one sentence why append_options() finds nothing for a job on these pools: the job can use no
+/// GPU type of the cluster, none of its types is open, or none of the possible sizes is one that it may
+/// hold.
 [[nodiscard]] inline std::string why_no_option(const Job& job, const Cluster& cluster,
                                                std::span<const Pool> pools);
 
 namespace detail {
 
-/// It can hold one number of GPUs only: max_gpus.
+/// Whether the job can hold one number of GPUs only, which is max_gpus.
 inline bool has_fixed_gpus(const Job& job) {
     return job.adaptivity == Adaptivity::none || job.min_gpus == job.max_gpus;
 }
 
-/// A job may have that many GPUs of a type on that many nodes.
+/// Whether a job may have a shape on a GPU type.
 inline bool may_hold(const Job& job, const TypeLimits& limits, Shape shape) {
     return limits.max_atomic_batch > 0 && shape.nodes <= limits.most_nodes() &&
            shape.gpus >= (has_fixed_gpus(job) ? job.max_gpus : job.min_gpus) && shape.gpus <= job.max_gpus &&
            shape.gpus % limits.gpus_per_replica == 0;
 }
 
-/// Calls visit(shape) for the shapes of a job on a pool, the smallest first.
+/// Calls visit(shape) for the shapes of a job on a pool, smallest first.
 template <class Visit>
 void for_each_shape(const Job& job, const Pool& pool, Visit visit) {
     const TypeLimits& limits = job.types[pool.gpu_type];
@@ -269,7 +274,7 @@ void for_each_shape(const Job& job, const Pool& pool, Visit visit) {
     if (most != fewest) offer(most);
 }
 
-/// Whether append_options() lists a configuration of one part that the job holds.
+/// Whether append_options() lists the configuration that the job holds. It must have one part.
 inline bool is_listed(const Job& job, const Configuration& held, std::span<const Pool> pools,
                       std::span<const int> most_gpus) {
     const PoolShare& part = held.first();
@@ -280,7 +285,7 @@ inline bool is_listed(const Job& job, const Configuration& held, std::span<const
     return listed;
 }
 
-/// Options in the order of their configurations, as the scheduler and predictors want them.
+/// Sorts options by configuration, the order that the scheduler and predictors expect.
 inline void sort_options(std::vector<Option>& options, std::size_t first) {
     std::sort(options.begin() + static_cast<std::ptrdiff_t>(first), options.end(),
               [](const Option& a, const Option& b) { return a.configuration < b.configuration; });
@@ -323,12 +328,13 @@ inline void insert_held(const Job& job, const Configuration& held, std::span<con
     options.insert(place, {held, {}, 0, Knowledge::unknown});
 }
 
-/// The default maker: the shapes that always pack.
+/// The default maker. It lists shapes that always pack.
 struct ListedShapes {
-    /// A Scheduler asks only once a round for all jobs that for_each_input() cannot tell apart, if a maker
-    /// names itself here, and the predictor does. Not so a class that derives from this one.
+    /// If both the maker and the predictor declare their inputs, a Scheduler asks only once per round for
+    /// all jobs that for_each_input() cannot tell apart. A class that derives from this one does not
+    /// inherit the declaration.
     using DeclaresInputsOf = ListedShapes;
-    /// Calls `input(number)` for all that is read of a job.
+    /// Calls `input(number)` for everything that is read of a job.
     template <class Input>
     static void for_each_input(const Job& job, Input& input) {
         input(static_cast<int>(job.adaptivity));

@@ -1,11 +1,11 @@
 #ifndef GOODPUT_SCHEDULE_SNAPSHOT_HPP
 #define GOODPUT_SCHEDULE_SNAPSHOT_HPP
 
-// What a decision is made from, and the decision.
+// A snapshot is the input of a decision, and a plan is its outcome.
 //
-// A plan is carried out in two steps, because one job may be given GPUs that another one still holds: first
-// every job is stopped whose Decision::stops() is true, whatever its place in the list; when these GPUs are
-// free, every job is started whose Decision::starts is true.
+// A plan is carried out in two steps, because a job may be given GPUs that another job still holds. First
+// stop every job whose Decision::stops() is true, in any order. When these GPUs are free, start every job
+// whose Decision::starts is true.
 
 #include <algorithm>
 #include <cstddef>
@@ -25,182 +25,187 @@
 
 namespace goodput {
 
-/// Everything at one moment: a plan is a function of this and nothing else.
+/// The state of cluster and jobs at one moment. A plan depends on nothing else.
 struct Snapshot {
     double time_seconds = 0;         ///< now, on the clock of Job::submitted_seconds
-    Cluster cluster{};               ///< its nodes, those that are lost or drained marked as drained
-    std::vector<Job> jobs{};         ///< those that run and those that wait, of different names
-    std::vector<JobModel> models{};  ///< by job; may be left empty where nothing has been measured
-    /// Refuse the snapshot (std::invalid_argument) where a job or a node makes no sense, instead of setting
-    /// that one aside (Plan::warnings).
+    Cluster cluster{};               ///< nodes and GPU types; lost and drained nodes are marked as drained
+    std::vector<Job> jobs{};         ///< running and waiting jobs, with different names
+    std::vector<JobModel> models{};  ///< model of each job; may be empty if nothing has been measured
+    /// If true, an invalid job or node makes the plan throw std::invalid_argument. Otherwise it is set
+    /// aside (Plan::warnings).
     bool strict = false;
-    /// What was noticed while the snapshot was made (JobMemory, readers of formats), one sentence each: the
-    /// plan repeats it (Plan::warnings).
+    /// Remarks made while the snapshot was built (by JobMemory or the readers of formats), one sentence
+    /// each. The plan repeats them in Plan::warnings.
     std::vector<std::string> warnings{};
 };
 
-/// What has been measured of the job of that index; an empty model where nothing has.
+/// Returns the model of the job with that index. It is empty if nothing has been measured.
 [[nodiscard]] inline const JobModel& model_of(const Snapshot& snapshot, std::size_t job) {
     static const JobModel nothing_known;
     return snapshot.models.empty() ? nothing_known : snapshot.models[job];
 }
 
-/// What whoever runs the jobs has to do with one of them.
+/// The action on one job with which the caller carries out a plan.
 enum class Action {
-    wait,     ///< nothing: it holds no GPU and gets none
+    wait,     ///< nothing: the job holds no GPU and gets none
     start,    ///< start it: it held nothing
     stay,     ///< let it go on with the GPUs that it holds; its batch may be another one
-    move,     ///< stop it, and start it on other nodes in the same shapes of the same GPU types
+    move,     ///< stop it, and start it on other nodes with the same shapes on the same GPU types
     restart,  ///< stop it, and start it with other GPUs, or over another number of nodes
     stop      ///< stop it: it gets nothing this round
 };
 
-/// What leads from the GPUs that a job holds to those that it is given; both on nodes of the cluster.
+/// Returns the action that leads from the GPUs that a job holds to those that it is given. Both placements
+/// must be on nodes of the cluster.
 [[nodiscard]] Action action_of(const Placement& held, const Placement& given, const Cluster& cluster);
 
-/// What one job gets, and why.
+/// The decision for one job: its option, its nodes, and the reason.
 struct Decision {
-    Option option{};               ///< empty allotment: nothing this round
-    double value = 0;              ///< of the option, under the policy
-    Placement placement{};         ///< empty: nothing this round
-    Action action = Action::wait;  ///< what to do so that it holds the placement
-    bool starts = false;           ///< the action is start, move or restart
+    Option option{};               ///< what it gets; the allotment is empty if that is nothing this round
+    double value = 0;              ///< value of the option under the policy
+    Placement placement{};         ///< nodes of the option; empty if it gets nothing this round
+    Action action = Action::wait;  ///< what to do so that the job holds the placement
+    bool starts = false;           ///< whether the action is start, move or restart
     Verdict verdict{};             ///< runs, waits or impossible, with the reason
-    /// Index of the job that has the same GPUs at the same time (pairs/paired_scheduler.hpp); mostly none.
+    /// Index of the job that runs on the same GPUs at the same time (pairs/paired_scheduler.hpp). Most jobs
+    /// have none.
     std::optional<std::size_t> shares_with{};
-    double part_of_speed = 1;  ///< that it has beside that job, of its speed alone
+    double part_of_speed = 1;  ///< speed while sharing with that job, as a part of the speed alone
 
-    /// The action is move, restart or stop: the job has to give up its GPUs before any job of the plan is
-    /// started.
+    /// Whether the action is move, restart or stop. The job must then give up its GPUs before any job of
+    /// the plan is started.
     [[nodiscard]] bool stops() const {
         return action == Action::move || action == Action::restart || action == Action::stop;
     }
 };
 
-/// The mechanism by which a job saves its state with an option, chosen among those that it has
+/// Returns the mechanism by which a job saves its state with an option, from those that it has
 /// (core/job.hpp).
 [[nodiscard]] inline CheckpointMechanism checkpoint_of(const Job& job, const Option& option) {
     const std::size_t chosen = option.checkpointing.mechanism;
     return chosen < job.checkpoints.size() ? job.checkpoints[chosen] : assumed_checkpoint(job);
 }
 
-/// What a GPU of a pool is worth, in units of the policy's values: a number between the worth of one more and
-/// the loss of one fewer, of the allotment's linear relaxation (AllotResult::prices).
+/// The worth of one GPU of a pool, in units of the policy's values. In the allotment's linear relaxation it
+/// lies between the gain from one GPU more and the loss from one GPU fewer (AllotResult::prices).
 struct PoolPrice {
     std::size_t gpu_type = 0;  ///< index into Cluster::gpu_types
     int gpus_per_node = 0;     ///< size of the pool's nodes
     double price = 0;          ///< at least 0
-    bool spot = false;         ///< of spot nodes
-    int group = 0;             ///< Node::group; below 0 where dollars are limited and its nodes cost unlike
+    bool spot = false;         ///< whether the nodes are spot nodes
+    /// Node::group; below 0 if dollars are limited and the nodes of the pool have different prices.
+    int group = 0;
 };
 
-/// A row of the plan that is no GPU pool: a quota, a budget (schedule/limits.hpp).
+/// The use of a row of the plan that is no GPU pool, for example a quota or a budget (schedule/limits.hpp).
 struct LimitUse {
-    std::string name{};   ///< in words: "the quota of team vision"
-    std::string unit{};   ///< of the numbers: "GPUs"
-    double capacity = 0;  ///< what there is
-    double used = 0;      ///< by all jobs together
-    double price = 0;     ///< what a unit is worth, as PoolPrice::price
-    /// With one unit more no plan is worth more above the objective than this, whole options and all: weak
-    /// duality, price + (bound at the prices - objective). None where the price is 0, or options are not all
-    /// listed.
+    std::string name{};   ///< the row in words: "the quota of team vision"
+    std::string unit{};   ///< unit of the numbers: "GPUs"
+    double capacity = 0;  ///< units that there are
+    double used = 0;      ///< units that all jobs together use
+    double price = 0;     ///< worth of one unit, as in PoolPrice::price
+    /// With one unit more, no plan can exceed the objective by more than this, even with whole options
+    /// (weak duality: price + (bound at the prices - objective)). Empty if the price is 0, or if not all
+    /// options are listed.
     std::optional<double> most_of_one_more{};
 
-    /// One line: how much is used, and what one more would be worth.
+    /// Returns one line: how much is used, and what one more unit would be worth.
     [[nodiscard]] std::string report() const;
 };
 
 struct Plan;
 
-/// Jobs that keep what they hold take more of a row than there is. Nobody else gets anything of it.
+/// Jobs that keep what they hold take more of a row than there is. No other job gets anything of that row.
 struct LimitConflict {
     std::size_t limit = 0;            ///< index into Plan::limits
-    double kept = 0;                  ///< units that they take together
-    std::vector<std::size_t> jobs{};  ///< indices of those that take any, ascending
+    double kept = 0;                  ///< units that the jobs take together
+    std::vector<std::size_t> jobs{};  ///< indices of jobs that take any units, ascending
 
-    /// One line with the names of limit and jobs, and what would end it.
+    /// Returns one line with the names of the limit and the jobs, and what would end the conflict.
     [[nodiscard]] std::string report(const Snapshot& snapshot, const Plan& plan) const;
 };
 
-/// Something that the policy, the predictor, the maker or a limit of a plan did wrong: it threw, or answered
-/// with NaN or infinity.
+/// A failure of the policy, the predictor, the maker or a limit: it threw, or answered with NaN or
+/// infinity.
 struct PlanFault {
-    std::optional<std::size_t> job{};  ///< index of the job that it was asked about; none: of all jobs
-    Configuration configuration{};     ///< the option that is left out for it; empty: every option of the job
-    std::string what{};                ///< the exception's text, or the number
+    /// Index of the job that it was asked about; empty if about all jobs.
+    std::optional<std::size_t> job{};
+    Configuration configuration{};  ///< option that is left out for the job; empty if all its options are
+    std::string what{};             ///< text of the exception, or the number
 
-    /// One line for a log.
+    /// Returns one line for a log.
     [[nodiscard]] std::string report(const Snapshot& snapshot) const;
 };
 
-/// Who gets what, where, and how good that is.
+/// The decisions for all jobs, with the worth and the proof of the allotment.
 struct Plan {
-    std::vector<Decision> decisions{};  ///< by job
-    std::vector<PlanFault> faults{};    ///< of the policy and the predictor; empty if all is well
-    /// Jobs and nodes that make no sense, and what in the snapshot or the limits probably is a slip, one
-    /// sentence each; none of it is an error. A job that makes no sense keeps what it holds, or waits, and
-    /// its verdict says why; such a node takes nobody new, and who holds something there keeps it.
+    std::vector<Decision> decisions{};  ///< decision for each job, in the order of the snapshot
+    std::vector<PlanFault> faults{};    ///< failures of the parts; empty if all is well
+    /// Invalid jobs and nodes, and probable slips in the snapshot or the limits, one sentence each. None of
+    /// them is an error. An invalid job keeps what it holds, or waits, and its verdict says why. An invalid
+    /// node accepts no new job, and the jobs that hold something there keep it.
     std::vector<std::string> warnings{};
-    std::vector<PoolPrice> prices{};            ///< by pool, in the order of pools_of(cluster)
-    std::vector<LimitUse> limits{};             ///< by row of the limits
-    std::vector<LimitConflict> conflicts{};     ///< limits that are exceeded by what is kept; mostly none
-    double objective = 0;                       ///< sum of the values of what is given
-    double bound = 0;                           ///< no plan is worth more
-    AllotStatus status = AllotStatus::optimal;  ///< what is proven of the allotment
-    double move_cost_seconds = 0;  ///< lost by jobs that had to move although they keep their shape
+    std::vector<PoolPrice> prices{};            ///< price of each pool, in the order of pools_of(cluster)
+    std::vector<LimitUse> limits{};             ///< use of each row of the limits
+    std::vector<LimitConflict> conflicts{};     ///< limits that the kept GPUs exceed; mostly empty
+    double objective = 0;                       ///< sum of the values of all options given
+    double bound = 0;                           ///< upper bound on the objective of any plan
+    AllotStatus status = AllotStatus::optimal;  ///< what is proven about the allotment
+    double move_cost_seconds = 0;  ///< seconds lost by jobs that move although they keep their shape
 
-    /// One line for a log.
+    /// Returns one line for a log.
     [[nodiscard]] std::string report() const;
 };
 
-/// Fills in the actions of a plan's decisions, by what the snapshot's jobs hold and what they are given.
+/// Fills in the actions of a plan's decisions, from what the snapshot's jobs hold and what they are given.
 void find_actions(const Snapshot& snapshot, Plan& plan);
 
-/// Appends what goes with a GPU in words: "12 cores and 64 GiB a GPU"; nothing where nothing is counted.
+/// Appends the host resources per GPU in words: "12 cores and 64 GiB a GPU". Appends nothing if none are
+/// counted.
 void append_description(std::string& text, const HostShare& share);
 /// Appends a configuration in words: "8 A100 on 1 node", "8 A100 on 1 node with 12 cores a GPU".
 void append_description(std::string& text, const Cluster& cluster, const Configuration& configuration);
-/// A configuration in words.
+/// Describes a configuration in words.
 [[nodiscard]] std::string describe(const Cluster& cluster, const Configuration& configuration);
 
-/// The steps of a plan, for whoever times them.
+/// The steps of a plan, for callers that time them.
 enum class PlanStep { value, allot, place };
 
-/// Is called after each step of a plan.
+/// A function that is called after each step of a plan.
 using AfterStep = std::function<void(PlanStep)>;
 
-// The border of a plan: what is wrong with a snapshot is named here, before anything is decided.
+// Checks a snapshot before anything is decided, and says what is wrong with it.
 //
-// One job or node that makes no sense is no reason to plan nothing for the others. Unless the snapshot is
-// strict, the round is made of a copy in which such a node takes nobody new, and in which such a job is one
-// that is not preemptible, needs no batch and no model, and holds what it holds, as far as that is there.
-// Where jobs hold more of a node than there is, nobody new comes to that node: who of them is wrong cannot be
-// known, and what one of them gives back may not be free.
+// One invalid job or node must not stop the planning of all others. A strict snapshot is refused. Otherwise
+// the round is planned on a copy. In the copy, an invalid node accepts no new job. An invalid job is
+// replaced by a stand-in that is not preemptible, needs neither batch nor model, and keeps those of its
+// GPUs that exist. If jobs together hold more GPUs of a node than it has, no new job is placed there: we
+// cannot tell which of the jobs is wrong, and GPUs that one of them releases may not really be free.
 
-/// Finds what is wrong with snapshots. Keeps its buffers.
+/// Finds what is wrong with snapshots. It keeps its buffers.
 class SnapshotCheck {
 public:
-    /// The snapshot, or the copy of it to plan instead; valid until the next call. `warnings` become those of
-    /// the snapshot, one sentence for each job or node that is set aside, and what probably is a slip.
-    /// Refuses (std::invalid_argument naming job or node, field and value) what is no matter of single jobs
-    /// or nodes, and in strict snapshots these as well. `topology`: the placer knows one.
+    /// Returns the snapshot, or the copy to plan instead; valid until the next call. Sets `warnings` to
+    /// those of the snapshot, one sentence for each job or node that is set aside, and probable slips.
+    /// Throws std::invalid_argument (naming job or node, field and value) for faults that do not belong to
+    /// single jobs or nodes, and in strict snapshots for those of jobs and nodes, too. `topology` says
+    /// whether the placer knows a topology.
     const Snapshot& operator()(const Snapshot& snapshot, bool topology, std::vector<std::string>& warnings);
 
-    /// The job of that index is set aside in the last snapshot.
+    /// Whether the job with that index is set aside in the last snapshot.
     [[nodiscard]] bool is_set_aside(std::size_t job) const {
         return std::any_of(set_aside_.begin(), set_aside_.end(),
                            [&](const SetAside& each) { return each.job == job; });
     }
 
-    /// Makes the decisions of jobs that are set aside what they hold, all of it that is on nodes that are
-    /// there.
+    /// Gives each job that is set aside what it holds, as far as its nodes exist.
     void give_what_is_held(const Snapshot& given, Plan& plan) const;
 
 private:
     struct SetAside {
         std::size_t job = 0;
         std::string why{};
-        Placement held{};  ///< on nodes that are there, as given
+        Placement held{};  ///< shares on nodes that exist, as given
     };
 
     static bool is_planned(const Job& job) { return job.set_aside.empty(); }
@@ -209,10 +214,10 @@ private:
 
     void check_each(const Snapshot& snapshot, bool topology);
 
-    /// Counts what it holds, unless it is refused.
+    /// Checks a job, and counts the GPUs that it holds unless it is refused.
     void check_job(const Job& job, const Cluster& cluster, bool topology);
 
-    /// What `check` refuses, in words; empty where it refuses nothing.
+    /// Returns the reason for which `check` throws, or an empty text if it does not throw.
     template <class Check>
     static std::string refusal(Check check) {
         try {
@@ -223,25 +228,25 @@ private:
         }
     }
 
-    /// Refuses no name, and one that another has.
+    /// Refuses an empty name, and one that another job or node has.
     static void require_own_name(const char* kind, const std::string& name, std::set<std::string>& names);
 
     void set_nodes_aside(const Cluster& cluster, std::vector<std::string>& warnings);
 
     void set_jobs_aside(const Snapshot& snapshot, bool topology, std::vector<std::string>& warnings);
 
-    /// Numbers that are possible and yet hardly meant, of jobs that are not set aside.
+    /// Warns of numbers that are possible but hardly meant. Jobs that are set aside are skipped.
     void warn_of_slips(const Snapshot& snapshot, std::vector<std::string>& warnings) const;
 
     [[nodiscard]] Placement on_nodes_that_are_there(Placement placement) const;
 
-    /// A job that keeps of these shares what is left of their nodes.
+    /// Returns a job that keeps those of these shares that fit what is left of their nodes.
     [[nodiscard]] Job stand_in_for(const Job& job, const Placement& shares);
 
     std::vector<const std::string*> names_;
     std::vector<int> held_;          // GPUs, by node
     std::vector<char> makes_sense_;  // by node
-    Snapshot copy_;                  // where anything is set aside
+    Snapshot copy_;                  // used if anything is set aside
     std::vector<SetAside> set_aside_;
 };
 

@@ -1,8 +1,9 @@
 #ifndef GOODPUT_SIM_APPLICATION_HPP
 #define GOODPUT_SIM_APPLICATION_HPP
 
-// The truth about an application in a replay: how long its steps take on each GPU type, how its gradient
-// changes while it trains, how much work it is. Jobs do not see it; they measure it by running.
+// The ground truth about an application in a replay: how long its steps take on each GPU type, how its
+// gradient changes during training, and how much work it is. Jobs do not see it; they measure it while
+// running.
 
 #include <algorithm>
 #include <cstddef>
@@ -21,16 +22,18 @@
 
 namespace goodput {
 
-/// An application on one GPU type; max_atomic_batch 0: it does not run there.
+/// An application on one GPU type. It does not run there if max_atomic_batch is 0.
 struct ApplicationOnType {
     std::variant<PolluxThroughput, TabulatedThroughput> truth{};  ///< a model, or measurements
-    int min_atomic_batch = 1;                                     ///< least examples per GPU and step
-    int max_atomic_batch = 0;                                     ///< most, as the job declares it
-    int max_nodes = std::numeric_limits<int>::max();              ///< over which a job may be spread
-    double reference_rate = 0;  ///< examples/s of one GPU, known before the first run; 0: unknown
-    bool sync_measured = true;  ///< false: jobs measure their steps alone, and report no synchronisation
+    int min_atomic_batch = 1;                                     ///< fewest examples per GPU and step
+    int max_atomic_batch = 0;                                     ///< most examples, as the job declares it
+    int max_nodes = std::numeric_limits<int>::max();              ///< largest number of nodes that a job
+                                                                  ///< may be spread over
+    double reference_rate = 0;  ///< examples/s of one GPU, known before the first run; 0 if unknown
+    /// If false, jobs measure only their steps, and report no synchronisation.
+    bool sync_measured = true;
 
-    /// Seconds of a step and of the synchronisation in it.
+    /// Returns the seconds of a step and of the synchronisation in it.
     [[nodiscard]] StepSeconds seconds(Shape shape, int atomic_batch) const {
         if (const auto* table = std::get_if<TabulatedThroughput>(&truth))
             return table->seconds(shape, atomic_batch);
@@ -39,27 +42,28 @@ struct ApplicationOnType {
         const double step = model.step_seconds(compute, model.sync_seconds(shape));
         return {step, step - compute};
     }
-    /// Most examples a GPU can really hold in that shape; the job declares max_atomic_batch for all shapes.
+    /// Returns the most examples that a GPU can really hold in this shape. The job declares
+    /// max_atomic_batch for all shapes.
     [[nodiscard]] int largest_batch(Shape shape) const {
         const auto* table = std::get_if<TabulatedThroughput>(&truth);
         return table ? table->max_atomic_batch(shape) : max_atomic_batch;
     }
 };
 
-/// What an application's metric is after every epoch, as its jobs see it while they train.
+/// The metric of an application after each epoch, as its jobs see it during training.
 struct MetricCurve {
-    std::vector<double> by_epoch{};  ///< finite; empty: its jobs report none
-    CurveTarget target{};            ///< at which owners want it
+    std::vector<double> by_epoch{};  ///< finite; empty if its jobs report none
+    CurveTarget target{};            ///< target that the owners want
 };
 
-/// Gradient statistics by total batch size and epoch, and the progress that ends each epoch.
+/// The gradient statistics by total batch size and epoch, and the progress at which each epoch ends.
 class TrainingCurve {
 public:
     TrainingCurve() = default;
 
-    /// `batches`: ascending total batch sizes; `gradients[i][e]`: statistics at batches[i] in epoch e;
-    /// `progress[e]`: iterations at the initial batch size done when epoch e ends, rising. Refuses other
-    /// forms (std::invalid_argument).
+    /// `batches` are ascending total batch sizes. `gradients[i][e]` are the statistics at batches[i] in
+    /// epoch e. `progress[e]` is the number of iterations at the initial batch size when epoch e ends, and
+    /// increases. Throws std::invalid_argument for other forms.
     TrainingCurve(std::vector<int> batches, std::vector<std::vector<GradientStatistics>> gradients,
                   std::vector<double> progress)
         : batches_(std::move(batches)), gradients_(std::move(gradients)), progress_(std::move(progress)) {
@@ -83,18 +87,19 @@ public:
         require_positive(subject, "progress of the last epoch", last);
     }
 
-    /// Number of epochs.
+    /// Returns the number of epochs.
     [[nodiscard]] std::size_t epochs() const { return progress_.size(); }
-    /// The smallest total batch size tabulated: what efficiency is relative to.
+    /// Returns the smallest tabulated total batch size, which efficiency is relative to.
     [[nodiscard]] int initial_batch() const { return batches_.front(); }
-    /// The largest total batch size tabulated.
+    /// Returns the largest tabulated total batch size.
     [[nodiscard]] int max_batch() const { return batches_.back(); }
-    /// Iterations at the initial batch size that finish epoch `epoch` (from 0).
+    /// Returns the iterations at the initial batch size when epoch `epoch` (from 0) ends.
     [[nodiscard]] double progress_after(std::size_t epoch) const { return progress_[epoch]; }
-    /// Iterations at the initial batch size that are all of the work.
+    /// Returns the iterations at the initial batch size of the whole work.
     [[nodiscard]] double total_progress() const { return progress_.back(); }
 
-    /// Statistics at a total batch size: linear between the tabulated ones, constant outside.
+    /// Returns the statistics at a total batch size: interpolated linearly between tabulated sizes,
+    /// constant outside.
     [[nodiscard]] GradientStatistics gradient(double batch, std::size_t epoch) const {
         const auto above =
             static_cast<std::size_t>(std::ranges::lower_bound(batches_, batch) - batches_.begin());
@@ -112,24 +117,26 @@ private:
     std::vector<double> progress_;
 };
 
-/// What a job of a trace really does.
+/// The true behaviour of a job of a trace.
 struct Application {
-    std::string name{};                      ///< for messages and reports
+    std::string name{};                      ///< name for messages and reports
     std::vector<ApplicationOnType> types{};  ///< by GPU type of the cluster
     TrainingCurve curve{};                   ///< gradient statistics and work
-    MetricCurve metric{};                    ///< of as many epochs, or none
-    double restart_seconds = 30;             ///< what a start or restart really costs
-    double restart_cost_seconds = 30;        ///< what the policy is told that it costs
-    double slowdown = 1;                     ///< progress is slower than the step times say by this factor
+    MetricCurve metric{};                    ///< metric of as many epochs, or none
+    double restart_seconds = 30;             ///< real cost of a start or restart
+    double restart_cost_seconds = 30;        ///< cost that the policy is told
+    double slowdown = 1;                     ///< factor by which progress is slower than the step times say
 };
 
-/// One job of a trace.
+/// A job of a trace.
 struct Submission {
     std::string name{};           ///< unique among the trace's jobs
-    double time_seconds = 0;      ///< when it is submitted
+    double time_seconds = 0;      ///< time of submission
     std::size_t application = 0;  ///< index into the replay's applications
-    int gpus = 1;                 ///< that its owner asked for: what a policy without adaptation gives
-    int batch = 0;  ///< total batch size that its owner chose: the largest that a policy may plan with
+    int gpus = 1;                 ///< GPUs that its owner asked for, which a policy without adaptation
+                                  ///< gives
+    /// Total batch size that its owner chose, the largest that a policy may plan with.
+    int batch = 0;
 };
 
 namespace detail {

@@ -1,14 +1,16 @@
 #ifndef GOODPUT_SIM_EVENTS_HPP
 #define GOODPUT_SIM_EVENTS_HPP
 
-// What may happen to a cluster while a trace is replayed: nodes fail, are drained, come back or are new (of a
-// GPU type that had none before, too), jobs fail.
+// Events that may happen to a cluster during a replay: nodes fail, are drained, return or are added (even
+// of a GPU type without nodes so far), and jobs fail.
 //
-// Total order of what happens at one time: training up to it and completions; job failures; node failures,
-// drains, returns, additions; submissions; the decision. Equal kinds go by name, numbers in names as numbers
-// (job-9 before job-10). So neither the order of the events nor that of simultaneous submissions matters.
+// The order of things that happen at one time is: training up to it and completions; job failures; node
+// failures, drains, returns, additions; submissions; the decision. Things of one kind are ordered by name,
+// with numbers in names compared as numbers (job-9 before job-10). So neither the order of the events nor
+// that of simultaneous submissions matters.
 //
-// Failures strike at their second; everything else takes effect with the next decision, as schedulers learn
+// Failures strike at their second. Everything else takes effect with the next decision, when schedulers
+// learn of it. Until then, the jobs on a drained node continue, and a node that returned stays idle.
 // of it then: until then the jobs on a drained node go on, and a node that came back stays idle.
 
 #include <algorithm>
@@ -28,7 +30,7 @@
 
 namespace goodput {
 
-/// What may happen.
+/// The kinds of events.
 enum class EventKind {
     job_fails,     ///< the job starts again on the GPUs that it holds, from its last checkpoint
     node_fails,    ///< the jobs on it lose all their GPUs and start again from their last checkpoint
@@ -37,54 +39,54 @@ enum class EventKind {
     node_added     ///< a node that was not there before may be used
 };
 
-/// Something that happens at a given time. One that finds its state already there (the failure of a job that
-/// holds nothing, the return of a node that is there) changes nothing.
+/// An event at a given time. It changes nothing if its state is already there, such as the failure of a job
+/// that holds nothing, or the return of a node that is there.
 struct Event {
     double time_seconds = 0;                ///< when it happens, at least 0
     EventKind kind = EventKind::job_fails;  ///< what happens
     std::string subject{};                  ///< name of the job or node
-    std::size_t gpu_type = 0;               ///< of a node_added: index into Cluster::gpu_types, and its GPUs
-    int gpus = 0;                           ///< of a node_added, at least 1
+    std::size_t gpu_type = 0;               ///< GPU type of a node_added: index into Cluster::gpu_types
+    int gpus = 0;                           ///< GPUs of a node_added, at least 1
 };
 
-/// Whether name `a` comes before `b`, where runs of digits compare as numbers.
+/// Returns whether name `a` comes before `b`, with runs of digits compared as numbers.
 [[nodiscard]] bool name_before(std::string_view a, std::string_view b);
 
 namespace detail {
 
 inline constexpr std::size_t no_node = static_cast<std::size_t>(-1);
 
-/// An event with its subject looked up: index into the jobs, or into all nodes that ever are.
+/// An event with its subject looked up: an index into the jobs, or into all nodes of the replay.
 struct Happening {
     double time_seconds = 0;
     EventKind kind = EventKind::job_fails;
     std::size_t index = 0;
 };
 
-/// The nodes over time. Refuses events that make no sense (std::invalid_argument naming the subject).
+/// The nodes over time. Throws std::invalid_argument, naming the subject, for events that make no sense.
 class Timeline {
 public:
-    /// `more`: nodes that settle() may let come and go.
+    /// `more` are nodes that settle() may add and remove.
     Timeline(const Cluster& start, std::span<const Event> events, std::span<const Job> jobs,
              std::span<const Node> more = {});
 
-    /// The nodes that may be used since the last settle().
+    /// Returns the nodes that are usable since the last settle().
     [[nodiscard]] const Cluster& cluster() const { return cluster_; }
-    /// GPUs that are there now: those of cluster() but the nodes that failed since.
+    /// Returns the GPUs that exist now: those of cluster() except on nodes that failed since.
     [[nodiscard]] int gpus() const { return gpus_; }
 
-    /// What happens up to `now` and did not before, in its order.
+    /// Returns what happens up to `now` and has not been returned before, in order.
     [[nodiscard]] std::span<const Happening> until(double now) {
         const std::size_t first = next_;
         while (next_ < happenings_.size() && happenings_[next_].time_seconds <= now) ++next_;
         return std::span<const Happening>(happenings_).subspan(first, next_ - first);
     }
-    /// When the next thing happens; infinity if nothing does any more.
+    /// Returns when the next event happens, or infinity if there is none.
     [[nodiscard]] double next_seconds() const {
         return next_ < happenings_.size() ? happenings_[next_].time_seconds
                                           : std::numeric_limits<double>::infinity();
     }
-    /// Whether it strikes a job with that placement on cluster() at its second.
+    /// Returns whether the event strikes, at its second, a job with this placement on cluster().
     [[nodiscard]] bool strikes(const Happening& happening, std::size_t job,
                                const Placement& placement) const {
         if (happening.kind == EventKind::job_fails) return happening.index == job && !placement.empty();
@@ -92,7 +94,7 @@ public:
                std::any_of(placement.begin(), placement.end(),
                            [&](const NodeShare& share) { return index_of_[share.node] == happening.index; });
     }
-    /// Notes what happened to its node; returns whether GPUs are gone with it at once.
+    /// Records the effect of an event on its node. Returns whether GPUs disappear with it at once.
     bool note(const Happening& happening) {
         if (happening.kind == EventKind::job_fails) return false;
         const std::size_t node = happening.index;
@@ -102,9 +104,9 @@ public:
         gpus_ -= nodes_[node].gpus;
         return true;
     }
-    /// Lets cluster() follow, with those nodes for which `may_be_there(node)`, an index into all that ever
-    /// are: those at the start, `more`, those added. Returns for each node before its index now, or no_node;
-    /// empty: nothing changed.
+    /// Updates cluster() to the nodes for which `may_be_there(node)` holds, where `node` is an index into
+    /// all nodes of the replay: those at the start, `more`, and those added. Returns the present index, or
+    /// no_node, of each earlier node. Returns an empty list if nothing changed.
     template <class MayBeThere>
     std::vector<std::size_t> settle(MayBeThere may_be_there) {
         const std::vector<std::size_t> before = index_of_;
@@ -117,9 +119,9 @@ public:
         for (const std::size_t node : before) moved.push_back(now_at[node]);
         return moved;
     }
-    /// No failure or drain stands in the way of using it.
+    /// Returns whether no failure or drain prevents the use of a node.
     [[nodiscard]] bool healthy(std::size_t node) const { return wanted_[node] != 0; }
-    /// Index into all nodes that ever are, of a node of cluster().
+    /// Returns the index into all nodes of the replay for a node of cluster().
     [[nodiscard]] std::size_t index_of(std::size_t node) const { return index_of_[node]; }
 
 private:
@@ -135,7 +137,7 @@ private:
         }
     }
 
-    std::vector<Node> nodes_;           // all that ever are
+    std::vector<Node> nodes_;           // all nodes of the replay
     std::vector<char> wanted_, there_;  // by node: after the next decision, and now
     std::vector<Happening> happenings_;
     std::size_t next_ = 0;
@@ -150,7 +152,7 @@ private:
 
 inline bool name_before(std::string_view a, std::string_view b) {
     const auto digit = [](char letter) { return letter >= '0' && letter <= '9'; };
-    // The digits from `at` on without leading zeros: of two, the longer one is the larger number.
+    // Find the digits from `at` on without leading zeros. The longer of two is the larger number.
     const auto take_number = [&](std::string_view text, std::size_t& at) {
         while (at < text.size() && text[at] == '0') ++at;
         const std::size_t begin = at;
@@ -187,7 +189,7 @@ inline Timeline::Timeline(const Cluster& start, std::span<const Event> events, s
     });
     Cluster everything{start.gpu_types, start.nodes};
     everything.nodes.insert(everything.nodes.end(), more.begin(), more.end());
-    // Additions in their order, so that the nodes' order does not hang on that of the events.
+    // Add nodes in a fixed order, so that the order of nodes does not depend on the order of the events.
     for (const Event& event : sorted)
         if (event.kind == EventKind::node_added)
             everything.nodes.push_back({event.subject, event.gpu_type, event.gpus});

@@ -1,23 +1,23 @@
 #ifndef GOODPUT_SIM_FAIR_SHARE_HPP
 #define GOODPUT_SIM_FAIR_SHARE_HPP
 
-// How long would a job take alone with an equal share of the cluster? The yardstick of finish-time fairness,
-//
+// Computes how long a job would take alone with an equal share of the cluster. This is the yardstick of
+// finish-time fairness,
 //     rho = (completion time) / T(N),
 //
-// where N is the average number of jobs in the cluster during the job's life and T(N) the time that it takes
-// with 1/N of the cluster (Mahajan et al., Themis, NSDI 2020; there T(N) = N T(1)). Above 1 the job would
-// have been better off with its share. Here, exactly:
+// where N is the average number of jobs in the cluster during the job's life, and T(N) the time that it
+// takes with 1/N of the cluster (Mahajan et al., Themis, NSDI 2020; there T(N) = N T(1)). If rho is above
+// 1, the job would have been better off with its share. Here, exactly:
 //
 //     T(N) = sum_e w_e / max_k r_ke min(1, C_k / (N g_k))
 //
-// over epochs e with work w_e, and allotments k of g_k GPUs that schedulers may give, of a pool with C_k
-// GPUs, with true progress r_ke a second at the best batch size. So a job whose share is smaller than an
-// allotment holds that for a part of the time; it uses one GPU type at a time, knows itself from the start,
-// and never waits or restarts: no scheduler can give all jobs rho = 1. T is what the truth says whether or
-// not the policy adapts jobs, so that policies are measured with one yardstick but N. Cost: allotments times
-// epochs times `candidates` once an application, allotments times epochs for every T(N). Batch sizes are on a
-// grid.
+// over epochs e with work w_e, and allotments k of g_k GPUs that schedulers may give, from a pool with C_k
+// GPUs, with true progress r_ke per second at the best batch size. So a job whose share is smaller than an
+// allotment holds the allotment for a part of the time. The job uses one GPU type at a time, knows itself
+// from the start, and never waits or restarts, so no scheduler can give all jobs rho = 1. T is computed
+// from the ground truth, whether or not the policy adapts jobs, so that all policies are measured with one
+// yardstick except N. Cost: allotments times epochs times `candidates` per application, and allotments
+// times epochs per T(N). Batch sizes are on a grid.
 
 #include <algorithm>
 #include <cmath>
@@ -35,32 +35,34 @@
 
 namespace goodput {
 
-/// An application's times alone on a cluster.
+/// The times of an application alone on a cluster.
 class FairShare {
 public:
-    /// `most_gpus`: that a job may hold. The cluster is the one that shares are taken of.
+    /// `most_gpus` is the largest number of GPUs that a job may hold. Shares are taken of `cluster`.
     FairShare(const Application& application, const Cluster& cluster, int most_gpus);
 
-    /// T(sharers) in seconds, for at least one sharer; infinite if the application does not run there.
+    /// Returns T(sharers) in seconds, for at least one sharer; infinity if the application does not run
+    /// there.
     [[nodiscard]] double seconds(double sharers) const {
         return sum([sharers](const Holding& holding) {
             return std::min(1.0, holding.gpus_of_pool / (sharers * holding.gpus));
         });
     }
-    /// The same on one GPU, the fastest for it of all types.
+    /// Returns the time on one GPU of the fastest type for the application.
     [[nodiscard]] double one_gpu_seconds() const {
         return sum([](const Holding& holding) { return holding.gpus == 1 ? 1.0 : 0.0; });
     }
 
 private:
-    static constexpr int candidates = 24;  // batch sizes looked at
+    static constexpr int candidates = 24;  // number of batch sizes examined
 
     struct Holding {
         int gpus = 0;
         int gpus_of_pool = 0;
     };
 
-    /// Sum over epochs of work / largest rate times factor(holding); no time for an epoch without work.
+    /// Returns the sum over epochs of work / largest rate times factor(holding). An epoch without work
+    /// takes no time.
     template <class Factor>
     [[nodiscard]] double sum(Factor factor) const {
         double seconds = 0;
@@ -82,21 +84,21 @@ private:
 /// The fair shares of a trace's jobs in Sia's world: IsolatedTimes for metrics_of().
 class FairShares {
 public:
-    /// No jobs.
+    /// Begins without any jobs.
     FairShares() = default;
-    /// The cluster is the one that shares are taken of, with as many GPU types as the applications;
-    /// `most_gpus`: that a job may hold.
+    /// Shares are taken of `cluster`, which has as many GPU types as the applications. `most_gpus` is the
+    /// largest number of GPUs that a job may hold.
     FairShares(std::span<const Application> applications, std::span<const Submission> submissions,
                const Cluster& cluster, int most_gpus = 64) {
         for (const Application& application : applications) of_.emplace_back(application, cluster, most_gpus);
         for (const Submission& submission : submissions) application_.push_back(submission.application);
     }
 
-    /// Seconds that the job takes with the share of one of so many.
+    /// Returns the seconds that the job takes with the share of one of `sharers` jobs.
     [[nodiscard]] double isolated_seconds(std::size_t job, double sharers) const {
         return of_[application_[job]].seconds(sharers);
     }
-    /// Seconds that the job takes on one GPU, the fastest for it of all types.
+    /// Returns the seconds that the job takes on one GPU of the type that is fastest for it.
     [[nodiscard]] double one_gpu_seconds(std::size_t job) const {
         return of_[application_[job]].one_gpu_seconds();
     }

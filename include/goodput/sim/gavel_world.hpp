@@ -1,21 +1,22 @@
 #ifndef GOODPUT_SIM_GAVEL_WORLD_HPP
 #define GOODPUT_SIM_GAVEL_WORLD_HPP
 
-// Gavel's world (OSDI'20): every job has the number of GPUs that its owner asked for, and a measured speed,
-// of all of them together, on each GPU type. The rules are those of Gavel's public simulator:
+// Gavel's world (OSDI'20): every job has the number of GPUs that its owner asked for, and a measured speed
+// of all of them together on each GPU type. The rules are those of Gavel's public simulator:
 //
-//   A job does whole steps in a round. A round ends when its last job has done its last step, and if nobody
-//   runs, with the next submission (world_parts.hpp).
-//   Starts, moves and changes of the GPU type cost nothing, and nothing is lost by a failure.
-//   A job that has fewer steps left than GPUs, or is too slow for a step a GPU in a round, does nothing; the
-//   fifth such round in a row ends it. (The simulator drops it then; here it counts as complete.)
+// - A job does whole steps in a round. A round ends when its last job has done its last step, or with the
+//   next submission if no job runs (world_parts.hpp).
+// - Starts, moves and changes of the GPU type cost nothing, and a failure loses nothing.
+// - A job does nothing if it has fewer steps left than GPUs, or is too slow for one step per GPU in a
+//   round. The fifth such round in a row ends it. (The simulator drops the job then; here it counts as
+//   complete.)
 //
-// It does not matter over how many nodes the GPUs are spread.
+// The number of nodes that the GPUs are spread over does not matter.
 //
-// Two jobs of equal numbers of GPUs may have the same ones, where it is measured how fast each of them is
-// then. Their round ends when both have done their last step, which is when a job that has done its work
-// counts as complete; the other does not become faster before the next round. A round in which one of them
-// can do nothing is lost for both, and not counted among the five.
+// Two jobs with equal numbers of GPUs may share them if the speed of each was measured then. Their round
+// ends when both have done their last step, and a job that has done its work counts as complete at that
+// moment. The other job does not become faster before the next round. A round in which one of them can do
+// nothing is lost for both, and does not count among the five.
 
 #include <algorithm>
 #include <array>
@@ -38,33 +39,33 @@
 
 namespace goodput {
 
-/// A job of a fixed number of GPUs, and how fast it is on GPUs of each type.
+/// A job with a fixed number of GPUs, and its speed on GPUs of each type.
 struct GavelJob {
-    std::string name{};            ///< its own
+    std::string name{};            ///< unique name
     std::string program{};         ///< jobs of one program are of one kind
     double submitted_seconds = 0;  ///< from the start of the trace
-    int gpus = 1;                  ///< that it runs on, never more or fewer, all of one type
-    double steps = 1;              ///< of its whole work: a whole number of at least 1
+    int gpus = 1;                  ///< GPUs that it always runs on, all of one type
+    double steps = 1;              ///< steps of its whole work: a whole number of at least 1
     double weight = 1;             ///< its priority, above 0
-    /// Steps a second of all its GPUs together, by GPU type of the cluster; 0: it cannot run there.
+    /// Steps per second of all its GPUs together, by GPU type of the cluster; 0 if it cannot run there.
     std::vector<double> rates{};
 };
 
-/// How fast jobs of two programs are while each of them has the same GPUs.
+/// The speeds of two programs' jobs while both share the same GPUs.
 struct GavelPair {
-    std::array<std::string, 2> programs{};  ///< may be the same: then the mean of both rates counts
-    int gpus = 1;                           ///< of each job
-    /// By GPU type of the cluster: steps a second of the first's job and of the second's. They run together
-    /// where both are above 0.
+    std::array<std::string, 2> programs{};  ///< may be equal; then the mean of both rates counts
+    int gpus = 1;                           ///< GPUs of each job
+    /// Steps per second of the first program's job and of the second's, by GPU type of the cluster. They
+    /// run together if both are above 0.
     std::vector<std::array<double, 2>> rates{};
 };
 
 /// The jobs of a trace, for one replay.
 class GavelWorld {
 public:
-    /// Jobs in the order of their submission, and what is measured of pairs of programs: where nothing is,
-    /// jobs do not run together. Refuses numbers that are out of range (std::invalid_argument with job, field
-    /// and value); replay() looks at times and names.
+    /// Takes the jobs in the order of their submission, and the measurements of pairs of programs. Jobs of
+    /// other pairs do not run together. Throws std::invalid_argument, with job, field and value, for
+    /// numbers that are out of range. replay() checks times and names.
     GavelWorld(const Cluster& cluster, std::vector<GavelJob> jobs, std::span<const GavelPair> pairs = {})
         : gpus_(cluster.gpu_types.size()),
           truth_(std::move(jobs)),
@@ -94,16 +95,16 @@ public:
         note_pairs(pairs);
     }
 
-    // What a world answers (world.hpp).
+    // The functions of a world (world.hpp).
 
-    /// The jobs as a scheduler knows them: a step is an example.
+    /// Returns the jobs as a scheduler knows them. A step counts as an example.
     [[nodiscard]] const std::vector<Job>& jobs() const { return jobs_; }
-    /// When the last step that fits into the round is done.
+    /// Returns when the last step that fits into the round is done.
     [[nodiscard]] double busy_until(std::size_t job, const Configuration& held, double begin,
                                     double seconds) const {
         return round_of(job, held, begin, seconds).end_seconds;
     }
-    /// Lets a job train: whole steps.
+    /// Trains a job in whole steps.
     std::optional<double> train(std::size_t job, const Configuration& held, double begin, double seconds) {
         const StepRound round = round_of(job, held, begin, seconds);
         const bool paired = partner_[job].has_value();
@@ -123,24 +124,24 @@ public:
         done_[job] += round.steps;
         return done_[job] >= truth_[job].steps ? std::optional(run.end_seconds) : std::nullopt;
     }
-    /// With whom it has its GPUs from now on.
+    /// Sets the job that shares its GPUs from now on.
     void train_beside(std::size_t job, std::optional<std::size_t> partner) { partner_[job] = partner; }
-    /// The part of its steps that is done.
+    /// Returns the part of its steps that is done.
     [[nodiscard]] double done(std::size_t job) const { return done_[job] / truth_[job].steps; }
-    /// Its steps, those done and those left.
+    /// Reports its steps, those done and those left.
     void report(std::size_t job, Job& known, JobModel& model) const {
         known.done_examples = done_[job];
         known.remaining_examples = steps_left(job);
         model.types.clear();
     }
-    /// Steps a second, as measured.
+    /// Returns the predictor of the measured steps per second.
     [[nodiscard]] auto predictor() const {
         return known_goodput([this](const Job& job, const Option& option) {
             return rate(index_of(job.name), option.configuration.first().gpu_type);
         });
     }
-    /// With an equal part of the GPUs of each type, in turns where that is less than its GPUs, and at most
-    /// all the time: Gavel's isolated throughput.
+    /// Returns the time with an equal part of the GPUs of each type. If that is less than its GPUs, the job
+    /// runs in turns, and at most all the time. This is Gavel's isolated throughput.
     [[nodiscard]] double isolated_seconds(std::size_t job, double sharers) const {
         double throughput = 0, part = 0;
         for (std::size_t t = 0; t < gpus_.size(); ++t) {
@@ -150,36 +151,36 @@ public:
         }
         return truth_[job].steps * std::max(part, 1.0) / throughput;
     }
-    /// The GPU seconds that it would take on the type that it is fastest on; infinity if it cannot run.
+    /// Returns the GPU seconds that it would take on its fastest type; infinity if it cannot run.
     [[nodiscard]] double one_gpu_seconds(std::size_t job) const {
         double fastest = 0;
         for (const double rate : truth_[job].rates) fastest = std::max(fastest, rate);
         return truth_[job].steps * truth_[job].gpus / fastest;
     }
 
-    // What planners may ask beside a Snapshot; jobs by their index in jobs().
+    // Further information for planners, in addition to a Snapshot. Jobs are indices into jobs().
 
-    /// The index of the job of that name; refuses any other (std::invalid_argument).
+    /// Returns the index of the job of that name. Throws std::invalid_argument for other names.
     [[nodiscard]] std::size_t index_of(const std::string& name) const { return names_.index_of(name); }
-    /// The job as it is.
+    /// Returns the true job.
     [[nodiscard]] const GavelJob& job(std::size_t job) const { return truth_[job]; }
-    /// GPUs that it runs on.
+    /// Returns the GPUs that it runs on.
     [[nodiscard]] int gpus(std::size_t job) const { return truth_[job].gpus; }
-    /// Its priority.
+    /// Returns its priority.
     [[nodiscard]] double weight(std::size_t job) const { return truth_[job].weight; }
-    /// Steps a second on GPUs of that type; 0: it cannot run there.
+    /// Returns the steps per second on GPUs of that type; 0 if it cannot run there.
     [[nodiscard]] double rate(std::size_t job, std::size_t gpu_type) const {
         return truth_[job].rates[gpu_type];
     }
-    /// Steps a second of the job while it has GPUs of that type together with the partner; 0: nothing is
-    /// measured, or one of them cannot run then.
+    /// Returns the steps per second of the job while it shares GPUs of that type with the partner; 0 if
+    /// nothing is measured, or if one of them cannot run then.
     [[nodiscard]] double pair_rate(std::size_t job, std::size_t partner, std::size_t gpu_type) const {
         if (pair_rates_.empty()) return 0;
         return pair_rates_[(kind_[job] * kinds_ + kind_[partner]) * gpus_.size() + gpu_type];
     }
-    /// Steps a second with what it holds, beside its partner if it has one: with GPUs of several types those
-    /// of the slowest, since its workers go in step; with GPUs for several copies of itself (HadarE) the sum
-    /// of all.
+    /// Returns the steps per second with what it holds, while sharing with its partner if it has one. With
+    /// GPUs of several types, its workers run in step, so the slowest type counts for all. With GPUs for
+    /// several copies of itself (HadarE), the sum of all copies counts.
     [[nodiscard]] double rate_with(std::size_t job, const Configuration& held) const {
         if (partner_[job]) return pair_rate(job, *partner_[job], held.first().gpu_type);
         const int own = truth_[job].gpus;
@@ -192,9 +193,9 @@ public:
         }
         return copies ? sum : slowest;
     }
-    /// Steps that it still has to do.
+    /// Returns the steps that it still has to do.
     [[nodiscard]] double steps_left(std::size_t job) const { return truth_[job].steps - done_[job]; }
-    /// What came of the last round in which it held GPUs.
+    /// Returns the result of the last round in which it held GPUs.
     [[nodiscard]] const RoundRun& last_run(std::size_t job) const { return last_run_[job]; }
 
 private:
@@ -206,7 +207,8 @@ private:
         if (!(rate_held > 0)) return {0, begin};
         StepRound round = step_round(begin, seconds, rate_held, steps_left(job));
         if (!partner_[job]) return round;
-        // What the partner had left when the round began: it may have trained already.
+        // This is what the partner had left when the round began, because the partner may have trained
+        // already.
         const std::size_t partner = *partner_[job];
         const RoundRun& last = last_run_[partner];
         const double left = steps_left(partner) + (last.begin_seconds == begin ? last.steps : 0);
@@ -218,7 +220,7 @@ private:
         return round;
     }
 
-    /// Numbers the kinds of jobs (programs with numbers of GPUs), and notes the rates of pairs of them.
+    /// Numbers the kinds of jobs (programs with numbers of GPUs), and records the rates of pairs.
     void note_pairs(std::span<const GavelPair> pairs) {
         std::map<std::pair<std::string, int>, std::size_t> kinds;
         if (pairs.empty()) return;
@@ -238,8 +240,8 @@ private:
                 for (const double rate : pair.rates[t]) require_at_least(subject, "steps a second", rate, 0);
                 if (first == kinds.end() || second == kinds.end()) continue;
                 if (!(pair.rates[t][0] > 0 && pair.rates[t][1] > 0)) continue;
-                const auto rate_of = [&](std::size_t mine, std::size_t other) -> double& {
-                    return pair_rates_[(mine * kinds_ + other) * gpus_.size() + t];
+                const auto rate_of = [&](std::size_t own, std::size_t other) -> double& {
+                    return pair_rates_[(own * kinds_ + other) * gpus_.size() + t];
                 };
                 rate_of(first->second, second->second) = pair.rates[t][0];
                 rate_of(second->second, first->second) =
@@ -251,12 +253,13 @@ private:
     std::vector<int> gpus_;  // by GPU type
     std::vector<GavelJob> truth_;
     std::vector<double> done_;       // steps
-    std::vector<int> empty_rounds_;  // in a row, up to now
+    std::vector<int> empty_rounds_;  // rounds without progress in a row, until now
     std::vector<RoundRun> last_run_;
     std::vector<std::optional<std::size_t>> partner_;
     std::size_t kinds_ = 0;
-    std::vector<std::size_t> kind_;   // by job, where pairs are known
-    std::vector<double> pair_rates_;  // by kind, kind of the partner and GPU type; empty: no pairs are known
+    std::vector<std::size_t> kind_;   // by job, if pairs are known
+    std::vector<double> pair_rates_;  // by kind, kind of the partner and GPU type; empty if no pairs are
+                                      // known
     RoundStarts starts_;
     std::vector<Job> jobs_;
     JobNames names_;

@@ -1,8 +1,9 @@
 #ifndef GOODPUT_SIM_INTERRUPTIONS_HPP
 #define GOODPUT_SIM_INTERRUPTIONS_HPP
 
-// Random interruptions of nodes as events of a replay. The same seed gives the same events with every
-// compiler: times are rounded to the millisecond, far above what standard libraries' powers differ by.
+// Generates random interruptions of nodes as events of a replay. The same seed gives the same events with
+// every compiler: times are rounded to the millisecond, which is far more than the difference between
+// standard libraries' powers.
 
 #include <cmath>
 #include <cstddef>
@@ -19,14 +20,14 @@ namespace goodput {
 
 namespace detail {
 
-/// Random numbers by splitmix64 (Steele, Lea and Flood 2014).
+/// Generates random numbers by splitmix64 (Steele, Lea and Flood 2014).
 class SplitMix {
 public:
-    /// A stream of its own for every seed and name.
+    /// Starts a separate stream for each seed and name.
     SplitMix(std::uint64_t seed, std::string_view name) : state_(mixed(seed + golden)) {
         for (const char letter : name) state_ = mixed(state_ ^ static_cast<unsigned char>(letter)) + golden;
     }
-    /// Uniform in (0, 1).
+    /// Returns a uniform number in (0, 1).
     double unit() {
         state_ += golden;
         return (static_cast<double>(mixed(state_) >> 12) + 0.5) * 0x1p-52;
@@ -44,11 +45,11 @@ private:
 
 }  // namespace detail
 
-/// The failures of every node of a cluster from second 0 to `until`, and their returns after
-/// `interruptions.off_seconds`. Each node begins as good as new, and does so again with each return. Where
-/// `interruptions.per_hour` is 0, nodes fail as often as each of them says (Node::interruptions_per_hour). By
-/// node, not by time; to the millisecond. What validate(Interruptions) refuses, more than ten million
-/// failures and an infinite `until` get std::invalid_argument.
+/// Returns the failures of each node of a cluster from second 0 to `until`, and their returns after
+/// `interruptions.off_seconds`. Each node begins as good as new, and does so again with each return. If
+/// `interruptions.per_hour` is 0, each node fails as often as it says (Node::interruptions_per_hour). The
+/// events are ordered by node, not by time, and exact to the millisecond. Throws std::invalid_argument for
+/// whatever validate(Interruptions) rejects, more than ten million failures, and an infinite `until`.
 [[nodiscard]] inline std::vector<Event> interruption_events(const Cluster& cluster,
                                                             const Interruptions& interruptions,
                                                             std::uint64_t seed, double until) {
@@ -63,7 +64,7 @@ private:
         detail::SplitMix random(seed, node.name);
         double now = 0;
         while (true) {
-            // A time of a Weibull distribution of that shape k and mean: mean / Gamma(1 + 1/k) (-ln u)^(1/k).
+            // A Weibull time of that shape k and mean is mean / Gamma(1 + 1/k) (-ln u)^(1/k).
             const double power = 1 / interruptions.shape;
             now = to_milliseconds(now + 3600 / per_hour / std::tgamma(1 + power) *
                                             std::pow(-std::log(random.unit()), power));

@@ -1,9 +1,9 @@
 #ifndef GOODPUT_SIM_METRICS_HPP
 #define GOODPUT_SIM_METRICS_HPP
 
-// What a replay comes down to: the figures by which schedulers are compared, the same in every world.
-// Finish-time fairness needs to know how long a job would have taken alone with its share of the cluster:
-// IsolatedTimes, as a world may say them; those of Sia's world are FairShares (fair_share.hpp).
+// Summarises a replay in the figures by which schedulers are compared, the same in every world. Finish-time
+// fairness needs the time that a job would have taken alone with its share of the cluster. A world may
+// provide these IsolatedTimes; those of Sia's world are FairShares (fair_share.hpp).
 
 #include <algorithm>
 #include <cmath>
@@ -18,44 +18,46 @@
 
 namespace goodput {
 
-/// Averages and percentiles of one replay; times in hours. Those over completed jobs are 0 where none is,
-/// which says nothing: look at `completed`.
+/// Averages and percentiles of one replay, with times in hours. Averages over completed jobs are 0 if there
+/// are none, which means nothing: look at `completed`.
 struct ReplayMetrics {
-    std::size_t jobs = 0;           ///< submitted
-    std::size_t completed = 0;      ///< of these, by the end of the replay
-    double average_hours = 0;       ///< completion time: from submission to completion
-    double median_hours = 0;        ///< of completion times
+    std::size_t jobs = 0;           ///< jobs submitted
+    std::size_t completed = 0;      ///< jobs completed by the end of the replay
+    double average_hours = 0;       ///< average time from submission to completion
+    double median_hours = 0;        ///< median of completion times
     double p99_hours = 0;           ///< 99th percentile of completion times
     double makespan_hours = 0;      ///< from the first submission to the last completion
-    double gpu_hours_per_job = 0;   ///< held, restarts included
-    double restarts_per_job = 0;    ///< the first start is none
+    double gpu_hours_per_job = 0;   ///< GPU hours held, including restarts
+    double restarts_per_job = 0;    ///< the first start does not count
     double migrations_per_job = 0;  ///< see JobOutcome
     double failures_per_job = 0;    ///< times that a job went back to its last checkpoint
-    double queueing_hours = 0;      ///< a job's time without GPUs from submission to completion, on average
-    /// Part of the GPU hours there are that jobs hold, from the first submission to the end: the last
-    /// completion, or that of the replay if jobs are left.
+    double queueing_hours = 0;      ///< average time of a job without GPUs, from submission to completion
+    /// The part of the existing GPU hours that jobs hold, from the first submission to the end: the last
+    /// completion, or the end of the replay if jobs are left.
     double utilisation = 0;
 
-    /// Useful part of the GPU hours that jobs held: without starts, checkpoints, and work that had to be done
-    /// again after a failure. Idle rests of rounds are not taken off.
+    /// The useful part of the GPU hours that jobs held: without starts, checkpoints, and work that had to
+    /// be repeated after a failure. Idle time at the end of rounds is not subtracted.
     double availability = 1;
 
-    double dollars = 0;          ///< paid for nodes that were rented
-    double dollars_per_job = 0;  ///< the same over the jobs submitted
-    double node_hours = 0;       ///< for which these nodes were rented
+    double dollars = 0;          ///< paid for rented nodes
+    double dollars_per_job = 0;  ///< paid per job submitted
+    double node_hours = 0;       ///< hours for which these nodes were rented
 
-    // Where isolated times are given:
+    // Only if isolated times are given:
     double rho_mean = 0;       ///< finish-time fairness of the completed jobs: see finish_time_fairness()
     double rho_p99 = 0;        ///< its 99th percentile
-    double rho_above_one = 0;  ///< part of them that would have been better off with an equal share
-    double rho_worst = 0;      ///< the largest
-    double unfair = 0;         ///< part of them with more than 1.05
-    /// How many GPUs, each the fastest for its job, working on one job each without a break, would have done
-    /// in the same time what was done; 0 where one_gpu_seconds() is not given.
+    double rho_above_one = 0;  ///< part of the completed jobs that would have been better off with an equal
+                               ///< share
+    double rho_worst = 0;      ///< the largest rho
+    double unfair = 0;         ///< part of the completed jobs with rho above 1.05
+    /// How many GPUs, each the fastest for its job and working on one job without a break, would have done
+    /// the same work in the same time; 0 if one_gpu_seconds() is not given.
     double effective_gpus = 0;
 };
 
-/// The element at floor(fraction * size) of the sorted values (the last one for fraction 1); 0 of none.
+/// Returns the element at floor(fraction * size) of the sorted values (the last one for fraction 1); 0 if
+/// there are none.
 [[nodiscard]] inline double quantile(std::vector<double> values, double fraction) {
     if (values.empty()) return 0;
     const auto index =
@@ -64,18 +66,18 @@ struct ReplayMetrics {
     return values[index];
 }
 
-/// Completion times are over completed jobs; GPU hours, restarts and queueing over all, up to the replay's
-/// end.
+/// Returns the figures of a replay. Completion times are over completed jobs. GPU hours, restarts and
+/// queueing are over all jobs until the end of the replay.
 [[nodiscard]] ReplayMetrics metrics_of(const ReplayResult& result);
 
-/// These figures with fairness and effective GPUs. `alone` says the isolated times of the jobs that were
-/// replayed. Jobs that cannot run alone count as work for nobody and have no rho.
+/// Returns these figures with fairness and effective GPUs. `alone` gives the isolated times of the replayed
+/// jobs. Jobs that cannot run alone have no rho, and do not count as work.
 template <IsolatedTimes Times>
 [[nodiscard]] ReplayMetrics metrics_of(const ReplayResult& result, const Times& alone);
 
-/// rho of every job: its completion time over the time that it would have taken alone with 1/N of the
-/// cluster, where N is the average number of jobs in the cluster during its life. NaN for jobs that are not
-/// complete or cannot run alone.
+/// Returns rho of each job: its completion time divided by the time that it would have taken alone with 1/N
+/// of the cluster, where N is the average number of jobs in the cluster during its life. NaN for jobs that
+/// are not complete or cannot run alone.
 template <IsolatedTimes Times>
 [[nodiscard]] std::vector<double> finish_time_fairness(const ReplayResult& result, const Times& alone);
 
@@ -83,7 +85,7 @@ template <IsolatedTimes Times>
 
 namespace detail {
 
-/// From the first submission to the end, seconds.
+/// The time from the first submission to the end, in seconds.
 struct Span {
     double begin = 0, end = 0;
 };
@@ -97,7 +99,7 @@ inline Span span_of(const ReplayResult& result) {
     return span;
 }
 
-/// GPU seconds that there were in the span.
+/// Returns the GPU seconds that existed during the span.
 inline double available_gpu_seconds(const ReplayResult& result, Span span) {
     double sum = 0;
     for (std::size_t i = 0; i < result.capacity.size(); ++i) {
@@ -109,7 +111,7 @@ inline double available_gpu_seconds(const ReplayResult& result, Span span) {
     return sum;
 }
 
-/// Integral over time, up to a moment, of how many of some moments have passed.
+/// The integral over time of how many of some moments have passed.
 class Passed {
 public:
     explicit Passed(std::vector<double> moments) : moments_(std::move(moments)) {
@@ -167,7 +169,7 @@ inline ReplayMetrics metrics_of(const ReplayResult& result) {
     metrics.restarts_per_job /= count;
     metrics.migrations_per_job /= count;
     metrics.failures_per_job /= count;
-    metrics.queueing_hours = std::max(waited, 0.0) / count / 3600;  // nobody waited, but for rounding
+    metrics.queueing_hours = std::max(waited, 0.0) / count / 3600;  // negative only by rounding
     if (!hours.empty()) metrics.average_hours /= static_cast<double>(hours.size());
     metrics.median_hours = quantile(hours, 0.5);
     metrics.p99_hours = quantile(hours, 0.99);
@@ -206,7 +208,7 @@ ReplayMetrics metrics_of(const ReplayResult& result, const Times& alone) {
     if (metrics.jobs == 0) return metrics;
     std::vector<double> rho = finish_time_fairness(result, alone);
     std::erase_if(rho, [](double value) { return std::isnan(value); });
-    // The order of the jobs must not show in the last digit of a sum.
+    // Sort, so that the order of the jobs does not change the last digit of a sum.
     std::sort(rho.begin(), rho.end());
     if (!rho.empty()) {
         const auto count = static_cast<double>(rho.size());

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_SIM_MODELLING_HPP
 #define GOODPUT_SIM_MODELLING_HPP
 
-// How the jobs of a replay learn their own speed, and how they choose their batch by what they learned. The
-// truth (application.hpp) is the same under each; a modelling is a struct with these functions:
+// Defines how the jobs of a replay learn their own speed, and how they choose their batch from that. The
+// ground truth (application.hpp) is the same for all. A modelling is a struct with these functions:
 //
 //     Predictor                                    what the policy expects of options (GoodputPredictor)
 //     begin(job)                                   the history that the job shares with others; null: none
@@ -23,12 +23,12 @@
 
 namespace goodput {
 
-/// Best of all integer plans by a fitted model.
+/// Chooses the best of all integer plans by a fitted model.
 struct ExactPlans {
-    /// Fills in the options that the policy sees.
+    /// Predicts the options that the policy sees.
     using Predictor = GoodputPredictor;
 
-    /// The batch plan that a running job changes to.
+    /// Returns the batch plan that a running job changes to.
     template <EfficiencyModel Efficiency>
     [[nodiscard]] static BestPlan best_plan(const TypeModel& model, const Efficiency& efficiency, Shape shape,
                                             const BatchLimits& limits) {
@@ -37,20 +37,21 @@ struct ExactPlans {
             model.throughput);
     }
 
-    /// A job that chooses its batch by itself goes beyond what its owner stated: what was seen counts.
+    /// Returns the larger number, because a job that chooses its batch itself exceeds what its owner
+    /// stated, and the batches seen count.
     [[nodiscard]] static int max_batch(int stated, int used) { return std::max(stated, used); }
 };
 
-/// Refined models of all GPU types of a kind of jobs together, from declared rates on.
+/// Fits refined models of all GPU types for a kind of jobs together, beginning with declared rates.
 class RefinedModels : public ExactPlans {
 public:
-    /// What its kind has shown, and its declared rates as measurements.
+    /// Returns what jobs of its kind have shown, with its declared rates as measurements.
     JobHistory* begin(const Job& job) {
         kinds_.meet(job);
         kinds_.refit(job);
         return &kinds_.of(job);
     }
-    /// Fits what changed.
+    /// Adds a measurement, and fits what changed.
     JobHistory* add(const Job& job, JobHistory&, std::size_t gpu_type, const ThroughputSample& sample) {
         kinds_.add(job, gpu_type, sample);
         kinds_.refit(job);

@@ -33,17 +33,17 @@
 
 namespace goodput {
 
-/// What decides how many nodes of each offer there are.
+/// Decides how many nodes of each offer there are.
 template <class R>
 concept Renter = requires(R& renter, const Snapshot& snapshot, std::span<const RentOffer> offers,
                           std::span<const int> rented) {
     { renter.rent(snapshot, offers, rented) } -> std::convertible_to<std::span<const int>>;
 };
 
-/// Rents all that there is, and keeps it: a fixed cluster with a price.
+/// Rents all nodes on offer and keeps them, like a fixed cluster with a price.
 class RentEverything {
 public:
-    /// The most nodes of each offer.
+    /// Returns the largest number of nodes of each offer.
     std::span<const int> rent(const Snapshot&, std::span<const RentOffer> offers, std::span<const int>) {
         nodes_.clear();
         for (const RentOffer& offer : offers) nodes_.push_back(offer.most_nodes);
@@ -59,8 +59,8 @@ static_assert(Renter<RentEverything>);
 
 namespace detail {
 
-/// The nodes of all offers, by index among the nodes that the timeline of a replay knows: those of the
-/// cluster at the start come first.
+/// The nodes of all offers. Their indices follow those of the cluster's nodes at the start, as in the
+/// timeline of a replay.
 class Rentals {
 public:
     Rentals(const Cluster& start, std::span<const RentOffer> offers)
@@ -74,29 +74,29 @@ public:
         rented_.assign(offers.size(), 0);
     }
 
-    /// All nodes that may be rented.
+    /// Returns all nodes that may be rented.
     [[nodiscard]] std::span<const Node> nodes() const { return known_; }
     [[nodiscard]] std::span<const RentOffer> offers() const { return offers_; }
-    /// By offer, with those that start.
+    /// Returns the number of rented nodes by offer, including those that are starting.
     [[nodiscard]] std::span<const int> rented() const { return rented_; }
     [[nodiscard]] bool any() const {
         return std::any_of(rented_.begin(), rented_.end(), [](int nodes) { return nodes > 0; });
     }
-    /// It is rented and has started by `now`; nodes that cannot be rented always have.
+    /// Returns whether a node is rented and has started by `now`. Nodes that cannot be rented always have.
     [[nodiscard]] bool there(std::size_t node, double now) const {
         if (node < first_ || node >= first_ + nodes_.size()) return true;
-        const Rented& of = nodes_[node - first_];
-        return of.since && *of.since + offers_[of.offer].start_seconds <= now;
+        const Rented& rented_node = nodes_[node - first_];
+        return rented_node.since && *rented_node.since + offers_[rented_node.offer].start_seconds <= now;
     }
 
-    /// The provider has taken it back, or it has failed: from then on it is not rented.
+    /// Ends the rental of a node that the provider has taken back, or that has failed.
     void lose(std::size_t node, double time, std::vector<RentedPeriod>& periods) {
         if (node >= first_ && node < first_ + nodes_.size()) end(node - first_, time, periods);
     }
 
-    /// Orders healthy nodes and gives others back until there are as many as wanted, as far as that is
-    /// possible. `loss(node)`: what giving back a node that is there would lose now; infinite where it cannot
-    /// be given back. `dropped(node)` is called after a node that was there is given back.
+    /// Orders healthy nodes and returns others until there are as many as wanted, as far as that is
+    /// possible. `loss(node)` is what returning an existing node would lose now; infinity if it cannot be
+    /// returned. `dropped(node)` is called after an existing node is returned.
     template <class Healthy, class Loss, class Dropped>
     void follow(std::span<const int> wanted, double now, Healthy healthy, Loss loss, Dropped dropped,
                 std::vector<RentedPeriod>& periods) {
@@ -112,8 +112,8 @@ public:
                 double least = std::numeric_limits<double>::infinity();
                 for (std::size_t i = nodes_.size(); i-- > 0;) {
                     if (nodes_[i].offer != o || !nodes_[i].since) continue;
-                    const double its = there(first_ + i, now) ? loss(first_ + i) : -1;
-                    if (its < least) least = its, best = i;
+                    const double node_loss = there(first_ + i, now) ? loss(first_ + i) : -1;
+                    if (node_loss < least) least = node_loss, best = i;
                 }
                 if (best == nodes_.size()) break;
                 const bool was_there = there(first_ + best, now);
@@ -123,7 +123,7 @@ public:
         }
     }
 
-    /// The replay is over.
+    /// Ends all rentals at the end of the replay.
     void end_all(double time, std::vector<RentedPeriod>& periods) {
         for (std::size_t i = 0; i < nodes_.size(); ++i) end(i, time, periods);
     }
@@ -135,20 +135,21 @@ private:
     };
 
     void end(std::size_t i, double time, std::vector<RentedPeriod>& periods) {
-        Rented& of = nodes_[i];
-        if (!of.since) return;
-        const double end = std::max(time, *of.since);
-        const double minutes = std::ceil((end - *of.since) / 60);
-        if (end > *of.since)
-            periods.push_back({of.offer, *of.since, end, minutes / 60 * offers_[of.offer].dollars_per_hour});
-        of.since.reset();
-        --rented_[of.offer];
+        Rented& rented_node = nodes_[i];
+        if (!rented_node.since) return;
+        const double end = std::max(time, *rented_node.since);
+        const double minutes = std::ceil((end - *rented_node.since) / 60);
+        if (end > *rented_node.since)
+            periods.push_back({rented_node.offer, *rented_node.since, end,
+                               minutes / 60 * offers_[rented_node.offer].dollars_per_hour});
+        rented_node.since.reset();
+        --rented_[rented_node.offer];
     }
 
     std::span<const RentOffer> offers_;
     std::size_t first_;          // index of the first node that may be rented
     std::vector<Rented> nodes_;  // by offer, then number
-    std::vector<Node> known_;    // the same
+    std::vector<Node> known_;    // the same order
     std::vector<int> rented_;    // by offer
 };
 

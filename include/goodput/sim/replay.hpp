@@ -1,18 +1,18 @@
 #ifndef GOODPUT_SIM_REPLAY_HPP
 #define GOODPUT_SIM_REPLAY_HPP
 
-// What if this trace had run under that policy? Rounds of fixed length: in each, first every job trains with
-// what it holds, then the policy decides for all jobs submitted by then. So the first decision is at the end
-// of the first round (which may be shorter than the others), and GPUs freed within a round idle until its
-// end. A world may have its rounds end earlier, as soon as nobody has anything left to do in them, or
-// with whatever a decision should follow (world.hpp).
+// Replays a trace under a policy, to show what would have happened. Rounds have a fixed length. In each
+// round, first every job trains with what it holds, then the policy decides for all jobs submitted by then.
+// So the first decision is at the end of the first round (which may be shorter than the others), and GPUs
+// freed within a round are idle until its end. A world may let rounds end earlier: as soon as no job has
+// anything left to do in them, or at an event that a decision should follow (world.hpp).
 //
-// Simultaneous: training, completions, events (their order: events.hpp), submissions, the decision; jobs by
-// submission, those of one time by name. So equal inputs give equal outcomes to the last digit, and neither
-// the order of the events nor that of simultaneous submissions matters. Events split the training of the jobs
-// that they strike, and of no others.
+// The order at one time is: training, completions, events (their order: events.hpp), submissions, the
+// decision. Jobs are ordered by submission, those of one time by name. So equal inputs give equal outcomes
+// to the last digit, and neither the order of the events nor that of simultaneous submissions matters.
+// Events split the training of the jobs that they strike, and of no others.
 //
-// How jobs train is said by a world (world.hpp): Sia's is in sia_world.hpp.
+// A world (world.hpp) defines how jobs train. Sia's world is in sia_world.hpp.
 
 #include <algorithm>
 #include <cmath>
@@ -40,43 +40,45 @@
 
 namespace goodput {
 
-/// Rounds, limits and what happens on the way.
+/// Options of a replay: rounds, limits and events.
 struct ReplayOptions {
-    double interval_seconds = 60;  ///< from one decision to the next; at most, if the world shortens rounds
-    /// When the first decision is, at least 0; the others follow in steps of the interval. None: after one
-    /// interval. A world that shortens rounds has it with the first submission.
+    double interval_seconds = 60;  ///< time from one decision to the next; an upper bound if the world
+                                   ///< shortens rounds
+    /// Time of the first decision, at least 0; the others follow in steps of the interval. Without a value,
+    /// it is after one interval, or with the first submission in a world that shortens rounds.
     std::optional<double> first_decision_seconds{};
-    bool moves_restart =
-        true;  ///< other nodes of the same shape cost a restart; Sia's public simulator has them free
-    double last_second = 1e9;  ///< jobs that are not complete by then stay incomplete
-    /// After so many rounds in which no job ran, with no submission or event to come, or so many of no length
-    /// (world.hpp), the rest stays incomplete.
+    bool moves_restart = true;  ///< whether a move to other nodes of the same shape costs a restart; in Sia's
+                                ///< public simulator it is free
+    double last_second = 1e9;   ///< jobs that are not complete by then stay incomplete
+    /// The replay ends after this many rounds in which no job ran and no submission or event is to come, or
+    /// after this many rounds of length 0 (world.hpp). Jobs then stay incomplete.
     std::size_t most_idle_rounds = 10'000;
-    /// Gap and deadline of every allotment, where replay() makes the scheduler.
+    /// Gap and deadline of each allotment, if replay() makes the scheduler.
     AllotOptions allot{};
-    /// What happens on the way; in any order.
+    /// The events, in any order.
     std::vector<Event> events{};
-    /// Nodes that a renter (renter.hpp) may have beside those of the cluster.
+    /// Nodes that a renter (renter.hpp) may have in addition to those of the cluster.
     std::vector<RentOffer> offers{};
 };
 
-/// What decides in a replay: a Scheduler, or anything that makes a Plan of a snapshot.
+/// A decision maker in a replay: a Scheduler, or anything that makes a Plan from a snapshot.
 template <class S>
 concept Planner = requires(S& planner, const Snapshot& snapshot) {
     { planner.plan(snapshot) } -> std::convertible_to<const Plan&>;
 };
 
-/// The observer of a replay that nobody observes: calls make_plan() and nothing else.
+/// The default observer: calls make_plan() and does nothing else.
 inline constexpr auto unobserved = [](double, const Snapshot&, auto make_plan) { make_plan(); };
 
-/// Replays the jobs of a world, as a scheduler of one's own decides. `observe(time, snapshot, make_plan)` is
-/// called once a round and has to call make_plan() once, which returns the plan: the place for a clock or a
-/// progress bar. Refuses jobs out of order or of one name, worlds whose jobs are complete already, events of
-/// unknown jobs and nodes and options that are not positive (std::invalid_argument); Scheduler::plan's
-/// exceptions pass through, while what the policy does wrong is counted. The cluster lists every GPU type
-/// that nodes may be added of, those without nodes at the start, too.
+/// Replays the jobs of a world with the caller's scheduler. `observe(time, snapshot, make_plan)` is called
+/// once per round, and must call make_plan() once, which returns the plan. It is the place for a clock or a
+/// progress bar. `renter` says how many nodes of ReplayOptions::offers to rent; without offers it is not
+/// asked. The cluster must list every GPU type that added nodes may have, even if it has no nodes at the
+/// start.
 ///
-/// `renter`: says how many nodes of ReplayOptions::offers there are; nobody asks it where there are none.
+/// Throws std::invalid_argument for jobs out of order or with duplicate names, worlds whose jobs are
+/// already complete, events of unknown jobs and nodes, and options that are not positive. Exceptions of
+/// Scheduler::plan() pass through. Faults of the policy are counted.
 template <World W, Planner S, class Observe = decltype(unobserved), Renter R = RentEverything>
 ReplayResult replay(const Cluster& cluster, W& world, S scheduler, const ReplayOptions& options = {},
                     Observe observe = unobserved, R renter = {});
@@ -95,8 +97,8 @@ ReplayResult replay(const Cluster& cluster, W& world, P policy, const ReplayOpti
         options, std::move(observe), std::move(renter));
 }
 
-/// The same where something is not quite a world, or neither a policy nor what makes plans: it does not
-/// compile, and says in one line why.
+/// Explains a wrong argument: a type that is not quite a world, or that is neither a policy nor a planner,
+/// fails to compile with a one-line reason.
 template <class W, class S, class Observe = decltype(unobserved), class R = RentEverything>
 requires(!World<W> || !(Planner<S> || Policy<S>)) ReplayResult
     replay(const Cluster&, W&, S, const ReplayOptions& = {}, Observe = unobserved, R = {}) {
@@ -109,7 +111,7 @@ requires(!World<W> || !(Planner<S> || Policy<S>)) ReplayResult
 
 namespace detail {
 
-/// The replay behind its joints (detail/replay.hpp).
+/// Runs the replay through its joints (detail/replay.hpp).
 ReplayResult replay_through(const ReplayJoints& joints, const Cluster& cluster, const ReplayOptions& options);
 
 }  // namespace detail

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_SIM_REPLAY_RESULT_HPP
 #define GOODPUT_SIM_REPLAY_RESULT_HPP
 
-// What comes out of a replay: who held what from when to when, and how it ended for every job.
+// The result of a replay: which job held which GPUs when, and the outcome of each job.
 
 #include <cstddef>
 #include <optional>
@@ -12,56 +12,57 @@
 
 namespace goodput {
 
-/// GPUs that a job holds without change, with the same partner or alone, from `begin` to `end`.
+/// A period in which a job holds the same GPUs, with the same partner or alone.
 struct HeldPeriod {
     std::size_t job = 0;            ///< index into the submissions
-    Configuration configuration{};  ///< what it holds
+    Configuration configuration{};  ///< GPUs that the job holds
     double begin_seconds = 0;       ///< from the start of the trace
     double end_seconds = 0;         ///< after begin_seconds
-    /// The job that has the same GPUs at the same time; mostly none.
+    /// The job that shares these GPUs at the same time, if any.
     std::optional<std::size_t> beside{};
 
-    /// How many GPUs count as this job's, so that each GPU counts once: half of those that two jobs have.
+    /// Returns the GPUs that count as this job's, such that each GPU counts once: half of those that two
+    /// jobs share.
     [[nodiscard]] double counted_gpus() const { return configuration.gpus() * (beside ? 0.5 : 1); }
 };
 
-/// How one job fared.
+/// The outcome of one job.
 struct JobOutcome {
     double submitted_seconds = 0;               ///< as in the trace
-    std::optional<double> completed_seconds{};  ///< none: it was not complete when the replay ended
-    int restarts = 0;                           ///< after failures, too
-    double gpu_seconds = 0;       ///< allotted, restarts and idle rests of rounds included; of GPUs that two
-                                  ///< jobs have at the same time each has half
+    std::optional<double> completed_seconds{};  ///< empty if the job was not complete when the replay ended
+    int restarts = 0;                           ///< restarts, including those after failures
+    double gpu_seconds = 0;       ///< allotted, including restarts and idle time at the end of rounds; each
+                                  ///< of two jobs that share GPUs counts half of them
     int migrations = 0;           ///< restarts of a running job by a decision, on a node that it was not on
-    int failures = 0;             ///< times that it went back to its last checkpoint
+    int failures = 0;             ///< number of times that it went back to its last checkpoint
     double done = 0;              ///< part of its work done at the end, from 0 to 1
-    double lost_gpu_seconds = 0;  ///< of those allotted: starts, checkpoints, and work that was done again
+    double lost_gpu_seconds = 0;  ///< part of gpu_seconds spent on starts, checkpoints, and repeated work
 };
 
-/// From `seconds` on there are that many GPUs.
+/// The number of GPUs from `seconds` on.
 struct Capacity {
     double seconds = 0;  ///< from the start of the trace
-    int gpus = 0;        ///< of all types
+    int gpus = 0;        ///< GPUs of all types
 };
 
-/// A node that was rented and paid from `begin` to `end`.
+/// A period in which a node was rented and paid.
 struct RentedPeriod {
     std::size_t offer = 0;     ///< index into ReplayOptions::offers
-    double begin_seconds = 0;  ///< of the order
-    double end_seconds = 0;    ///< when it was given back or lost, or the replay ended
-    double dollars = 0;        ///< paid for it, by the minute
+    double begin_seconds = 0;  ///< time of the order
+    double end_seconds = 0;    ///< time when it was returned or lost, or the replay ended
+    double dollars = 0;        ///< price paid for it, by the minute
 };
 
-/// Everything that a replay did, for metrics_of() and reports.
+/// Everything that happened in a replay, for metrics_of() and reports.
 struct ReplayResult {
-    std::vector<JobOutcome> jobs{};          ///< by submission
-    std::vector<HeldPeriod> held_periods{};  ///< as they end, round by round
+    std::vector<JobOutcome> jobs{};          ///< outcomes by submission
+    std::vector<HeldPeriod> held_periods{};  ///< in the order in which they end, round by round
     std::vector<Capacity> capacity{};        ///< by time, from 0 on
-    std::vector<RentedPeriod> rented{};      ///< as they end
-    std::size_t rounds = 0;                  ///< decisions with at least one active job
-    double end_seconds = 0;                  ///< of the last round
-    std::size_t faults = 0;     ///< of the policy, see Plan::faults; all of them cost somebody a choice
-    std::string first_fault{};  ///< in words; empty if there was none
+    std::vector<RentedPeriod> rented{};      ///< in the order in which they end
+    std::size_t rounds = 0;                  ///< number of decisions with at least one active job
+    double end_seconds = 0;                  ///< end of the last round
+    std::size_t faults = 0;     ///< faults of the policy, see Plan::faults; each costs some job a choice
+    std::string first_fault{};  ///< description; empty if there was no fault
 };
 
 }  // namespace goodput

@@ -5,12 +5,13 @@
 // (application.hpp). They measure their steps and their gradient, fit models as a modelling says
 // (modelling.hpp), and choose their batch. The rules are those of Sia's public simulator.
 //
-// Checkpoints are free and are taken at the end of an epoch, when a decision stops the job (its restart cost
-// pays for that), and after every `checkpoint_seconds` of training since the last: epochs last from seconds
-// to hours, so neither the epoch nor a period alone is what a trainer does. A failure takes the job back to
-// the last one; what it measured of its speed it keeps.
+// Checkpoints are free. They are taken at the end of an epoch, when a decision stops the job (its restart
+// cost pays for that), and after every `checkpoint_seconds` of training since the last one. Epochs last
+// from seconds to hours, so neither epochs nor a period alone would match what trainers do. A failure takes
+// the job back to its last checkpoint; it keeps the measurements of its speed.
 //
-// SiaRules::checkpoints may have them cost what a mechanism says: pauses, slower training while a state is
+// SiaRules::checkpoints may give checkpoints the cost of a mechanism: pauses, slower training while a state
+// is written, and the time to restore it. Then no checkpoint is taken at the end of an epoch.
 // written, the time to restore it. Then there is none at the end of an epoch.
 
 #include <algorithm>
@@ -44,36 +45,38 @@ namespace goodput {
 
 /// What checkpoints cost in Sia's world, and when they are taken.
 enum class CheckpointRule {
-    free,   ///< they cost nothing: after every `checkpoint_seconds` of training, and at the end of an epoch
-    fixed,  ///< they cost what the mechanism says: after every `checkpoint_seconds` of training
-    chosen  ///< they cost that: as often as the last decision says; where it says nothing, as if fixed
+    free,   ///< no cost: after every `checkpoint_seconds` of training, and at the end of an epoch
+    fixed,  ///< the mechanism's cost: after every `checkpoint_seconds` of training
+    chosen  ///< the mechanism's cost: as often as the last decision says, or as if fixed if it says nothing
 };
 
-/// What jobs of Sia's world say of the work that they have left.
+/// How jobs of Sia's world report the work that they have left.
 enum class WorkReport {
     declared,  ///< all of it, exactly
-    estimated  ///< what their metric so far, and the totals of their application's ended jobs, let expect
-               ///< (tasks/learning_curve.hpp); nothing before the first epoch has ended
+    estimated  ///< the expectation from their metric so far and the totals of their application's ended
+               ///< jobs (tasks/learning_curve.hpp); nothing before the first epoch has ended
 };
 
-/// What holds for all jobs of Sia's world.
+/// The rules for all jobs of Sia's world.
 struct SiaRules {
-    bool rigid = false;          ///< they run with the GPUs and the batch size that their owners asked for
-    int most_gpus_per_job = 64;  ///< that any job may hold, unless they are rigid
-    /// Seconds of training from one checkpoint to the next within an epoch; may be infinite.
+    /// Whether jobs run with the GPUs and the batch size that their owners asked for.
+    bool rigid = false;
+    int most_gpus_per_job = 64;  ///< largest number of GPUs of any job that is not rigid
+    /// Seconds of training between checkpoints within an epoch; may be infinite.
     double checkpoint_seconds = 1800;
-    CheckpointRule checkpoints = CheckpointRule::free;  ///< what they cost, and when they are taken
-    /// How every job can save its state, if that costs anything; empty: as assumed_checkpoint() has it, with
-    /// what a restart really costs.
+    CheckpointRule checkpoints = CheckpointRule::free;  ///< cost and time of checkpoints
+    /// How every job can save its state, if that costs anything. If empty, as assumed_checkpoint() says,
+    /// with the real cost of a restart.
     std::vector<CheckpointMechanism> mechanisms{};
-    WorkReport work = WorkReport::declared;  ///< what they say of the work that is left
-    /// Which interruptions are caught, and which checkpoints outlive (CheckpointMechanism::caught, kept).
+    WorkReport work = WorkReport::declared;  ///< how jobs report the work that is left
+    /// Decides which interruptions are caught, and which checkpoints survive (CheckpointMechanism::caught,
+    /// kept).
     std::uint64_t seed = 0;
 };
 
 namespace detail {
 
-/// The job of a submission as the scheduler gets to know it.
+/// Returns the job of a submission as the scheduler knows it.
 inline Job sia_job(const Submission& submission, const Application& application, const SiaRules& rules) {
     Job job;
     job.name = submission.name;
@@ -82,7 +85,7 @@ inline Job sia_job(const Submission& submission, const Application& application,
     job.adaptivity = rules.rigid ? Adaptivity::none : Adaptivity::batch;
     job.max_gpus = rules.rigid ? submission.gpus : rules.most_gpus_per_job;
     job.initial_batch = application.curve.initial_batch();
-    // A batch that is given may be rounded up to a multiple of the GPUs.
+    // A given batch may be rounded up to a multiple of the GPUs.
     job.max_batch = rules.rigid ? 0 : std::max(job.initial_batch, submission.batch);
     job.target_batch = submission.batch;
     job.single_gpu_accumulates = true;
@@ -107,81 +110,82 @@ inline Job sia_job(const Submission& submission, const Application& application,
 template <class Modelling = RefinedModels>
 class SiaWorld {
 public:
-    /// The applications have to outlive it, with as many GPU types as the cluster. Refuses unknown
-    /// applications and numbers that are out of range (std::invalid_argument); replay() looks at times and
-    /// names.
+    /// The applications must outlive this world, and have as many GPU types as the cluster. Throws
+    /// std::invalid_argument for unknown applications and numbers that are out of range. replay() checks
+    /// times and names.
     SiaWorld(const Cluster& cluster, std::span<const Application> applications,
              std::span<const Submission> submissions, const SiaRules& rules = {});
-    // Its modelling points into it.
+    // The modelling holds pointers into this world.
     SiaWorld(const SiaWorld&) = delete;
     SiaWorld& operator=(const SiaWorld&) = delete;
 
-    // What a world answers (world.hpp).
+    // The functions of a world (world.hpp).
 
-    /// The jobs, with the largest batch that each was seen to use.
+    /// Returns the jobs, each with the largest batch that it was seen to use.
     [[nodiscard]] const std::vector<Job>& jobs() const { return known_; }
-    /// Lets a job train with what it holds: epochs end on whole seconds.
+    /// Trains a job with what it holds. Epochs end on whole seconds.
     std::optional<double> train(std::size_t job, const Configuration& held, double begin, double seconds);
-    /// The part of its work that is done, from 0 to 1.
+    /// Returns the part of its work that is done, from 0 to 1.
     [[nodiscard]] double done(std::size_t job) const {
         return trainings_[job].progress / application(job).curve.total_progress();
     }
-    /// Its work, gradient and models.
+    /// Reports its work, its gradient and its models.
     void report(std::size_t job, Job& known, JobModel& model) const {
         known.gradient = trainings_[job].gradient;
         known.done_examples = trainings_[job].progress * known.initial_batch;
         known.remaining_examples = remaining_examples(job);
         model = history(job).model();
     }
-    /// The modelling's.
+    /// Returns the predictor of the modelling.
     [[nodiscard]] auto predictor() const { return typename Modelling::Predictor(); }
-    /// Starts or restarts a job; returns what that takes.
+    /// Starts or restarts a job. Returns the seconds that this takes.
     double start(std::size_t job, const Configuration& held) {
         choose_batch(job, held.first());
-        Training& of = trainings_[job];
-        return std::exchange(of.restores, false) ? of.paid.mechanism().restore_seconds
-                                                 : application(job).restart_seconds;
+        Training& training = trainings_[job];
+        return std::exchange(training.restores, false) ? training.paid.mechanism().restore_seconds
+                                                       : application(job).restart_seconds;
     }
     /// Takes a checkpoint.
     void save(std::size_t job) {
-        Training& of = trainings_[job];
-        if (pays()) of.paid.save({of.progress, of.epoch});
-        of.saved = {of.progress, of.epoch};
-        of.since_checkpoint = 0;
+        Training& training = trainings_[job];
+        if (pays()) training.paid.save({training.progress, training.epoch});
+        training.saved = {training.progress, training.epoch};
+        training.since_checkpoint = 0;
     }
-    /// Goes back to its last checkpoint.
+    /// Takes the job back to its last checkpoint.
     void fail(std::size_t job) {
-        Training& of = trainings_[job];
+        Training& training = trainings_[job];
         if (pays()) {
-            const bool caught = of.random.unit() < of.paid.mechanism().caught;
-            const bool kept = of.random.unit() < of.paid.mechanism().kept;
-            of.saved = of.paid.fail({of.progress, of.epoch}, caught, kept);
-            of.restores = true;
+            const bool caught = training.random.unit() < training.paid.mechanism().caught;
+            const bool kept = training.random.unit() < training.paid.mechanism().kept;
+            training.saved = training.paid.fail({training.progress, training.epoch}, caught, kept);
+            training.restores = true;
         } else {
-            of.lost += of.since_checkpoint * of.gpus;
-            of.since_checkpoint = 0;
+            training.lost += training.since_checkpoint * training.gpus;
+            training.since_checkpoint = 0;
         }
-        of.progress = of.saved.progress;
-        of.epoch = of.saved.epoch;
+        training.progress = training.saved.progress;
+        training.epoch = training.saved.epoch;
     }
-    /// How the last decision would have a job save its state.
+    /// Sets how the last decision would have a job save its state.
     void save_like(std::size_t job, const Checkpointing& chosen) {
         if (!pays() || chosen.mechanism >= known_[job].checkpoints.size()) return;
         const bool says = rules_.checkpoints == CheckpointRule::chosen && chosen.interval_seconds > 0;
         trainings_[job].paid.choose(known_[job].checkpoints[chosen.mechanism],
                                     says ? chosen.interval_seconds : rules_.checkpoint_seconds);
     }
-    /// GPU-seconds that a job's checkpoints and failures have cost so far, starts not included.
+    /// Returns the GPU-seconds that a job's checkpoints and failures have cost so far, without starts.
     [[nodiscard]] double lost_gpu_seconds(std::size_t job) const {
         return trainings_[job].lost + trainings_[job].paid.lost_gpu_seconds();
     }
 
-    // What else there is to see of a job.
+    // Further information about a job.
 
-    /// How it trains since its last start.
+    /// Returns how it has trained since its last start.
     [[nodiscard]] BatchPlan plan(std::size_t job) const { return trainings_[job].plan; }
-    /// Useful examples a second, without starts and checkpoints, that it would make in its present epoch on
-    /// GPUs of that type and shape with the batch that its owner asked for; 0 where it cannot run.
+    /// Returns the useful examples per second, without starts and checkpoints, that it would make in its
+    /// present epoch on GPUs of that type and shape with the batch that its owner asked for; 0 if it cannot
+    /// run there.
     [[nodiscard]] double fixed_rate(std::size_t job, const PoolShare& on) const {
         const Job& known = known_[job];
         if (on_type(job, on).max_atomic_batch == 0 || on.shape.nodes > on_type(job, on).max_nodes) return 0;
@@ -189,31 +193,31 @@ public:
         const StepSeconds times = on_type(job, on).seconds(on.shape, plan.atomic_batch);
         return progress_rate(job, plan, on.shape.gpus, times) * known.initial_batch;
     }
-    /// Epochs that are complete.
+    /// Returns the number of complete epochs.
     [[nodiscard]] std::size_t epoch(std::size_t job) const { return trainings_[job].epoch; }
-    /// Its measurements and fits, or those of its kind.
+    /// Returns its measurements and fits, or those of its kind.
     [[nodiscard]] const JobHistory& history(std::size_t job) const {
-        const Training& of = trainings_[job];
-        return of.shared_history ? *of.shared_history : of.own_history;
+        const Training& training = trainings_[job];
+        return training.shared_history ? *training.shared_history : training.own_history;
     }
 
 private:
     struct Training {
         std::size_t application = 0;
         JobHistory own_history;
-        JobHistory* shared_history = nullptr;  ///< instead of that; of the modelling
+        JobHistory* shared_history = nullptr;  ///< used instead of own_history; belongs to the modelling
         detail::SplitMix random;
         BatchPlan plan{};
         std::optional<GradientStatistics> gradient{};
         double progress = 0;  ///< iterations at the initial batch size
         std::size_t epoch = 0;
-        double expected_progress = 0;   ///< in all, as it was when the last epoch ended
+        double expected_progress = 0;   ///< total progress expected when the last epoch ended
         double since_checkpoint = 0;    ///< seconds of training
-        detail::TrainingState saved{};  ///< with free checkpoints
-        int gpus = 0;                   ///< that it trained on last
-        double lost = 0;                ///< GPU-seconds of work done again, with free checkpoints
+        detail::TrainingState saved{};  ///< used with free checkpoints
+        int gpus = 0;                   ///< GPUs that it trained on last
+        double lost = 0;                ///< GPU-seconds of repeated work, with free checkpoints
         detail::PaidCheckpoints paid{};
-        bool restores = false;  ///< its next start is one after a failure
+        bool restores = false;  ///< its next start follows a failure
     };
 
     [[nodiscard]] bool pays() const { return rules_.checkpoints != CheckpointRule::free; }
@@ -226,7 +230,8 @@ private:
     [[nodiscard]] NoiseScaleEfficiency efficiency(std::size_t job, const GradientStatistics& gradient) const {
         return {static_cast<double>(known_[job].initial_batch), gradient};
     }
-    /// Iterations at the initial batch size that it makes a second in its present epoch, checkpoints aside.
+    /// Returns the iterations at the initial batch size per second in its present epoch, without
+    /// checkpoints.
     [[nodiscard]] double progress_rate(std::size_t job, const BatchPlan& plan, int gpus,
                                        const StepSeconds& times) const {
         const auto total = static_cast<double>(plan.total(gpus));
@@ -240,28 +245,29 @@ private:
                 on_type(job, on).min_atomic_batch, on_type(job, on).largest_batch(on.shape),
                 known_[job].single_gpu_accumulates};
     }
-    /// The checkpoints due within the next `seconds` of one epoch; only the last one matters.
-    void checkpoint_within(Training& of, double rate, double seconds) {
-        of.since_checkpoint += seconds;
-        if (of.since_checkpoint < rules_.checkpoint_seconds) return;
-        of.since_checkpoint = std::fmod(of.since_checkpoint, rules_.checkpoint_seconds);
-        of.saved = {of.progress + rate * std::max(seconds - of.since_checkpoint, 0.0), of.epoch};
+    /// Takes the checkpoints due within the next `seconds` of one epoch; only the last one matters.
+    void checkpoint_within(Training& training, double rate, double seconds) {
+        training.since_checkpoint += seconds;
+        if (training.since_checkpoint < rules_.checkpoint_seconds) return;
+        training.since_checkpoint = std::fmod(training.since_checkpoint, rules_.checkpoint_seconds);
+        training.saved = {training.progress + rate * std::max(seconds - training.since_checkpoint, 0.0),
+                          training.epoch};
     }
-    /// What it says of the work that it has left.
+    /// Returns the work that it reports as left.
     [[nodiscard]] std::optional<double> remaining_examples(std::size_t job) const {
-        const Training& of = trainings_[job];
+        const Training& training = trainings_[job];
         if (rules_.work == WorkReport::declared)
-            return (application(job).curve.total_progress() - of.progress) * known_[job].initial_batch;
-        if (of.epoch == 0) return std::nullopt;
-        return std::max(of.expected_progress - of.progress, 0.0) * known_[job].initial_batch;
+            return (application(job).curve.total_progress() - training.progress) * known_[job].initial_batch;
+        if (training.epoch == 0) return std::nullopt;
+        return std::max(training.expected_progress - training.progress, 0.0) * known_[job].initial_batch;
     }
     void estimate(std::size_t job);
     void measure(std::size_t job, const PoolShare& on, StepSeconds times) {
-        Training& of = trainings_[job];
-        if (history(job).has_measured(on.gpu_type, on.shape, of.plan.atomic_batch)) return;
-        ThroughputSample sample{on.shape, of.plan, times.step, times.sync};
+        Training& training = trainings_[job];
+        if (history(job).has_measured(on.gpu_type, on.shape, training.plan.atomic_batch)) return;
+        ThroughputSample sample{on.shape, training.plan, times.step, times.sync};
         if (!on_type(job, on).sync_measured) sample.sync_known = false, sample.sync_seconds = 0;
-        of.shared_history = modelling_.add(known_[job], of.own_history, on.gpu_type, sample);
+        training.shared_history = modelling_.add(known_[job], training.own_history, on.gpu_type, sample);
     }
     void choose_batch(std::size_t job, const PoolShare& on);
 
@@ -270,11 +276,11 @@ private:
     Modelling modelling_;
     std::vector<Job> known_;
     std::vector<Training> trainings_;
-    std::vector<std::vector<double>> ended_;  // by application: the totals of jobs that have ended
+    std::vector<std::vector<double>> ended_;  // by application: totals of jobs that have ended
 };
 
-/// Replays a trace (submissions in the order of their times) in Sia's world under a policy: with rigid jobs
-/// if the policy wants them, otherwise as SiaRules has them. See replay() of a world.
+/// Replays a trace (submissions in the order of their times) in Sia's world under a policy. Jobs are rigid
+/// if the policy requires it, otherwise as SiaRules says. See replay() of a world.
 template <class Modelling = RefinedModels, Policy P, class Observe = decltype(unobserved)>
 ReplayResult replay(const Cluster& cluster, std::span<const Application> applications,
                     std::span<const Submission> submissions, P policy, const ReplayOptions& options = {},
@@ -321,38 +327,40 @@ SiaWorld<Modelling>::SiaWorld(const Cluster& cluster, std::span<const Applicatio
 template <class Modelling>
 std::optional<double> SiaWorld<Modelling>::train(std::size_t job, const Configuration& held, double now,
                                                  double left) {
-    Training& of = trainings_[job];
+    Training& training = trainings_[job];
     const TrainingCurve& curve = application(job).curve;
     const PoolShare& on = held.first();
-    of.gpus = held.gpus();
+    training.gpus = held.gpus();
     while (left > 0) {
-        const StepSeconds times = on_type(job, on).seconds(on.shape, of.plan.atomic_batch);
-        of.gradient = curve.gradient(static_cast<double>(of.plan.total(held.gpus())), of.epoch);
+        const StepSeconds times = on_type(job, on).seconds(on.shape, training.plan.atomic_batch);
+        training.gradient =
+            curve.gradient(static_cast<double>(training.plan.total(held.gpus())), training.epoch);
         measure(job, on, times);
-        const double rate = progress_rate(job, of.plan, held.gpus(), times) * (pays() ? of.paid.speed() : 1);
-        const double spell = pays() ? std::min(left, of.paid.unchanged_seconds()) : left;
-        const double goal = curve.progress_after(of.epoch);
-        if (of.progress + rate * spell < goal) {
-            if (!pays()) checkpoint_within(of, rate, spell);
-            of.progress += rate * spell;
-            if (pays()) of.paid.pass(spell, of.gpus, {of.progress, of.epoch});
+        const double rate =
+            progress_rate(job, training.plan, held.gpus(), times) * (pays() ? training.paid.speed() : 1);
+        const double spell = pays() ? std::min(left, training.paid.unchanged_seconds()) : left;
+        const double goal = curve.progress_after(training.epoch);
+        if (training.progress + rate * spell < goal) {
+            if (!pays()) checkpoint_within(training, rate, spell);
+            training.progress += rate * spell;
+            if (pays()) training.paid.pass(spell, training.gpus, {training.progress, training.epoch});
             now += spell;
             left -= spell;
             if (left > 0) continue;  // the batch is chosen once a round and epoch
         } else {
             // Whole seconds, as published: epochs of a short job end on the clock's grid.
-            const double needed = rate > 0 ? std::nearbyint((goal - of.progress) / rate) : 0;
-            of.progress = goal;
+            const double needed = rate > 0 ? std::nearbyint((goal - training.progress) / rate) : 0;
+            training.progress = goal;
             now += needed;
             left -= needed;
-            ++of.epoch;
+            ++training.epoch;
             estimate(job);
             if (pays())
-                of.paid.pass(needed, of.gpus, {of.progress, of.epoch});
+                training.paid.pass(needed, training.gpus, {training.progress, training.epoch});
             else
                 save(job);
-            if (of.epoch == curve.epochs()) {
-                ended_[of.application].push_back(curve.total_progress());
+            if (training.epoch == curve.epochs()) {
+                ended_[training.application].push_back(curve.total_progress());
                 return now;
             }
         }
@@ -361,40 +369,41 @@ std::optional<double> SiaWorld<Modelling>::train(std::size_t job, const Configur
     return std::nullopt;
 }
 
-/// What an epoch that has ended says of the work in all.
+/// Updates the expected total work when an epoch has ended.
 template <class Modelling>
 void SiaWorld<Modelling>::estimate(std::size_t job) {
-    Training& of = trainings_[job];
-    if (rules_.work == WorkReport::declared || !(of.progress > 0)) return;
+    Training& training = trainings_[job];
+    if (rules_.work == WorkReport::declared || !(training.progress > 0)) return;
     const MetricCurve& metric = application(job).metric;
     std::vector<CurvePoint> seen;
-    for (std::size_t epoch = 0; epoch < std::min(of.epoch, metric.by_epoch.size()); ++epoch)
+    for (std::size_t epoch = 0; epoch < std::min(training.epoch, metric.by_epoch.size()); ++epoch)
         if (const double at = application(job).curve.progress_after(epoch);
             at > (seen.empty() ? 0 : seen.back().position))
             seen.push_back({at, metric.by_epoch[epoch]});
-    const CurveForecast forecast =
-        forecast_curve(seen, metric.target, of.progress, {.earlier_totals = ended_[of.application]});
-    // Who is at the target may go on for a little.
-    of.expected_progress = of.progress + std::max(forecast.remaining, forecast.interval.high / 4);
+    const CurveForecast forecast = forecast_curve(seen, metric.target, training.progress,
+                                                  {.earlier_totals = ended_[training.application]});
+    // A job at its target may continue for a little.
+    training.expected_progress = training.progress + std::max(forecast.remaining, forecast.interval.high / 4);
 }
 
-/// The batch plan of largest goodput by the job's own model, or the initial batch while it has none for this
-/// GPU type.
+/// Chooses the batch plan with the largest goodput by the job's own model, or the initial batch if it has
+/// no model for this GPU type.
 template <class Modelling>
 void SiaWorld<Modelling>::choose_batch(std::size_t job, const PoolShare& on) {
-    Training& of = trainings_[job];
+    Training& training = trainings_[job];
     Job& known = known_[job];
     const BatchLimits limits = limits_of(job, on);
     const TypeModel& model = history(job).model().types[on.gpu_type];
     BestPlan best;
-    if (!rules_.rigid && measured_gradient(of.gradient) && model.most_replicas > 0)
-        best = modelling_.best_plan(model, efficiency(job, *of.gradient), on.shape, limits);
-    of.plan = best.goodput > 0 ? best.plan
-                               : detail::share_of(rules_.rigid ? known.target_batch : known.initial_batch,
-                                                  on.shape, limits);
+    if (!rules_.rigid && measured_gradient(training.gradient) && model.most_replicas > 0)
+        best = modelling_.best_plan(model, efficiency(job, *training.gradient), on.shape, limits);
+    training.plan =
+        best.goodput > 0
+            ? best.plan
+            : detail::share_of(rules_.rigid ? known.target_batch : known.initial_batch, on.shape, limits);
     if (!rules_.rigid)
         known.max_batch =
-            modelling_.max_batch(known.max_batch, static_cast<int>(of.plan.total(on.shape.gpus)));
+            modelling_.max_batch(known.max_batch, static_cast<int>(training.plan.total(on.shape.gpus)));
 }
 
 }  // namespace goodput

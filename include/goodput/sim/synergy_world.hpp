@@ -1,19 +1,19 @@
 #ifndef GOODPUT_SIM_SYNERGY_WORLD_HPP
 #define GOODPUT_SIM_SYNERGY_WORLD_HPP
 
-// Synergy's world (OSDI'22): every job has the number of GPUs that its owner asked for, and a profile that
-// says how fast it is with more or fewer CPU cores and more or less host memory beside each GPU. The rules
-// are those of Synergy's public simulator:
+// Synergy's world (OSDI'22): every job has the number of GPUs that its owner asked for, and a profile of
+// its speed with more or fewer CPU cores and more or less host memory per GPU. The rules are those of
+// Synergy's public simulator:
 //
 //   Nodes are equal. A job's proportional share is its GPUs' part of a node.
 //   A job does whole iterations in a round, floor(seconds / (iteration seconds / factor)); what is left of
 //   the round is lost. It completes at the end of the round in which it does the last one.
 //   Starts, stops and moves cost nothing, and nothing is lost by a failure.
 //
-// The factor is what the profile says of the cores and memory that the job holds: HostNeeds::factor, between
-// the measured points bilinear, where a point counts at least as much as every point with no more of either.
-// Published allocators reckon otherwise here and there (a demand that is cut to a node, for example); who
-// wants a round to count as they say calls credit().
+// The factor is what the profile says about the cores and memory that the job holds: HostNeeds::factor,
+// bilinear between measured points. A point counts at least as much as every point with no more of either.
+// Published allocators sometimes compute it differently (for a demand that is cut to a node, for example).
+// To make a round count as they say, call credit().
 
 #include <algorithm>
 #include <cmath>
@@ -34,21 +34,22 @@
 
 namespace goodput {
 
-/// A job of a fixed number of GPUs, and its profile.
+/// A job with a fixed number of GPUs, and its profile.
 struct SynergyJob {
-    std::string name{};              ///< its own
+    std::string name{};              ///< unique name
     std::string model{};             ///< jobs of one model are of one kind
     double submitted_seconds = 0;    ///< from the start of the trace
-    int gpus = 1;                    ///< that it runs on, never more or fewer
-    double iterations = 1;           ///< of its whole work, at least 1
-    double iteration_seconds = 1;    ///< of one iteration at factor 1, which is its proportional share's
-    std::vector<HostSpeed> speed{};  ///< by cores and memory beside a GPU; none: they do not matter
-    HostShare ideal{};               ///< beside a GPU: with more of either it is no faster
-    double ideal_factor = 1;         ///< with that
+    int gpus = 1;                    ///< GPUs that it always runs on
+    double iterations = 1;           ///< iterations of its whole work, at least 1
+    double iteration_seconds = 1;    ///< seconds of one iteration at factor 1, that of its proportional
+                                     ///< share
+    std::vector<HostSpeed> speed{};  ///< by cores and memory per GPU; if empty, they do not matter
+    HostShare ideal{};               ///< share per GPU beyond which it gets no faster
+    double ideal_factor = 1;         ///< factor with the ideal share
 };
 
-/// What goes with a GPU on nodes that are all alike. Refuses a cluster without nodes or with several kinds of
-/// them, and nodes that count no cores or no memory (std::invalid_argument).
+/// Returns the share per GPU on equal nodes. Throws std::invalid_argument for a cluster without nodes or
+/// with different nodes, and for nodes that count no cores or no memory.
 [[nodiscard]] inline HostShare proportional_share(const Cluster& cluster) {
     if (cluster.gpu_types.size() != 1)
         bad_input("cluster", "number of GPU types", cluster.gpu_types.size(), "1");
@@ -70,8 +71,9 @@ struct SynergyJob {
 /// The jobs of a trace, for one replay.
 class SynergyWorld {
 public:
-    /// Jobs in the order of their submission. Refuses what proportional_share() does, and numbers that are
-    /// out of range (std::invalid_argument with job, field and value); replay() looks at times and names.
+    /// Takes the jobs in the order of their submission. Throws std::invalid_argument for whatever
+    /// proportional_share() rejects and, with job, field and value, for numbers that are out of range.
+    /// replay() checks times and names.
     SynergyWorld(const Cluster& cluster, std::vector<SynergyJob> jobs)
         : share_(proportional_share(cluster)),
           gpus_(cluster.nodes.front().gpus * static_cast<int>(cluster.nodes.size())),
@@ -92,58 +94,60 @@ public:
         names_ = JobNames(jobs_);
     }
 
-    // What a world answers (world.hpp).
+    // The functions of a world (world.hpp).
 
-    /// The jobs as a scheduler knows them: an iteration is an example, Job::host has the profile.
+    /// Returns the jobs as a scheduler knows them. An iteration counts as an example, and Job::host has the
+    /// profile.
     [[nodiscard]] const std::vector<Job>& jobs() const { return jobs_; }
-    /// Lets a job train: whole iterations.
+    /// Trains a job in whole iterations.
     std::optional<double> train(std::size_t job, const Configuration& held, double begin, double seconds) {
         const double factor = credited_[job] ? *credited_[job] : factor_of(job, held.host());
         left_[job] -= std::floor(seconds / (truth_[job].iteration_seconds / factor));
         left_[job] = std::max(left_[job], 0.0);
         return left_[job] == 0 ? std::optional(begin + seconds) : std::nullopt;
     }
-    /// The part of its iterations that is done.
+    /// Returns the part of its iterations that is done.
     [[nodiscard]] double done(std::size_t job) const { return 1 - left_[job] / truth_[job].iterations; }
-    /// Its iterations, those done and those left.
+    /// Reports its iterations, those done and those left.
     void report(std::size_t job, Job& known, JobModel& model) const {
         known.done_examples = truth_[job].iterations - left_[job];
         known.remaining_examples = left_[job];
         model.types.clear();
     }
-    /// Iterations a second at the proportional share, as profiled. A Scheduler multiplies them by the factor
-    /// of the host share that an option has.
+    /// Returns the predictor of the profiled iterations per second at the proportional share. A Scheduler
+    /// multiplies them by the factor of an option's host share.
     [[nodiscard]] auto predictor() const {
         return known_goodput([this](const Job& job, const Option&) {
             return 1 / truth_[index_of(job.name)].iteration_seconds;
         });
     }
-    /// With the proportional share, at all times or, where its part of the cluster is smaller than that, in
-    /// turns.
+    /// Returns the time with the proportional share. If the job's part of the cluster is smaller than that,
+    /// it runs in turns.
     [[nodiscard]] double isolated_seconds(std::size_t job, double sharers) const {
         const double turns = std::min(gpus_ / (sharers * truth_[job].gpus), 1.0);
         return truth_[job].iterations * truth_[job].iteration_seconds / turns;
     }
-    /// With all cores and memory that it can use: the GPU seconds that it would take.
+    /// Returns the GPU seconds that it would take with all cores and memory that it can use.
     [[nodiscard]] double one_gpu_seconds(std::size_t job) const {
-        const SynergyJob& of = truth_[job];
-        return of.iterations * of.iteration_seconds * of.gpus / of.ideal_factor;
+        const SynergyJob& truth = truth_[job];
+        return truth.iterations * truth.iteration_seconds * truth.gpus / truth.ideal_factor;
     }
 
-    // What planners may ask beside a Snapshot; jobs by their index in jobs().
+    // Further information for planners, in addition to a Snapshot. Jobs are indices into jobs().
 
-    /// The index of the job of that name; refuses any other (std::invalid_argument).
+    /// Returns the index of the job of that name. Throws std::invalid_argument for other names.
     [[nodiscard]] std::size_t index_of(const std::string& name) const { return names_.index_of(name); }
-    /// The job and its profile.
+    /// Returns the job and its profile.
     [[nodiscard]] const SynergyJob& job(std::size_t job) const { return truth_[job]; }
-    /// What it may be given beside a GPU, and how fast it is with that.
+    /// Returns what it may be given per GPU, and how fast it is with that.
     [[nodiscard]] const HostNeeds& needs(std::size_t job) const { return *jobs_[job].host; }
-    /// Iterations that it still has to do.
+    /// Returns the iterations that it still has to do.
     [[nodiscard]] double iterations_left(std::size_t job) const { return left_[job]; }
-    /// What goes with a GPU in proportion.
+    /// Returns the proportional share per GPU.
     [[nodiscard]] HostShare share() const { return share_; }
 
-    /// From now on the job progresses by this factor (at least 0), whatever it holds; none: by its profile.
+    /// Makes the job progress by this factor (at least 0) from now on, whatever it holds. Without a factor,
+    /// its profile counts.
     void credit(std::size_t job, std::optional<double> factor) {
         if (factor)
             require_at_least([&] { return "job '" + truth_[job].name + "'"; }, "credited factor", *factor, 0);
@@ -157,7 +161,7 @@ private:
         return needs(job).factor(held);
     }
 
-    /// Points that are slower than one with no more of either are measurements' noise.
+    /// Raises points that are slower than one with no more of either, because that is measurement noise.
     static void let_more_never_harm(std::vector<HostSpeed>& speed) {
         for (HostSpeed& point : speed)
             for (const HostSpeed& other : std::vector(speed))
@@ -166,10 +170,11 @@ private:
                     point.factor = std::max(point.factor, other.factor);
     }
 
-    /// Nobody gets less than the proportional share, or than what it can use: Synergy's guarantee.
+    /// Returns the job as schedulers know it. No job gets less than the proportional share, or than it can
+    /// use: Synergy's guarantee.
     [[nodiscard]] Job known(const SynergyJob& truth) const {
         HostNeeds needs{share_, truth.ideal, truth.speed};
-        if (!truth.speed.empty()) {  // below the least that was measured there is only guessing
+        if (!truth.speed.empty()) {  // speeds below the smallest measured point would only be guesses
             HostShare measured{truth.speed.front().cores_per_gpu, truth.speed.front().memory_gib_per_gpu};
             for (const HostSpeed& point : truth.speed) {
                 measured.cores_per_gpu = std::min(measured.cores_per_gpu, point.cores_per_gpu);
@@ -188,7 +193,7 @@ private:
     }
 
     HostShare share_;
-    int gpus_;  // of the cluster
+    int gpus_;  // GPUs of the cluster
     std::vector<SynergyJob> truth_;
     std::vector<std::optional<double>> credited_;
     std::vector<Job> jobs_;

@@ -37,33 +37,33 @@
 
 namespace goodput {
 
-/// One measurement of which the GPUs on each node are known.
+/// A measurement with known GPUs on each node.
 struct PlacementSample {
     std::vector<int> gpus_by_node;  ///< in ring order, each at least 1
     int atomic_batch = 0;           ///< examples per GPU and step
-    double step_seconds = 0;        ///< an iteration's last step, synchronisation included
-    double sync_seconds = 0;        ///< the part of it spent in synchronisation
+    double step_seconds = 0;        ///< last step of an iteration, including synchronisation
+    double sync_seconds = 0;        ///< part of the step spent in synchronisation
 };
 
-/// Seconds of an iteration's last step, and of the synchronisation in it: step - sync is one step's
-/// computing.
+/// The seconds of an iteration's last step, and of the synchronisation in it. step - sync is the computing
+/// time of one step.
 struct StepSeconds {
-    double step = 0;  ///< synchronisation included
-    double sync = 0;  ///< the part spent in synchronisation
+    double step = 0;  ///< including synchronisation
+    double sync = 0;  ///< part of the step spent in synchronisation
 };
 
-/// A table of measurements, interpolated; a ThroughputModel.
+/// A table of measurements with interpolation; a ThroughputModel.
 class TabulatedThroughput {
 public:
-    /// Measurements of one job on one GPU type, in any order; several of the same place and batch are
-    /// averaged. Accumulation steps of the samples do not matter. Refuses impossible samples and an empty
-    /// table (std::invalid_argument, naming `subject`).
+    /// Takes measurements of one job on one GPU type, in any order. Several measurements of the same place
+    /// and batch are averaged. Accumulation steps of the samples do not matter. Throws
+    /// std::invalid_argument, naming `subject`, for impossible samples and an empty table.
     explicit TabulatedThroughput(std::span<const ThroughputSample> by_shape,
                                  std::span<const PlacementSample> by_placement = {},
                                  std::string_view subject = "throughput table");
 
-    /// How long do a step and its synchronisation take on a shape? `atomic_batch` in examples per GPU.
-    /// Refuses what is no shape (nodes < 1 or gpus < nodes).
+    /// Returns how long a step and its synchronisation take on a shape, with `atomic_batch` examples per
+    /// GPU. Throws std::invalid_argument for invalid shapes (nodes < 1 or gpus < nodes).
     [[nodiscard]] StepSeconds seconds(Shape shape, double atomic_batch) const {
         if (const Column* exact = find(shape)) return exact->at(atomic_batch);
         StepSeconds sum;
@@ -75,15 +75,16 @@ public:
         return sum;
     }
 
-    /// Up to which atomic batch is a shape known: the largest measured on its most even placement; where that
-    /// was not measured, the largest on any shape of at least as many nodes and GPUs; else the largest of the
-    /// columns that seconds() reads.
+    /// Returns the largest atomic batch for which a shape is known: the largest measured on its most even
+    /// placement. If that was not measured, returns the largest on any shape with at least as many nodes
+    /// and GPUs, or else the largest of the columns that seconds() reads.
     [[nodiscard]] int max_atomic_batch(Shape shape) const;
 
-    /// Most nodes of any measurement.
+    /// Returns the largest number of nodes of any measurement.
     [[nodiscard]] int max_nodes() const { return columns_.back().shape.nodes; }
 
-    /// Seconds of one iteration: the step that synchronises, and computing alone for each further one.
+    /// Returns the seconds of one iteration: the step that synchronises, and computing alone for each
+    /// further step.
     [[nodiscard]] double iteration_seconds(Shape shape, BatchPlan plan) const {
         const StepSeconds last = seconds(shape, plan.atomic_batch);
         return last.step + plan.accumulation_steps * (last.step - last.sync);
@@ -98,10 +99,10 @@ private:
     struct Column {
         Shape shape{};
         std::vector<Row> rows{};      // by batch
-        bool even = false;            // of the most even placement alone
-        int max_atomic_by_shape = 0;  // 0: measured by placement only
+        bool even = false;            // whether only the most even placement counts
+        int max_atomic_by_shape = 0;  // 0 if measured by placement only
 
-        /// Linear between measured batches, constant outside of them.
+        /// Interpolates linearly between measured batches, and is constant outside them.
         [[nodiscard]] StepSeconds at(double atomic_batch) const {
             if (!(atomic_batch > rows.front().atomic_batch)) return rows.front().mean;
             const auto above = std::ranges::upper_bound(rows, atomic_batch, {}, &Row::atomic_batch);
@@ -116,7 +117,7 @@ private:
     /// Columns with weights that sum to 1.
     using Mix = std::vector<std::pair<const Column*, double>>;
 
-    /// Numbers of GPUs that differ by one at most, the larger ones side by side.
+    /// Returns whether numbers of GPUs differ by at most one, with the larger ones adjacent.
     static bool is_most_even(std::span<const int> ring) {
         const auto [least, most] = std::minmax_element(ring.begin(), ring.end());
         int changes = ring.front() != ring.back() ? 1 : 0;
@@ -192,14 +193,14 @@ inline int TabulatedThroughput::max_atomic_batch(Shape shape) const {
     return most;
 }
 
-// For a shape without a column.
+// Mixes columns for a shape without a column.
 inline TabulatedThroughput::Mix TabulatedThroughput::mix_for(Shape shape) const {
     if (shape.nodes > max_nodes()) {
         const std::int64_t scaled = (std::int64_t{shape.gpus} * max_nodes() + shape.nodes / 2) / shape.nodes;
         shape = {max_nodes(), std::max(static_cast<int>(scaled), max_nodes())};
         if (const Column* exact = find(shape)) return {{exact, 1.0}};
     }
-    // Linear in a number between the nearest columns of those that are alike, if there are such.
+    // Interpolate linearly in a number between the nearest similar columns, if there are any.
     const auto between = [&](auto alike, int Shape::*number) -> Mix {
         const Column* below = nullptr;
         for (const Column& column : columns_) {
@@ -225,7 +226,7 @@ inline TabulatedThroughput::Mix TabulatedThroughput::mix_for(Shape shape) const 
 }
 
 inline TabulatedThroughput::Mix TabulatedThroughput::nearest(Shape shape) const {
-    // One node and several are other machines.
+    // One node and several nodes behave like different machines.
     const auto same_kind = [shape](const Column& column) {
         return (column.shape.nodes > 1) == (shape.nodes > 1);
     };

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_SIM_TASK_WORLD_HPP
 #define GOODPUT_SIM_TASK_WORLD_HPP
 
-// Jobs of many tasks (sweeps, trials) on GPUs that are all alike: a job may hold any number of GPUs, each of
-// which runs one task of it at a time, from beginning to end.
+// Jobs with many tasks (sweeps, trials) on equal GPUs. A job may hold any number of GPUs, each of which
+// runs one of its tasks at a time, from beginning to end.
 //
 //   Tasks begin in the order of the trace, as soon as their job holds a GPU that is not busy.
 //   A decision follows whenever a task ends or a job is submitted, so no GPU waits for the end of a round:
@@ -41,16 +41,18 @@
 
 namespace goodput {
 
-/// A job of many tasks.
+/// A job with many tasks.
 struct TaskJob {
-    std::string name{};                  ///< its own
-    std::string kind{};                  ///< jobs of one kind are expected to be alike
+    std::string name{};                  ///< unique name
+    std::string kind{};                  ///< jobs of one kind are expected to be similar
     double submitted_seconds = 0;        ///< from the start of the trace
-    std::vector<double> task_seconds{};  ///< of each task, in the order in which they begin; at least one
-    std::vector<int> strata{};           ///< by task, from 0 on: those of one are alike; empty: all are
+    std::vector<double> task_seconds{};  ///< seconds of each task, in the order in which tasks begin; at
+                                         ///< least one task
+    std::vector<int> strata{};           ///< by task, from 0 on: tasks of one stratum are similar; if
+                                         ///< empty, all are
 };
 
-/// A cluster of so many GPUs, each a node of its own: so that jobs are offered any number of them.
+/// Returns a cluster of `gpus` GPUs, each on its own node, so that jobs are offered any number of them.
 [[nodiscard]] inline Cluster cluster_of_single_gpus(int gpus) {
     Cluster cluster{{"gpu"}, {}};
     for (int i = 0; i < gpus; ++i) cluster.nodes.push_back({"gpu-" + text_of(i), 0, 1});
@@ -60,11 +62,11 @@ struct TaskJob {
 /// The jobs of a trace, for one replay.
 class TaskWorld {
 public:
-    /// Jobs in the order of their submission, on nodes of one GPU type and one GPU each; `earlier` by kind:
-    /// what is known before the first. `declares_work`: jobs tell how many task seconds they have left, for
-    /// policies that are told. Refuses other clusters, jobs without tasks, seconds that are none and strata
-    /// that are not numbered from 0 on, as many as tasks (std::invalid_argument with job, field and value);
-    /// replay() looks at times and names.
+    /// Takes the jobs in the order of their submission, on nodes of one GPU type with one GPU each.
+    /// `earlier` says, by kind, what is known before the first job. `declares_work`: jobs report how many
+    /// task seconds they have left, for policies that use this. Throws std::invalid_argument, with job,
+    /// field and value, for other clusters, jobs without tasks, invalid seconds, and strata that are not
+    /// numbered from 0 on or not as many as tasks. replay() checks times and names.
     TaskWorld(const Cluster& cluster, std::vector<TaskJob> jobs,
               std::map<std::string, TaskHistory> earlier = {}, bool declares_work = false)
         : truth_(std::move(jobs)), declares_work_(declares_work) {
@@ -81,23 +83,23 @@ public:
         }
     }
 
-    // What a world answers (world.hpp).
+    // The functions of a world (world.hpp).
 
-    /// The jobs as a scheduler knows them at first.
+    /// Returns the jobs as a scheduler first knows them.
     [[nodiscard]] const std::vector<Job>& jobs() const { return jobs_; }
-    /// From now on it holds so many GPUs. Starts take no time.
+    /// Gives the job these GPUs from now on. Starts take no time.
     double start(std::size_t job, const Configuration& held) {
         courses_[job].gpus = held.gpus();
         return 0;
     }
-    /// It holds nothing, or something else from now on.
+    /// Takes the job's GPUs; it may get others afterwards.
     void save(std::size_t job) { courses_[job].gpus = 0; }
-    /// What runs begins anew, later.
+    /// Stops the running tasks, which begin anew later.
     void fail(std::size_t job) {
         stop_beyond(courses_[job], 0);
         courses_[job].gpus = 0;
     }
-    /// The next end of a task, of those that run or begin then.
+    /// Returns the next end of a task, among the tasks that run or begin then.
     [[nodiscard]] double next_event(double begin) const {
         double next = std::numeric_limits<double>::infinity();
         for (std::size_t j = 0; j < courses_.size(); ++j) {
@@ -111,7 +113,7 @@ public:
         }
         return std::max(next, begin);
     }
-    /// Tasks begin, run and end.
+    /// Begins, runs and ends tasks.
     std::optional<double> train(std::size_t job, const Configuration& held, double begin, double seconds) {
         Course& course = courses_[job];
         course.gpus = held.gpus();
@@ -119,7 +121,7 @@ public:
         const double until = begin + seconds;
         now_ = std::max(now_, until);
         begin_tasks(course, begin);
-        // `until` is a rounding error off where the round ends with a task.
+        // If the round ends with a task, `until` differs from that end by rounding.
         const double rounding = 1e-12 * std::abs(until), latest = until + rounding;
         for (;;) {
             const auto first = std::min_element(
@@ -141,16 +143,16 @@ public:
         }
         return std::nullopt;
     }
-    /// The part of its task seconds that is done, in tasks that have ended.
+    /// Returns the part of its task seconds in tasks that have ended.
     [[nodiscard]] double done(std::size_t job) const {
         const Course& course = courses_[job];
         return course.unfinished() == 0 ? 1 : std::min(course.done_seconds / course.all_seconds, 1 - 1e-12);
     }
-    /// Its tasks, and what earlier jobs took.
+    /// Reports its tasks, and what earlier jobs took.
     void report(std::size_t job, Job& known, JobModel& model) {
         Course& course = courses_[job];
-        // A decision that gives a job other GPUs takes the old ones first: only now is it known that it has
-        // none.
+        // A decision that gives a job other GPUs first takes the old ones. Only now is it certain that the
+        // job has none.
         if (course.gpus == 0) stop_beyond(course, 0);
         known.tasks = course.tasks;
         known.tasks->usual = kinds_.at(truth_[job].kind).usual;
@@ -167,11 +169,11 @@ public:
             known.remaining_examples = std::max(course.all_seconds - course.done_seconds - running, 0.0);
         model.types.clear();
     }
-    /// A GPU does a task second a second.
+    /// Returns the predictor: a GPU does one task second per second.
     [[nodiscard]] auto predictor() const {
         return known_goodput([](const Job&, const Option& option) { return option.configuration.gpus(); });
     }
-    /// With its part of the GPUs, at least one, where the last task ends at the earliest.
+    /// Returns the earliest end of the last task with the job's part of the GPUs, at least one.
     [[nodiscard]] double isolated_seconds(std::size_t job, double sharers) const {
         const double part = gpus_ / sharers;
         const auto slots = static_cast<std::size_t>(std::max(std::floor(part), 1.0));
@@ -188,7 +190,7 @@ public:
         }
         return last / std::min(part, 1.0);
     }
-    /// All its tasks one after another.
+    /// Returns the seconds for all its tasks one after another.
     [[nodiscard]] double one_gpu_seconds(std::size_t job) const { return courses_[job].all_seconds; }
 
 private:
@@ -197,7 +199,7 @@ private:
         double began_seconds = 0;
     };
     struct Course {
-        JobTasks tasks{};                    ///< those that have ended
+        JobTasks tasks{};                    ///< tasks that have ended
         std::vector<std::size_t> waiting{};  ///< in the order in which they begin
         std::vector<Running> running{};      ///< in the order in which they began
         int gpus = 0;
@@ -270,7 +272,7 @@ private:
 
     std::vector<TaskJob> truth_;
     bool declares_work_;
-    int gpus_ = 0;  // of the cluster
+    int gpus_ = 0;  // GPUs of the cluster
     std::vector<Course> courses_;
     std::vector<Job> jobs_;
     std::map<std::string, Kind> kinds_;

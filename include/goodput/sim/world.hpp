@@ -66,14 +66,14 @@
 
 namespace goodput {
 
-/// Jobs and how they really behave.
+/// Jobs and their true behaviour.
 template <class W>
 concept World = requires(W& world, const W& asked, std::size_t job, const Configuration& held, double begin,
                          double seconds) {
     { asked.jobs() } -> std::convertible_to<std::span<const Job>>;
     { world.train(job, held, begin, seconds) } -> std::convertible_to<std::optional<double>>;
     { asked.done(job) } -> std::convertible_to<double>;
-    // Not a copy of its jobs: they are looked at all the time.
+    // jobs() must not return a copy, because it is called very often.
     requires !std::same_as<decltype(asked.jobs()), std::vector<Job>>;
 };
 
@@ -82,7 +82,7 @@ template <class W>
 concept ReportingWorld = World<W> && requires(W& world, std::size_t job, Job& known, JobModel& model) {
     world.report(job, known, model);
 };
-/// A world that says how options are to be predicted.
+/// A world with its own predictor of options.
 template <class W>
 concept PredictingWorld = World<W> && requires(const W& world) {
     { world.predictor() } -> OptionPredictor;
@@ -98,7 +98,7 @@ concept ShorteningWorld = World<W> &&
     requires(const W& asked, std::size_t job, const Configuration& held, double begin, double seconds) {
     { asked.busy_until(job, held, begin, seconds) } -> std::convertible_to<double>;
 };
-/// A world in which a decision follows whatever happens.
+/// A world in which a decision follows each of the world's own events.
 template <class W>
 concept EventWorld = World<W> && !ShorteningWorld<W> && requires(const W& asked, double begin) {
     { asked.next_event(begin) } -> std::convertible_to<double>;
@@ -123,7 +123,7 @@ concept FailingWorld = World<W> && requires(W& world, std::size_t job) {
     world.fail(job);
 };
 
-/// A world whose jobs save their state as a decision says.
+/// A world whose jobs save their state as the last decision says.
 template <class W>
 concept CheckpointingWorld = World<W> && requires(W& world, std::size_t job, const Checkpointing& chosen) {
     world.save_like(job, chosen);
@@ -133,22 +133,23 @@ template <class W>
 concept PairingWorld = World<W> && requires(W& world, std::size_t job, std::optional<std::size_t> partner) {
     world.train_beside(job, partner);
 };
-/// A world that says what checkpoints and failures have cost.
+/// A world that reports what checkpoints and failures have cost.
 template <class W>
 concept LosingWorld = World<W> && requires(const W& asked, std::size_t job) {
     { asked.lost_gpu_seconds(job) } -> std::convertible_to<double>;
 };
 
-/// What metrics_of() needs to say how fair a replay was, by the index of a job in its trace: seconds above 0,
-/// or infinity for a job that cannot run. A world that has this function is its own.
+/// Provides what metrics_of() needs for the fairness of a replay, by the index of a job in its trace:
+/// seconds above 0, or infinity for a job that cannot run. A world with this function provides its own
+/// isolated times.
 template <class T>
 concept IsolatedTimes = requires(const T& times, std::size_t job, double sharers) {
     { times.isolated_seconds(job, sharers) } -> std::convertible_to<double>;
 };
 
-/// Does not compile for what is not quite a world, and says in one line which function is wrong: one of the
-/// three, or one of the optional names, which would be left out without a word. Of overloaded ones it is only
-/// asked whether one fits.
+/// Fails to compile for a type that is not quite a world, with a one-line reason that names the wrong
+/// function: one of the three, or one of the optional names, which would otherwise be ignored silently. For
+/// overloaded functions it only checks that one fits.
 template <class W>
 consteval bool world_fits() {
     static_assert(
@@ -215,7 +216,7 @@ consteval bool world_fits() {
     return true;
 }
 
-/// The predictor of a world's decisions.
+/// Returns the predictor of a world's decisions.
 template <World W>
 [[nodiscard]] auto predictor_of(const W& world) {
     if constexpr (PredictingWorld<W>)

@@ -1,8 +1,9 @@
 #ifndef GOODPUT_SIM_WORLD_PARTS_HPP
 #define GOODPUT_SIM_WORLD_PARTS_HPP
 
-// What several worlds are put together of: jobs of a fixed number of GPUs, speeds that are known, names, and
-// rounds of whole steps, as Gavel's simulator has them and Shockwave's, which is built on it: a job does as
+// Building blocks of several worlds: jobs with a fixed number of GPUs, known speeds, names, and rounds of
+// whole steps. The rounds are those of Gavel's simulator and of Shockwave's, which is based on it: a job
+// does as many steps as fit into a round, and the round lasts until the last job has done its last step.
 // many steps as fit into a round, and the round lasts until the last job has done its last step.
 
 #include <algorithm>
@@ -25,13 +26,13 @@ namespace goodput {
 /// The jobs of a trace by their names.
 class JobNames {
 public:
-    /// None.
+    /// Begins without names.
     JobNames() = default;
-    /// Of jobs with names of their own; of several of one name the first counts.
+    /// Takes jobs with unique names; among several jobs of one name, the first counts.
     explicit JobNames(std::span<const Job> jobs) {
         for (const Job& job : jobs) index_.emplace(job.name, index_.size());
     }
-    /// The index of the job of that name; refuses any other (std::invalid_argument).
+    /// Returns the index of the job of that name. Throws std::invalid_argument for other names.
     [[nodiscard]] std::size_t index_of(const std::string& name) const {
         const auto found = index_.find(name);
         if (found == index_.end()) bad_input("world", "job", "'" + name + "'", "one of its trace");
@@ -42,8 +43,8 @@ private:
     std::map<std::string, std::size_t> index_;
 };
 
-/// A job of a fixed number of GPUs as schedulers get to know it, that can run on types whose rate is above 0:
-/// one unit of its work counts as an example.
+/// Returns a job with a fixed number of GPUs as schedulers know it. It can run on types whose rate is above
+/// 0, and one unit of its work counts as an example.
 [[nodiscard]] inline Job rigid_job(std::string name, std::string kind, double submitted_seconds, int gpus,
                                    std::span<const double> rates) {
     Job job{.name = std::move(name), .kind = std::move(kind)};
@@ -55,8 +56,8 @@ private:
     return job;
 }
 
-/// The predictor of a world whose jobs have no batch to choose, and of which `goodput(job, option)` is known.
-/// How noisy gradients are does not matter there.
+/// Returns the predictor of a world with known `goodput(job, option)` whose jobs have no batch to choose.
+/// Gradient noise does not matter there.
 template <class Goodput>
 [[nodiscard]] auto known_goodput(Goodput goodput) {
     return [goodput](const Job& job, const JobModel&, std::span<Option> options,
@@ -69,36 +70,37 @@ template <class Goodput>
     };
 }
 
-/// Steps that a job does in a round, and when it has done the last one.
+/// The steps that a job does in a round, and when it has done the last one.
 struct StepRound {
     double steps = 0;        ///< a whole number; below 0 for a job that has done more than all of its steps
     double end_seconds = 0;  ///< on the clock of the trace
 };
 
-/// The steps that fit into `seconds` from `begin` on at `rate` (above 0) steps a second, if `left` are left.
+/// Returns the steps that fit into `seconds` from `begin` on at `rate` (above 0) steps per second, if
+/// `left` are left.
 [[nodiscard]] inline StepRound step_round(double begin, double seconds, double rate, double left) {
-    // A round that ends with a step may come out a rounding error short of it.
+    // Rounding may end a round slightly before the step that ends with it.
     constexpr double rounding = 1e-6;
     const double steps = std::min(std::floor(rate * seconds + rounding), left);
     return {steps, std::max(begin, begin + steps / rate)};
 }
 
-/// What came of the last round in which a job held GPUs.
+/// The result of the last round in which a job held GPUs.
 struct RoundRun {
-    double begin_seconds = -1;  ///< of the round
+    double begin_seconds = -1;  ///< begin of the round
     double end_seconds = 0;     ///< when it had done its last step
-    double ran_seconds = 0;     ///< that count as run, see RoundStarts
-    double steps = 0;           ///< that count as done
-    double rate = 0;            ///< steps a second at which it did them
-    int batch = 0;              ///< examples a step, where the world knows of them
+    double ran_seconds = 0;     ///< seconds that count as run, see RoundStarts
+    double steps = 0;           ///< steps that count as done
+    double rate = 0;            ///< steps per second at which it did them
+    int batch = 0;              ///< examples per step, if the world knows them
     bool empty = false;         ///< it could not do anything
 };
 
-/// From when on the time of a round counts as run: from the end of the last round in which anybody ran. So a
-/// time in which nobody does counts for the job that comes after it, as in these simulators.
+/// Finds from when on the time of a round counts as run: from the end of the last round in which any job
+/// ran. So time in which no job runs counts for the next job, as in these simulators.
 class RoundStarts {
 public:
-    /// To be called for every job of a round that begins then and lasts so long.
+    /// Returns that moment. Call it for each job of a round that begins at `begin` and lasts `seconds`.
     [[nodiscard]] double start_of(double begin, double seconds) {
         constexpr double rounding = 1e-6;
         if (begin > begin_) start_ = begin > end_ + rounding ? end_ : begin;

@@ -1,8 +1,9 @@
 #ifndef GOODPUT_STATISTICS_DISTRIBUTIONS_HPP
 #define GOODPUT_STATISTICS_DISTRIBUTIONS_HPP
 
-// Distribution functions and quantiles that the standard library lacks. Boost.Math has them all, but parsing
-// it takes longer than the rest of a header that needs one of them (docs/design.md).
+// Distribution functions and quantiles that the standard library lacks. Boost.Math has all of them, but
+// parsing it takes longer than parsing the rest of a header that needs one of them
+// (benchmarks/experiments.md).
 
 #include <algorithm>
 #include <cmath>
@@ -12,24 +13,26 @@ namespace goodput {
 
 namespace detail {
 
-/// What Stirling's formula for ln Gamma(a) leaves out, for a of at least 10 (Abramowitz and Stegun 6.1.41).
+/// The remainder of Stirling's formula for ln Gamma(a), for a of at least 10 (Abramowitz and Stegun
+/// 6.1.41).
 inline double stirling_rest(double a) {
     const double inverse = 1 / a, square = inverse * inverse;
     return inverse * (1.0 / 12 + square * (-1.0 / 360 + square * (1.0 / 1260 - square / 1680)));
 }
 
-/// ln Gamma(a), a > 0. std::lgamma writes the sign into a global, so that threads would race.
+/// ln Gamma(a) for a > 0. std::lgamma is not used, because it writes the sign to a global variable, so
+/// threads would race.
 inline double log_gamma(double a) {
     if (a < 10) return std::log(std::tgamma(a));
     return (a - 0.5) * std::log(a) - a + 0.5 * std::log(2 * std::numbers::pi) + stirling_rest(a);
 }
 
-/// e^exponent, kept within what is a number and above 0. Rises with the exponent.
+/// e^exponent, limited to positive finite numbers. It never falls as the exponent rises.
 inline double bounded_exp(double exponent) { return std::exp(std::clamp(exponent, -600.0, 600.0)); }
 
-/// z with P(|Z| < z) = coverage for a standard normal Z, coverage in (0, 1).
+/// Returns z with P(|Z| < z) = coverage for a standard normal Z. `coverage` must be in (0, 1).
 inline double normal_quantile(double coverage) {
-    // Newton's method from zero: the distribution function is concave there, so that it rises to the root.
+    // Newton's method from zero. The distribution function is concave there, so the steps rise to the root.
     double z = 0;
     for (int i = 0; i < 60; ++i) {
         const double step =
@@ -40,8 +43,8 @@ inline double normal_quantile(double coverage) {
     return z;
 }
 
-/// The regularised incomplete beta function I_x(a, b), x at most (a + 1) / (a + b + 2), by its continued
-/// fraction; `log_beta` is ln B(a, b) (Abramowitz and Stegun 26.5.8, by Lentz' method).
+/// Returns the regularised incomplete beta function I_x(a, b) for x at most (a + 1) / (a + b + 2), by its
+/// continued fraction (Abramowitz and Stegun 26.5.8, with Lentz' method). `log_beta` is ln B(a, b).
 inline double lower_beta_part(double a, double b, double x, double log_beta) {
     double c = 1, d = 1 / (1 - (a + b) * x / (a + 1)), fraction = d;
     for (int m = 1; m < 1000; ++m) {
@@ -59,16 +62,17 @@ inline double lower_beta_part(double a, double b, double x, double log_beta) {
     return std::exp(a * std::log(x) + b * std::log1p(-x) - log_beta) * fraction / a;
 }
 
-/// The same for Student's t with at least one degree of freedom, not necessarily a whole number of them.
+/// Returns t with P(|T| < t) = coverage for Student's t distribution with `freedom` degrees of freedom,
+/// which need not be a whole number. Fewer than one count as one.
 inline double student_quantile(double coverage, double freedom) {
     const double z = normal_quantile(coverage), n = std::max(freedom, 1.0), zz = z * z;
-    // So near to the normal distribution that an expansion about it is exact.
+    // The distribution is so close to the normal one that an expansion around it is exact.
     if (n > 500)
         return z * (1 + (zz + 1) / (4 * n) + ((5 * zz + 16) * zz + 3) / (96 * n * n) +
                     (((3 * zz + 19) * zz + 17) * zz - 15) / (384 * n * n * n));
     const double a = n / 2, b = 0.5;
     const double log_beta = log_gamma(a) + log_gamma(b) - log_gamma(a + b);
-    // Newton's method from below the root: P(|T| < t) is concave in t, so that it rises to it.
+    // Newton's method from below the root. P(|T| < t) is concave in t, so the steps rise to the root.
     double t = z;
     for (int i = 0; i < 200; ++i) {
         const double x = n / (n + t * t), other = t * t / (n + t * t);
@@ -82,18 +86,18 @@ inline double student_quantile(double coverage, double freedom) {
     return t;
 }
 
-/// The regularised lower incomplete gamma function P(a, x), a > 0, x >= 0: the part of a gamma distribution
-/// of shape a that lies below x. By its series below a + 1 and by its continued fraction above (Abramowitz
-/// and Stegun 6.5.29 and 6.5.31).
+/// Returns the regularised lower incomplete gamma function P(a, x) for a > 0 and x >= 0: the probability
+/// that a gamma variable of shape a is below x. Uses the series below a + 1 and the continued fraction
+/// above (Abramowitz and Stegun 6.5.29 and 6.5.31).
 inline double lower_gamma_part(double a, double x) {
     if (!(x > 0)) return 0;
     if (std::isinf(x)) return 1;
-    // x^a e^-x / Gamma(a); where a is large, Stirling's formula leaves a difference of nearly equal numbers.
+    // x^a e^-x / Gamma(a). For large a, Stirling's formula avoids the difference of nearly equal numbers.
     const double off = (x - a) / a;
     const double front = a < 10 ? std::exp(a * std::log(x) - x - log_gamma(a))
                                 : std::exp(a * (std::log1p(off) - off) - stirling_rest(a)) *
                                       std::sqrt(a / (2 * std::numbers::pi));
-    // Both sums take some ten times the root of a terms where x is near a.
+    // Both methods take about ten times sqrt(a) terms if x is near a.
     if (x < a + 1) {
         double term = 1 / a, sum = term;
         for (double n = 1; term > 1e-17 * sum; ++n) sum += term *= x / (a + n);

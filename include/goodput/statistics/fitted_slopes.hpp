@@ -1,8 +1,8 @@
 #ifndef GOODPUT_STATISTICS_FITTED_SLOPES_HPP
 #define GOODPUT_STATISTICS_FITTED_SLOPES_HPP
 
-// On which coordinates of a fit do predicted times depend, and how much do they not cover? For forecasts and
-// for the choice of what to measure next.
+// The coordinates of a fit on which predicted times depend, and the variance that they do not cover.
+// Forecasts and the choice of profile runs use both.
 
 #include <algorithm>
 #include <cmath>
@@ -15,8 +15,8 @@
 
 namespace goodput {
 
-/// Calls visit(i, slope) for the coordinates i by which ln C changes, C the computing time of `batch`
-/// examples on a shape; the shape's own factor aside.
+/// Calls visit(i, slope) for the coordinates i on which ln C depends, where C is the computing time of
+/// `batch` examples on a shape without the shape's own factor.
 template <class Visit>
 void for_each_compute_slope(const RefinedFit& fit, Shape shape, double batch, Visit&& visit) {
     const auto& breaks = fit.model.batches;
@@ -28,16 +28,17 @@ void for_each_compute_slope(const RefinedFit& fit, Shape shape, double batch, Vi
     touched.for_each_derivative(log_compute, visit);
 }
 
-/// Calls visit(i, slope) for the coordinates i by which ln S changes, S the synchronising time on a shape of
-/// two replicas or more; the shape's own factor aside.
+/// Calls visit(i, slope) for the coordinates i on which ln S depends, where S is the synchronising time on
+/// a shape with at least two replicas, without the shape's own factor.
 template <class Visit>
 void for_each_sync_slope(Shape shape, Visit&& visit) {
     detail::RefinedShape(shape).for_each_sync_term(visit);
 }
 
-/// Covariance of ln C at two batches, given by their logarithms, that comes from batches which were not
-/// measured: a random walk in ln b tied to the measured ones, with the prior's variance at twice the batch.
-/// Where none was measured a stationary one whose increments are the same.
+/// Returns the covariance of ln C at two batches (given by their logarithms) that comes from unmeasured
+/// batches. It is that of a random walk in ln b tied to the measured batches, with the prior's variance at
+/// twice a measured batch. If no batch was measured, it is that of a stationary process with the same
+/// increments.
 inline double unmeasured_covariance(const RefinedFit& fit, double log_batch, double other) {
     const double variance = detail::square(fit.prior.break_deviation), per_log = variance / std::log(2.0);
     const auto& breaks = fit.model.batches;
@@ -46,7 +47,8 @@ inline double unmeasured_covariance(const RefinedFit& fit, double log_batch, dou
     const double first = std::log(breaks.front().batch), last = std::log(breaks.back().batch);
     if (to < first) return std::min(per_log * (first - to), 2 * variance);
     if (from > last) return std::min(per_log * (from - last), 2 * variance);
-    // Between two measured batches the walk is tied at both ends, and knows nothing of what is beyond.
+    // Between two measured batches the walk is tied at both ends and is independent of the batches beyond
+    // them.
     for (std::size_t i = 1; i < breaks.size(); ++i) {
         const double low = std::log(breaks[i - 1].batch), high = std::log(breaks[i].batch);
         if (from > low && to < high) return per_log * (from - low) * (high - to) / (high - low);

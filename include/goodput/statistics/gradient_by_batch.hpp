@@ -1,20 +1,21 @@
 #ifndef GOODPUT_STATISTICS_GRADIENT_BY_BATCH_HPP
 #define GOODPUT_STATISTICS_GRADIENT_BY_BATCH_HPP
 
-// Efficiency from gradient statistics that were measured at several batch sizes of one job, as elastic
-// training does anyway. With r_i = squared norm / variance at the scale S_i = batch_i / initial batch:
+// Statistical efficiency from gradient statistics measured at several batch sizes of one job, which elastic
+// training uses anyway. With r_i = squared norm / variance at the scale S_i = batch_i / initial batch:
 //
 //     minimise sum_i (signal + fluctuation / S_i - r_i)^2      signal >= 0, fluctuation >= 0
 //
-// Both parts are squared norms, hence the signs. Closed form, O(measurements). With batches of one size only
-// nothing tells the parts apart: fluctuation 0, which is NoiseScaleEfficiency.
+// Both parts are squared norms and cannot be negative. The solution is in closed form and takes
+// O(measurements). If all batches have one size, the parts cannot be told apart. The fluctuation is then 0,
+// which gives NoiseScaleEfficiency.
 //
-// On published validation runs (six applications, all pairs and triples of batch sizes) the formula from one
-// batch size is off by 32 to 38 %, in the median over training, for the farthest pairs of three applications;
-// with a second batch size no third one is off by more than 10 %. The measurements should be of the same
-// stretch of progress, because the noise scale changes over training.
+// On published validation runs (six applications, all pairs and triples of batch sizes), the formula from one
+// batch size has an error of 32 to 38 % (the median over training) for the farthest pairs of three
+// applications. With a second batch size, the error at a third one never exceeds 10 %. All measurements
+// should cover the same stretch of progress, because the noise scale changes during training.
 //
-// What it costs: best_batch_plan has no short cut for this efficiency and tries every legal plan.
+// The cost: best_batch_plan has no fast search for this efficiency and tries every legal plan.
 
 #include <cstddef>
 #include <span>
@@ -26,34 +27,36 @@
 
 namespace goodput {
 
-/// Statistical efficiency where the squared norm depends on the batch size that training runs at.
+/// Statistical efficiency for a squared norm that depends on the batch size of the training.
 struct BatchDependentEfficiency {
     double initial_batch = 1;  ///< examples
-    double signal = 0;         ///< of squared norm over variance: what does not depend on the batch size
-    double fluctuation = 0;    ///< and what falls like 1 / S, its value at the initial batch size
+    double signal = 0;         ///< part of squared norm over variance that does not depend on the batch size
+    double fluctuation = 0;    ///< part that falls like 1 / S; this is its value at the initial batch size
 
-    /// Squared norm over variance as training at `total_batch` would measure it.
+    /// The squared norm over the variance that training at `total_batch` would measure.
     [[nodiscard]] double squared_norm_over_variance(double total_batch) const {
         return signal + fluctuation * initial_batch / total_batch;
     }
 
-    /// Progress per example at `total_batch` relative to the initial batch size; NoiseScaleEfficiency with
-    /// the statistics that hold there.
+    /// Returns the progress per example at `total_batch` relative to the initial batch size. It equals
+    /// NoiseScaleEfficiency with the statistics that hold at `total_batch`.
     [[nodiscard]] double efficiency(double total_batch) const {
         const double ratio = squared_norm_over_variance(total_batch);
         return (1 + ratio) / (1 + ratio * total_batch / initial_batch);
     }
 };
 
-/// Gradient statistics (variance at the initial batch size, as always) and where they were measured.
+/// Gradient statistics and the batch size at which they were measured. The variance is at the initial batch
+/// size, as always.
 struct GradientAtBatch {
     double total_batch = 0;         ///< examples
     GradientStatistics gradient{};  ///< variance above 0
 };
 
-/// What efficiency do these measurements predict at any batch size? Refuses no measurements, batch sizes that
-/// are not positive, statistics that are negative, not finite or without variance, and ratios of the
-/// two, or of batch sizes, above 1e100 (std::invalid_argument).
+/// Returns the efficiency that the measurements predict at any batch size. Throws std::invalid_argument if
+/// there are no measurements or if one is invalid. Batch sizes must be positive, statistics must be finite
+/// and not negative, and the variance must not be 0. Ratios of both statistics and of batch sizes must not
+/// exceed 1e100.
 [[nodiscard]] inline BatchDependentEfficiency efficiency_from_batches(
     std::span<const GradientAtBatch> measured, double initial_batch) {
     require_positive("efficiency", "initial batch", initial_batch);

@@ -1,25 +1,27 @@
 #ifndef GOODPUT_TASKS_FORECAST_HPP
 #define GOODPUT_TASKS_FORECAST_HPP
 
-// How long may an iteration take on a shape with a batch plan, as far as a fitted model knows?
+// The distribution of an iteration's time on a shape with a batch plan, as far as a fitted model knows it.
 //
-// ln C and ln S are taken as normal around what the model predicts, C the computing and S the synchronising
-// time. Their variances are g^T V g, V the covariance of the fitted parameters and g the derivatives by them,
-// plus what the parameters do not cover: the factors of the shape (those of a measured shape have a variance
-// of their own, others the prior's) and, away from the measured batches, the factor of the computing time,
-// taken for a random walk in ln b tied to the measured ones. A measurement scatters about the model by s.
+// ln C and ln S are taken as normal around the model's prediction, where C is the computing and S the
+// synchronising time. Their variances are g^T V g, where V is the covariance of the fitted parameters and g
+// the derivatives by them, plus what the parameters do not cover. One such part is the factors of the
+// shape: those of a measured shape have their own variance, others have the prior's. The other part is the
+// factor on the computing time away from the measured batches, which is modelled as a random walk in ln b
+// tied to the measured ones. A measurement scatters about the model by s.
 //
-// An iteration depends on C nearly linearly, but not on S: a synchronising time that is hidden behind
-// computing has no slope, and still it may come out when it is twice as long as thought. So quantiles follow
-// the curve in S, and only the rest is linearised, there. With z the quantile of the normal distribution, q
-// that of Student's t distribution at the degrees of freedom that s rests on, and S' = S e^(z deviation)
+// An iteration depends on C nearly linearly, but not on S. A synchronising time that is hidden behind
+// computing has no slope, but may become visible when it is twice as long as predicted. So quantiles follow
+// the curve in S, and only the other effects are linearised around that point. With the quantile z of the
+// normal distribution, the quantile q of Student's t distribution at the degrees of freedom of s, and S' =
+// S e^(z deviation),
 //
 //     ln T_p = ln T + sign sqrt( (ln T(S') - ln T)^2 + z^2 share(S')^2 var ln C + q^2 s^2 )
 //
-// share is d ln T / d ln C: nearly one where little is left of S. Above the median, z share counts with its
+// where share is d ln T / d ln C, nearly one if little of S is visible. Above the median, z share takes its
 // largest value at any z up to this one, so that quantiles rise with the probability.
 //
-// What it cannot know: errors that all shapes share.
+// The forecast ignores errors that all shapes share.
 
 #include <algorithm>
 #include <cmath>
@@ -41,39 +43,41 @@ namespace goodput {
 /// The distribution of an iteration's time.
 class Forecast {
 public:
-    /// `shape.gpus` counts replicas. Refuses what is no shape or plan, and a fit that does not come from a
-    /// fitter: without coordinates and covariance, or with a model that is_valid() does not accept
-    /// (std::invalid_argument).
+    /// `shape.gpus` counts replicas. Throws std::invalid_argument if `shape` or `plan` is invalid, or if
+    /// `fit` does not come from a fitter: it then lacks coordinates and covariance, or is_valid() rejects
+    /// its model.
     Forecast(const RefinedFit& fit, Shape shape, BatchPlan plan);
 
-    /// Seconds that the iteration takes as likely more as less: the model's own prediction.
+    /// Returns the median in seconds, which is the model's own prediction.
     [[nodiscard]] double median() const { return detail::bounded_exp(log_iteration(0)); }
 
-    /// Seconds within which the iteration ends with `probability`, in (0, 1) (others get
-    /// std::invalid_argument): 0.1 is optimistic, 0.9 careful. Goodput at this quantile is that of the model
-    /// times median() over it. Positive and finite, and rises with the probability.
+    /// Returns the seconds within which the iteration ends with `probability`: 0.1 is optimistic, 0.9
+    /// cautious. The result is positive and finite, and rises with the probability. The goodput at this
+    /// quantile is the model's goodput times median() over the quantile. Throws std::invalid_argument if
+    /// `probability` is not in (0, 1).
     [[nodiscard]] double quantile(double probability) const {
         if (!(probability > 0 && probability < 1))
             bad_input("forecast", "probability", probability, "between 0 and 1");
         return end_of(std::abs(2 * probability - 1), probability > 0.5);
     }
 
-    /// The central interval that holds with probability `coverage`, in (0, 1) (others get
-    /// std::invalid_argument): quantile() on either side of the median.
+    /// Returns the central interval with probability `coverage`, whose ends are the quantiles on both sides
+    /// of the median. Throws std::invalid_argument if `coverage` is not in (0, 1).
     [[nodiscard]] Interval interval(double coverage = 0.9) const {
         if (!(coverage > 0 && coverage < 1)) bad_input("forecast", "coverage", coverage, "between 0 and 1");
         return {end_of(coverage, false), end_of(coverage, true)};
     }
 
-    /// Variance of ln of the iteration's time that further measurements could do away with: all but the
-    /// scatter. By half the distance of the quantiles one deviation away.
+    /// Returns the variance of ln of the iteration's time that more measurements could remove, which is all
+    /// except the scatter. It is computed from half the distance between the quantiles one deviation above
+    /// and below the median.
     [[nodiscard]] double reducible_variance() const {
         const double half = (log_iteration(sync_deviation_) - log_iteration(-sync_deviation_)) / 2;
         return half * half + compute_variance(0);
     }
 
 private:
-    /// The end, above or below the median, of the central interval.
+    /// Returns the upper or lower end of the central interval.
     [[nodiscard]] double end_of(double coverage, bool above) const {
         const double size = detail::normal_quantile(coverage);
         const double scatter = detail::student_quantile(coverage, freedom_) * scatter_;
@@ -84,9 +88,9 @@ private:
         return detail::bounded_exp(above ? center + away : center - away);
     }
 
-    /// The largest u^2 share(S e^(u deviation))^2 var ln C of all u up to `size`. It rises and then falls, as
-    /// a longer and longer S leaves less of C; but an iteration never takes less than C does, and a careful
-    /// quantile must not lie below one that is less so.
+    /// Returns the largest u^2 share(S e^(u deviation))^2 var ln C over all u up to `size`. This function
+    /// rises and then falls, because a longer S reduces the share of C. But an iteration never takes less
+    /// time than C does, and a more cautious quantile must not lie below a less cautious one.
     [[nodiscard]] double most_by_compute(double size) const {
         const auto at = [this](double u) { return u * u * compute_variance(u * sync_deviation_); };
         const double here = at(size);
@@ -99,7 +103,7 @@ private:
         return std::max(here, at((low + high) / 2));
     }
 
-    /// The synchronising time, kept a number.
+    /// Returns the changed synchronising time, limited to a finite number.
     [[nodiscard]] double changed(double log_sync_change) const {
         return std::min(sync_ * detail::bounded_exp(log_sync_change), 1e290);
     }
@@ -109,7 +113,7 @@ private:
         return std::log(accumulation_ * compute_ + step);
     }
 
-    /// Of ln of the iteration, by that of computing, at one synchronising time.
+    /// Variance of ln of the iteration's time due to computing, at one synchronising time.
     [[nodiscard]] double compute_variance(double log_sync_change) const {
         const OverlappedStep step =
             PolluxThroughput{.gamma = gamma_}.overlapped_step(compute_, changed(log_sync_change));
@@ -119,8 +123,8 @@ private:
     }
 
     double compute_ = 0, sync_ = 0, gamma_ = 1, accumulation_ = 0;
-    double sync_deviation_ = 0;    ///< of ln of sync_
-    double compute_variance_ = 0;  ///< of ln of compute_
+    double sync_deviation_ = 0;    ///< standard deviation of ln of sync_
+    double compute_variance_ = 0;  ///< variance of ln of compute_
     double scatter_ = 0, freedom_ = 1;
 };
 
@@ -152,10 +156,10 @@ inline Forecast::Forecast(const RefinedFit& fit, Shape shape, BatchPlan plan)
                             for_each_compute_slope(fit, shape, plan.atomic_batch, visit);
                         });
     if (shape.gpus < 2) return;
-    const double of_sync = variance([&](const auto& visit) { for_each_sync_slope(shape, visit); });
-    const auto [of_factor, of_sync_factor] = fit.factor_variances(shape);
-    compute_variance_ += of_factor;
-    sync_deviation_ = std::sqrt(of_sync + of_sync_factor);
+    const double from_laws = variance([&](const auto& visit) { for_each_sync_slope(shape, visit); });
+    const auto [from_compute_factor, from_sync_factor] = fit.factor_variances(shape);
+    compute_variance_ += from_compute_factor;
+    sync_deviation_ = std::sqrt(from_laws + from_sync_factor);
 }
 
 }  // namespace goodput

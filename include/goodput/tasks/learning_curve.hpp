@@ -1,18 +1,18 @@
 #ifndef GOODPUT_TASKS_LEARNING_CURVE_HPP
 #define GOODPUT_TASKS_LEARNING_CURVE_HPP
 
-// How much training is left until a metric reaches its target, from its curve so far.
+// Forecasts how much training is left until a metric reaches its target, from the curve so far.
 //
-// Whatever the total T, the curve has to go through the target there:
+// Whatever the total T is, the curve passes through the target at T:
 //
-//     f(e) = target - b (g(T) - g(e)),   b >= 0,   g one of a few rising functions
+//     f(e) = target - b (g(T) - g(e)),   b >= 0,   g one of several rising functions
 //
-// so for every T on a grid and every g only b is fitted, and what the residuals say of T is its likelihood.
-// g are power laws, exponentials and logarithms of the position relative to now (Domhan, Springenberg and
-// Hutter, IJCAI'15, use such families for accuracies; Optimus, EuroSys'18, one of them for losses). Later
-// points count more, and residuals that follow each other count as fewer points. The prior of the total is
-// p(T) ~ 1 / T^2 for T above what has passed: half of all jobs take more than twice as long. Totals of
-// earlier jobs of the kind replace that prior as they come in.
+// For every T on a grid and every g, only b is fitted. The residuals give the likelihood of T. The
+// functions g are power laws, exponentials and logarithms of the position relative to now (Domhan,
+// Springenberg and Hutter, IJCAI'15, use such families for accuracies; Optimus, EuroSys'18, uses one of
+// them for losses). Later points count more, and correlated residuals count as fewer points. The prior of
+// the total is p(T) ~ 1 / T^2 for T above the amount passed, so half of all jobs take more than twice as
+// long. Totals of earlier jobs of the kind replace this prior as they become known.
 
 #include <algorithm>
 #include <array>
@@ -30,39 +30,40 @@
 
 namespace goodput {
 
-/// A metric after some training.
+/// The value of a metric after some training.
 struct CurvePoint {
-    double position = 0;  ///< examples, epochs, ...: in the unit in which answers are; above 0
+    double position = 0;  ///< examples, epochs or another unit, which is also the unit of answers; above 0
     double metric = 0;    ///< from -1e100 to 1e100
 };
 
-/// Where the metric is to get.
+/// The target of the metric.
 struct CurveTarget {
-    double metric = 0;             ///< at which training ends
+    double metric = 0;             ///< value at which training ends
     bool higher_is_better = true;  ///< false: a loss or an error rate
 };
 
-/// What else is known, and how sure the interval is.
+/// Further knowledge, and the coverage of the interval.
 struct CurveForecastOptions {
-    double coverage = 0.8;                 ///< above 0, below 1
-    double longest = 100;                  ///< times as much as until now; above 1
-    std::vector<double> earlier_totals{};  ///< of jobs of the kind that have ended, above 0
-    /// As how many independent points a curve counts at most: training leaves every family of curves when its
-    /// learning rate is changed. At least 1.
+    double coverage = 0.8;                 ///< probability of the interval, above 0 and below 1
+    double longest = 100;                  ///< largest total, in multiples of the amount passed; above 1
+    std::vector<double> earlier_totals{};  ///< totals of finished jobs of the kind, above 0
+    /// The most independent points that a curve counts as, at least 1. A change of the learning rate makes
+    /// training leave every family of curves.
     double most_points = 4;
-    double earlier_spread = 0.2;  ///< standard deviation of the logarithm of a total about each of them
+    /// Standard deviation of the logarithm of the total around each earlier total.
+    double earlier_spread = 0.2;
 };
 
-/// What is left, in the unit of CurvePoint::position.
+/// The remaining training, in the unit of CurvePoint::position.
 struct CurveForecast {
     double remaining = 0;  ///< median
-    Interval interval{};   ///< of CurveForecastOptions::coverage
+    Interval interval{};   ///< interval with probability CurveForecastOptions::coverage
 };
 
-/// What is left until the target, from the points so far in the order of their positions, and how much of it
-/// has passed (at least the last position). Where the target has been reached: 0, and an interval from 0.
-/// Without points only the belief counts. Positions that do not rise, NaN, infinity and metrics beyond 1e100
-/// are refused (std::invalid_argument).
+/// Forecasts the training left until the target. `points` are the points so far in the order of their
+/// positions, and `passed` is the amount of training so far, at least the last position. Returns 0, with an
+/// interval from 0, if the target has been reached. Without points only the prior counts. Throws
+/// std::invalid_argument for positions that do not rise, NaN, infinity, and metrics beyond 1e100.
 [[nodiscard]] CurveForecast forecast_curve(std::span<const CurvePoint> points, const CurveTarget& target,
                                            double passed, const CurveForecastOptions& options = {});
 
@@ -70,7 +71,7 @@ struct CurveForecast {
 
 namespace detail {
 
-/// A rising function of the position relative to now: of the family `kind`, with its parameters.
+/// A rising function of the position relative to now, from the family `kind`.
 struct CurveFamily {
     enum class Kind { power, exponential, logarithm } kind = Kind::power;
     double shift = 0;  ///< power, logarithm: added to the position
@@ -100,31 +101,32 @@ inline constexpr std::array curve_families{
     CurveFamily{CurveFamily::Kind::exponential, 0, 5},   CurveFamily{CurveFamily::Kind::logarithm, 0.02, 1},
     CurveFamily{CurveFamily::Kind::logarithm, 0.1, 1},   CurveFamily{CurveFamily::Kind::logarithm, 0.5, 1}};
 
-/// Refuses what forecast_curve() does.
+/// Throws std::invalid_argument for input that forecast_curve() rejects.
 inline void validate_curve(std::span<const CurvePoint> points, const CurveTarget& target, double passed,
                            const CurveForecastOptions& options) {
-    constexpr std::string_view of = "learning curve";
-    require_positive(of, "passed", passed);
-    // Squares of larger ones would not be finite.
+    constexpr std::string_view subject = "learning curve";
+    require_positive(subject, "passed", passed);
+    // Squares of larger metrics would not be finite.
     const auto sensible = [](double metric) { return std::abs(metric) <= 1e100; };
-    if (!sensible(target.metric)) bad_input(of, "target", target.metric, "from -1e100 to 1e100");
+    if (!sensible(target.metric)) bad_input(subject, "target", target.metric, "from -1e100 to 1e100");
     double last = 0;
     for (const CurvePoint& point : points) {
         if (!(point.position > last && point.position <= passed * (1 + 1e-9)))
-            bad_input(of, "position", point.position, "rising, up to what has passed");
-        if (!sensible(point.metric)) bad_input(of, "metric", point.metric, "from -1e100 to 1e100");
+            bad_input(subject, "position", point.position, "rising, up to what has passed");
+        if (!sensible(point.metric)) bad_input(subject, "metric", point.metric, "from -1e100 to 1e100");
         last = point.position;
     }
     if (!(options.coverage > 0 && options.coverage < 1))
-        bad_input(of, "coverage", options.coverage, "above 0 and below 1");
+        bad_input(subject, "coverage", options.coverage, "above 0 and below 1");
     if (!(options.longest > 1 && options.longest <= 1e6))
-        bad_input(of, "longest", options.longest, "above 1, at most 1e6");
-    require_positive(of, "earlier_spread", options.earlier_spread);
-    require_at_least(of, "most_points", options.most_points, 1);
-    for (const double total : options.earlier_totals) require_positive(of, "earlier_totals", total);
+        bad_input(subject, "longest", options.longest, "above 1, at most 1e6");
+    require_positive(subject, "earlier_spread", options.earlier_spread);
+    require_at_least(subject, "most_points", options.most_points, 1);
+    for (const double total : options.earlier_totals) require_positive(subject, "earlier_totals", total);
 }
 
-/// How many of the residuals are worth counting: those that follow each other repeat themselves.
+/// Returns how many independent points the residuals are worth, because successive residuals are
+/// correlated.
 template <class Residual>
 double independent_points(std::size_t points, Residual residual) {
     double before = 0, squares = 0, products = 0;
@@ -138,8 +140,9 @@ double independent_points(std::size_t points, Residual residual) {
     return std::max(static_cast<double>(points) * (1 - correlation) / (1 + correlation), 1.0);
 }
 
-/// What at least two points, with metrics relative to the target and rising, and positions in parts of what
-/// has passed, say of each total in the same unit: its likelihood, summed over families, but for a factor.
+/// Returns the likelihood of each total, summed over the families, up to a common factor. There must be at
+/// least two points. Their metrics are relative to the target and made to rise, and positions and totals
+/// are fractions of the amount passed.
 inline std::vector<double> likelihoods_of(std::span<const CurvePoint> points, std::span<const double> totals,
                                           double most_points) {
     std::vector<LineSums> sums(curve_families.size());
@@ -160,12 +163,12 @@ inline std::vector<double> likelihoods_of(std::span<const CurvePoint> points, st
             });
         }
     counted = std::min(counted, most_points);
-    // Exact curves say as much as those that are off by a hundredth of the way to go.
+    // A curve whose points fit exactly counts like one that is off by a hundredth of the remaining way.
     const double floor = 1e-4 * sums.front().squares({}) + std::numeric_limits<double>::min();
     std::vector<double> likelihoods(totals.size(), 0.0);
     for (std::size_t c = 0; c < totals.size(); ++c)
-        for (const std::vector<double>& of_family : squares)
-            likelihoods[c] += std::pow((least + floor) / (of_family[c] + floor), counted / 2);
+        for (const std::vector<double>& family : squares)
+            likelihoods[c] += std::pow((least + floor) / (family[c] + floor), counted / 2);
     return likelihoods;
 }
 
@@ -181,11 +184,12 @@ inline CurveForecast forecast_curve(std::span<const CurvePoint> points, const Cu
     if (std::ranges::any_of(seen, [](const CurvePoint& point) { return point.metric >= 0; }))
         return {0, {0, passed * options.earlier_spread}};
 
-    // Totals on a logarithmic grid, in parts of what has passed; and what was believed of them.
+    // Totals on a logarithmic grid as multiples of the amount passed, and their prior.
     constexpr std::size_t cells = 160;
     const double step = std::log(options.longest) / cells;
     const double earlier = static_cast<double>(options.earlier_totals.size());
-    const double spread = std::max(options.earlier_spread, step);  // else a total falls between two cells
+    // A smaller spread could fall between two cells.
+    const double spread = std::max(options.earlier_spread, step);
     std::vector<double> totals, unlearned, posterior;
     for (std::size_t c = 0; c < cells; ++c) {
         const double log_ratio = (static_cast<double>(c) + 0.5) * step;
@@ -202,7 +206,7 @@ inline CurveForecast forecast_curve(std::span<const CurvePoint> points, const Cu
         for (std::size_t c = 0; c < cells; ++c) posterior[c] *= likelihoods[c];
     }
     double sum = std::accumulate(posterior.begin(), posterior.end(), 0.0);
-    if (!(sum > 0)) {  // earlier totals that have all been passed
+    if (!(sum > 0)) {  // all earlier totals have been passed
         posterior = unlearned;
         sum = std::accumulate(posterior.begin(), posterior.end(), 0.0);
     }

@@ -1,19 +1,20 @@
 #ifndef GOODPUT_TASKS_PILOTS_HPP
 #define GOODPUT_TASKS_PILOTS_HPP
 
-// Jobs of many tasks, shortest remaining work first, where nobody knows how long tasks take (SLearn,
-// NSDI'22). A few tasks of each job, its pilots, run before all else; what they take says how long the job
-// is. A task that has begun is never stopped, so what there is to give are the GPUs of tasks that have ended.
+// Serves jobs of many tasks by shortest remaining work, although task durations are not known (SLearn,
+// NSDI'22). A few tasks of each job, its pilots, run before all other tasks, and their durations show how
+// long the job is. A task that has begun is never stopped, so only the GPUs of finished tasks can be given
+// away.
 //
-// Three queues, each served before the next:
+// There are three queues, each served before the next:
 //
 //     1  pilots, job by job in the order of submission
-//     2  jobs of so few tasks that pilots are not worth it, in the order of submission      (as published)
-//     3  jobs with an estimate, least estimated task seconds left first; behind them those without
+//     2  jobs with too few tasks for pilots, in the order of submission                    (as published)
+//     3  jobs with an estimate, least estimated remaining task seconds first, then jobs without an estimate
 //
-// The published rule (TaskEstimates::own) has a fixed part of the tasks as pilots and believes them alone,
-// once all have ended. Ours (combined) weighs them with earlier jobs by their variances, looks at tasks that
-// run, and asks for as many pilots as pay: none where earlier jobs already say enough
+// The published rule (TaskEstimates::own) uses a fixed part of the tasks as pilots, and relies on them
+// alone once all have ended. Our rule (combined) weighs pilots and earlier jobs by their variances, uses
+// running tasks as well, and asks for as many pilots as pay: none if earlier jobs already say enough
 // (tasks/task_durations.hpp).
 
 #include <algorithm>
@@ -31,52 +32,54 @@
 
 namespace goodput {
 
-/// Where a job's remaining work is estimated from.
+/// The source of the estimate of a job's remaining work.
 enum class TaskEstimates {
-    own,      ///< its pilots: the published rule
-    usual,    ///< earlier jobs of its kind: shortest first by history, no pilots
-    combined  ///< both, by their variances
+    own,      ///< its pilots (the published rule)
+    usual,    ///< earlier jobs of its kind; shortest first by history, without pilots
+    combined  ///< both, weighted by their variances
 };
 
-/// Where a job's next tasks stand in the line for GPUs.
+/// The position of a job's next tasks in the line for GPUs.
 struct TaskPriority {
-    int pilots = 0;           ///< further tasks of it that go before all else
-    int queue = 0;            ///< of its other tasks: lower ones first
-    double work_seconds = 0;  ///< that decide within a queue: less first
+    int pilots = 0;           ///< number of additional tasks that go before all others
+    int queue = 0;            ///< queue of its other tasks; lower queues go first
+    double work_seconds = 0;  ///< order within a queue; less work goes first
 };
 
-/// A job that would begin tasks.
+/// A job that wants to begin tasks.
 struct TaskClaim {
-    TaskPriority priority{};       ///< of its tasks
-    double submitted_seconds = 0;  ///< earlier ones first among equals
-    int waiting = 0;               ///< tasks that it could begin, at least 0
+    TaskPriority priority{};       ///< priority of its tasks
+    double submitted_seconds = 0;  ///< submission time; earlier jobs go first among equals
+    int waiting = 0;               ///< number of tasks that it could begin, at least 0
 };
 
-/// How many tasks each of the claims begins, if so many GPUs (at least 0) are free: pilots first, then by
-/// queue and work. O(claims log claims).
+/// Returns how many tasks each claim begins if `free` GPUs (at least 0) are free. Pilots go first, then
+/// lower queues, then less work. Takes O(claims log claims).
 [[nodiscard]] std::vector<int> share_free_gpus(std::span<const TaskClaim> claims, int free);
 
-/// Pilots first, then the shortest estimated remaining work; a RoundPolicy for jobs with Job::tasks, offered
-/// any number of GPUs of one pool (TaskWorld does that). A job without tasks counts each GPU that it may hold
-/// as a task of unknown length. No job falls below one GPU for each task that runs, while that fits.
+/// A RoundPolicy that serves pilots first, then the shortest estimated remaining work. It is for jobs with
+/// Job::tasks that are offered any number of GPUs of one pool, as TaskWorld does. For a job without tasks,
+/// each GPU that it may hold counts as a task of unknown length. As long as that fits, no job gets fewer
+/// GPUs than it has running tasks.
 struct Pilots {
-    static constexpr bool weights_count = false;  ///< its values only say who is served
+    static constexpr bool weights_count = false;  ///< its values only tell which jobs are served
 
-    TaskEstimates estimates = TaskEstimates::combined;  ///< what a job's remaining work is judged by
-    double pilot_part = 0.03;  ///< of a job's tasks, where earlier jobs say nothing or are not asked; 0 to 1
-    int few_tasks = 4;         ///< jobs of fewer tasks have no such pilots
+    TaskEstimates estimates = TaskEstimates::combined;  ///< source of the estimate of remaining work
+    /// Fraction of a job's tasks that are pilots if earlier jobs say nothing or are not used, 0 to 1.
+    double pilot_part = 0.03;
+    int few_tasks = 4;  ///< jobs with fewer tasks have no such pilots
 
-    /// Refuses a part that is none and a negative number (std::invalid_argument).
+    /// Throws std::invalid_argument if pilot_part is not in [0, 1] or few_tasks is negative.
     void validate() const {
         if (!(pilot_part >= 0 && pilot_part <= 1))
             bad_input("policy pilots", "part of the tasks", pilot_part, "from 0 to 1");
         require_between("policy pilots", "few tasks", few_tasks, 0, most_tasks);
     }
 
-    /// Where the next tasks of a job with these stand.
+    /// Returns the priority of the next tasks of a job.
     [[nodiscard]] TaskPriority priority(const JobTasks& tasks) const;
 
-    /// Values that give each job its GPUs.
+    /// Sets values that give each job its GPUs.
     void value_round(const Round& round, std::span<const OptionRow> rows) const;
 
 private:
@@ -134,16 +137,17 @@ inline void Pilots::value_round(const Round& round, std::span<const OptionRow> r
         if (option == no_index) return;
         for (const ResourceUse& use : row.uses(option)) left[use.resource] -= sign * use.units;
     };
-    // Has more GPUs (sign 1) or fewer (-1) than another option, or as many of a type that comes first by
-    // name: what makes no difference must not depend on the order in which a cluster lists its types.
+    // Whether `option` has more GPUs (sign 1) or fewer GPUs (sign -1) than `other`. At equal numbers the
+    // type whose name comes first wins, so that the order in which a cluster lists its types makes no
+    // difference.
     const auto better = [&](const OptionRow& row, std::size_t option, std::size_t other, int sign) {
-        const Configuration &its = row.options[option].configuration,
-                            &others = row.options[other].configuration;
-        if (its.gpus() != others.gpus()) return (its.gpus() - others.gpus()) * sign > 0;
+        const Configuration &first = row.options[option].configuration,
+                            &second = row.options[other].configuration;
+        if (first.gpus() != second.gpus()) return (first.gpus() - second.gpus()) * sign > 0;
         const auto& names = round.cluster.gpu_types;
-        return names[its.first().gpu_type] < names[others.first().gpu_type];
+        return names[first.first().gpu_type] < names[second.first().gpu_type];
     };
-    // What each keeps: the smallest option that has a GPU for all tasks that run.
+    // Each job keeps its smallest option with a GPU for every running task.
     std::vector<std::size_t> chosen(rows.size(), no_index);
     const auto by_submission = detail::ordered(rows, [](const OptionRow&) { return 0; });
     std::vector<TaskClaim> claims(rows.size());
@@ -180,8 +184,8 @@ inline void Pilots::value_round(const Round& round, std::span<const OptionRow> r
             take(row, chosen[r], -1);
             std::size_t best = chosen[r];
             for (std::size_t k = 0; k < row.options.size(); ++k) {
-                const int its = row.options[k].configuration.gpus();
-                if (row.options[k].goodput > 0 && its <= gpus && fits(row, k) &&
+                const int offered = row.options[k].configuration.gpus();
+                if (row.options[k].goodput > 0 && offered <= gpus && fits(row, k) &&
                     (best == no_index || better(row, k, best, 1)))
                     best = k;
             }

@@ -1,29 +1,31 @@
 #ifndef GOODPUT_TASKS_TASK_DURATIONS_HPP
 #define GOODPUT_TASKS_TASK_DURATIONS_HPP
 
-// How much work is left in a job of many tasks? Three sources, and what they are off by:
+// Estimates the work that is left in a job of many tasks. There are three sources with different errors:
 //
-//   its own tasks that have ended (SLearn, NSDI'22: learning in space). A simple random sample of n of N has
-//   the mean's variance S^2 / n (1 - n / N), and the sum of the others has N (N - n) S^2 / n (Cochran,
-//   Sampling Techniques, chapters 2 and 5). The first tasks of a job are such a sample if its tasks come in
-//   no order.
+//   The job's own finished tasks (SLearn, NSDI'22: learning in space). The mean of a simple random sample of
+//   n of N tasks has the variance S^2 / n (1 - n / N), and the sum of the other tasks has N (N - n) S^2 / n
+//   (Cochran, Sampling Techniques, chapters 2 and 5). The first tasks of a job are such a sample if its tasks
+//   come in no particular order.
 //
-//   earlier jobs of its kind (learning in time): off by the variance between jobs, however many there were.
+//   Earlier jobs of its kind (learning in time). The error is the variance between jobs, however many there
+//   were.
 //
-//   both, by their variances. Logarithms of tasks are taken as normal around the job's own m with variance
-//   s2, and m as normal around that of earlier jobs with variance b:
+//   Both, weighted by their variances. Logarithms of tasks are taken as normal around the job's own m with
+//   variance s2, and m as normal around that of earlier jobs with variance b:
 //
 //       ln density of m  =  -(m - m0)^2 / (2 b) - sum over ended (y_i - m)^2 / (2 s2)
 //                           + sum over running ln Q((ln e_i - m) / s)          Q: upper tail of the normal
-//       its curvature    =  1 / b + (n + sum over running of h (h - a)) / s2
+//       curvature        =  1 / b + (n + sum over running of h (h - a)) / s2
 //
-//   A task that has been running for e_i seconds is a lower bound (censored): its term says next to nothing
-//   as long as e_i is short, and raises m when it outlasts what was expected. h is the normal hazard at a =
-//   (ln e_i - m) / s, and h (h - a) the part of a whole observation that it is worth (Cox and Oakes, 1984).
-//   Without it, estimates while tasks run are too low: of tasks that begin together the short ones end first.
+//   A task that has been running for e_i seconds is a censored observation, a lower bound. Its term says next
+//   to nothing as long as e_i is short, and raises m when the task takes longer than expected. h is the
+//   normal hazard at a = (ln e_i - m) / s. The task is worth the fraction h (h - a) of a full observation
+//   (Cox and Oakes, 1984). Without these terms, estimates would be too low while tasks run, because the
+//   shortest of the tasks that begin together end first.
 //
-// Only the combined one looks at running tasks, so the mean of a job's first ended tasks is unbiased only
-// when all that began with them have ended.
+// Only the combined estimate uses running tasks. The mean of a job's first finished tasks is unbiased only
+// after all tasks that began with them have ended.
 
 #include <algorithm>
 #include <cmath>
@@ -37,61 +39,66 @@
 
 namespace goodput {
 
-/// What is left of a job's tasks, and how sure that is.
+/// The remaining work of a job's tasks, and its uncertainty.
 struct DurationEstimate {
-    int tasks = 0;                 ///< of the job
-    double spent_seconds = 0;      ///< of the tasks that have ended, and so far of those that run
-    double remaining_seconds = 0;  ///< task seconds still to come: over all GPUs, not on a clock
-    double remaining_error = 0;    ///< its standard error; infinite where nothing says how tasks differ
-    double freedom = std::numeric_limits<double>::infinity();  ///< degrees of freedom of that error
-    bool skewed = false;  ///< errors are factors (log-normal) rather than differences
+    int tasks = 0;                 ///< number of the job's tasks
+    double spent_seconds = 0;      ///< seconds of finished tasks, plus seconds so far of running tasks
+    double remaining_seconds = 0;  ///< task seconds still to come, summed over all GPUs
+    /// Standard error of remaining_seconds; infinite if nothing shows how tasks differ.
+    double remaining_error = 0;
+    double freedom = std::numeric_limits<double>::infinity();  ///< degrees of freedom of remaining_error
+    bool skewed = false;  ///< errors are factors (log-normal) instead of differences
 
-    /// Mean seconds of all the job's tasks.
+    /// Mean seconds over all tasks of the job.
     [[nodiscard]] double mean_seconds() const { return (spent_seconds + remaining_seconds) / tasks; }
 };
 
-/// An interval that holds the seconds that really remain with probability `coverage`, in (0, 1): Student's t,
-/// or log-normal with the same mean and error where the estimate is skewed. From 0 to infinity where nothing
-/// is known of the error. Refuses another coverage (std::invalid_argument).
+/// Returns an interval that contains the true remaining seconds with probability `coverage`. It uses
+/// Student's t distribution, or a log-normal one with the same mean and error if the estimate is skewed.
+/// Returns 0 to infinity if the error is unknown. Throws std::invalid_argument if `coverage` is not in (0,
+/// 1).
 [[nodiscard]] Interval remaining_interval(const DurationEstimate& estimate, double coverage);
 
-/// From the job's ended tasks alone: the sample mean, stratum by stratum, with the finite-population
-/// correction. A stratum with one ended task has the variance of the others, in proportion to its mean, or
-/// else that of earlier jobs' tasks; one with none has the mean of the others. None where no task has ended.
+/// Estimates from the job's finished tasks alone: the sample mean of each stratum, with the
+/// finite-population correction. A stratum with one finished task takes the relative variance of the other
+/// strata, or else that of earlier jobs' tasks. A stratum without a finished task takes the mean of the
+/// others. Returns nothing if no task has finished.
 [[nodiscard]] std::optional<DurationEstimate> estimate_own(const JobTasks& tasks);
 
-/// From earlier jobs alone. None where JobTasks::usual is none.
+/// Estimates from earlier jobs alone. Returns nothing if JobTasks::usual is empty.
 [[nodiscard]] std::optional<DurationEstimate> estimate_usual(const JobTasks& tasks);
 
-/// From both, and from how long running tasks have been running. Without earlier jobs: from the job's own
-/// tasks, once two have ended. None where nothing has ended and nothing is known of earlier jobs.
+/// Estimates from both, and from how long running tasks have been running. Without earlier jobs it uses the
+/// job's own tasks once two have finished. Returns nothing if no task has finished and no earlier jobs are
+/// known.
 [[nodiscard]] std::optional<DurationEstimate> estimate_combined(const JobTasks& tasks);
 
 namespace detail {
 
-/// Variances beyond these are another way to say nothing, or everything.
+/// Limits a variance. Values beyond these limits mean that nothing, or everything, is known.
 inline double bounded_variance(double variance) { return std::clamp(variance, 1e-12, 50.0); }
 
 }  // namespace detail
 
-/// The published number of pilot tasks of a job of `tasks` (at least 1): a part of them, at least one, and
-/// none for a job of fewer than `few` tasks. SLearn, section 4; part and `few` are as far as they are known.
+/// Returns the published number of pilot tasks of a job with `tasks` tasks (at least 1): a fraction of
+/// them, but at least one, and none if there are fewer than `few` tasks (SLearn, section 4). The values of
+/// `part` and `few` are those known from the publication.
 [[nodiscard]] inline int published_pilots(int tasks, double part = 0.03, int few = 4) {
     if (tasks < few) return 0;
     return std::clamp(static_cast<int>(std::ceil(part * tasks - 1e-9)), 1, tasks);
 }
 
-/// The number of pilot tasks after which one more costs as much as it brings:
+/// Returns the number of pilot tasks after which one more costs as much as it gains:
 ///
-///     k = s sqrt(N / (2 sqrt(pi w))) - s2 / b       one of the two integers beside it, from 0 to `tasks`
+///     k = s sqrt(N / (2 sqrt(pi w))) - s2 / b       rounded up or down, from 0 to `tasks`
 ///
-/// with s2 and b the variances of logarithms within and between jobs, and w that of whole jobs' work. Two
-/// jobs whose logarithms of work differ by d, normal with variance 2 w, and are known to within the variances
-/// v1 and v2, are served in the wrong order at an expected cost of W (v1 + v2) / (4 sqrt(pi w)) seconds, W
-/// the seconds of such a job on the cluster. One pilot of a job of N tasks lowers its v = 1 / (1 / b + k /
-/// s2) by v^2 / s2, and delays by W / N whoever is in front of the job: half of those that wait. Load and
-/// cluster cancel: each waiting job is one more to be wrong about and one more to delay. Where nobody waits,
-/// pilots delay nobody.
+/// where s2 and b are the variances of logarithms within and between jobs, and w that of whole jobs' work.
+/// Take two jobs whose logarithms of work differ by d, normal with variance 2 w, and are known with the
+/// variances v1 and v2. The expected cost of serving them in the wrong order is W (v1 + v2) / (4 sqrt(pi w))
+/// seconds, where W is the seconds of such a job on the cluster. One pilot of a job with N tasks lowers
+/// v = 1 / (1 / b + k / s2) by v^2 / s2. It delays all jobs in front of this one, half of the waiting jobs,
+/// by W / N. Load and cluster size cancel: each waiting job is one more possible mistake, and one more job to
+/// delay. If no job waits, pilots delay no job.
 [[nodiscard]] inline int best_pilots(int tasks, const UsualTasks& usual) {
     const double within = detail::bounded_variance(usual.within);
     const double between = detail::bounded_variance(usual.between);
@@ -107,30 +114,30 @@ inline double bounded_variance(double variance) { return std::clamp(variance, 1e
 
 namespace detail {
 
-/// The normal hazard: density over upper tail.
+/// Returns the hazard of the normal distribution: its density over its upper tail.
 inline double normal_hazard(double x) {
     if (x > 25) return x + 1 / x - 2 / (x * x * x);
     return std::exp(-x * x / 2) / (std::sqrt(std::acos(-1.0) / 2) * std::erfc(x / std::sqrt(2.0)));
 }
 
-/// The logarithm of the normal's upper tail.
+/// Returns the logarithm of the upper tail of the normal distribution.
 inline double log_normal_tail(double x) {
     if (x > 25) return -x * x / 2 - std::log(normal_hazard(x)) - std::log(2 * std::acos(-1.0)) / 2;
     return std::log(std::erfc(x / std::sqrt(2.0)) / 2);
 }
 
-/// Task seconds whose logarithms are normal.
+/// Task durations with normal logarithms.
 struct LogNormalTasks {
-    double mean_log = 0, variance = 1;  ///< of the logarithms
+    double mean_log = 0, variance = 1;  ///< mean and variance of the logarithms
 
-    /// Below, a running task is as good as one that has just begun.
+    /// A running task below this deviate counts as one that has just begun.
     static constexpr double soon = -6;
 
     [[nodiscard]] double deviate(double seconds) const {
         return seconds > 0 ? (std::log(seconds) - mean_log) / std::sqrt(variance)
                            : -std::numeric_limits<double>::infinity();
     }
-    /// E[T^power | T > seconds], power 1 or 2.
+    /// E[T^power | T > seconds], for power 1 or 2.
     [[nodiscard]] double moment_beyond(double seconds, int power) const {
         const double a = deviate(seconds), shifted = a - power * std::sqrt(variance);
         if (a < soon || shifted < -30) return std::exp(power * mean_log + power * power * variance / 2);
@@ -138,18 +145,18 @@ struct LogNormalTasks {
     }
 };
 
-/// What is known of a job's mean logarithm.
+/// The distribution of a job's mean logarithm.
 struct LogMean {
     double mean = 0, variance = 1;
 };
 
-/// Mean and variance of m under the sum above, read as a logarithm of its density. `precision` is 1 / b.
-/// Needs a prior or an ended task.
+/// Returns the mean and variance of m under the density whose logarithm is at the top of this header.
+/// `precision` is 1 / b. There must be a prior or a finished task.
 inline LogMean posterior_of(const TaskSample& sample, double prior_mean, double precision, double within) {
     const double ended = sample.finished / within, known = precision + ended;
     const double without = (precision * prior_mean + ended * sample.mean_log_seconds) / known;
     const auto deviate = [&](double seconds, double m) { return LogNormalTasks{m, within}.deviate(seconds); };
-    // The maximum: the score falls and is convex in m, so Newton's steps from below rise to its root.
+    // Find the maximum. The score falls and is convex in m, so Newton's steps from below rise to its root.
     double mode = without, curvature = known;
     for (int pass = 0; pass < 50; ++pass) {
         double score = known * (without - mode);
@@ -166,8 +173,8 @@ inline LogMean posterior_of(const TaskSample& sample, double prior_mean, double 
         if (std::abs(step) <= 1e-9) break;
     }
     if (curvature <= 1.02 * known) return {mode, 1 / curvature};
-    // Where running tasks say much, they cut off what is below and leave what is above: the sum has to be
-    // integrated, to either side of its maximum as far as that side reaches.
+    // If running tasks say much, they cut off the lower side and leave the upper side. Then the density
+    // must be integrated on both sides of its maximum, each over its own width.
     const auto height = [&](double m) {
         double sum = -known * (m - without) * (m - without) / 2;
         for (const double seconds : sample.running_seconds) sum += log_normal_tail(deviate(seconds, m));
@@ -190,8 +197,8 @@ inline LogMean posterior_of(const TaskSample& sample, double prior_mean, double 
     return {mode + first, std::max(second / mass - first * first, 1e-300)};
 }
 
-/// A stratum's part of an estimate, when its tasks are log-normal and their mean logarithm is known that
-/// well. `factor`: mean seconds over the exponential of the mean logarithm.
+/// Adds a stratum to an estimate, for log-normal tasks whose mean logarithm has the distribution `known`.
+/// `factor` is the mean of the seconds over the exponential of the mean logarithm.
 inline void add_log_normal(DurationEstimate& to, const TaskSample& sample, LogMean known, double within,
                            double factor) {
     const LogNormalTasks law{known.mean, within};
@@ -226,7 +233,8 @@ inline Interval remaining_interval(const DurationEstimate& estimate, double cove
 
 inline std::optional<DurationEstimate> estimate_own(const JobTasks& tasks) {
     if (tasks.finished() == 0) return std::nullopt;
-    // Over all strata: relative variance of a stratum's tasks, and mean and spread of the strata's means.
+    // Over all strata: the relative variance of a stratum's tasks, and the mean and spread of the strata's
+    // means.
     double relative = 0, freedom = 0, weight = 0, mean = 0, spread = 0;
     int sampled = 0;
     for (const TaskSample& sample : tasks.strata) {
@@ -251,26 +259,26 @@ inline std::optional<DurationEstimate> estimate_own(const JobTasks& tasks) {
     double variance = 0, by_freedom = 0;
     for (const TaskSample& sample : tasks.strata) {
         const double n = sample.finished, all = sample.tasks;
-        const double its_mean = n > 0 ? sample.mean_seconds : mean;
+        const double stratum_mean = n > 0 ? sample.mean_seconds : mean;
         estimate.spent_seconds += n * sample.mean_seconds;
-        estimate.remaining_seconds += sample.waiting() * its_mean;
+        estimate.remaining_seconds += sample.waiting() * stratum_mean;
         for (const double seconds : sample.running_seconds) {
             estimate.spent_seconds += seconds;
-            estimate.remaining_seconds += std::max(its_mean - seconds, 0.0);
+            estimate.remaining_seconds += std::max(stratum_mean - seconds, 0.0);
         }
         if (sample.finished == sample.tasks) continue;
-        double part = unknown, its_freedom = freedom;
+        double part = unknown, stratum_freedom = freedom;
         if (n > 1) {
             part = all * (all - n) * sample.squared_deviations / (n - 1) / n;
-            its_freedom = n - 1;
+            stratum_freedom = n - 1;
         } else if (n == 1) {
-            part = all * (all - 1) * relative * its_mean * its_mean;
+            part = all * (all - 1) * relative * stratum_mean * stratum_mean;
         } else if (sampled > 1) {
             part = all * all * spread * (1 + 1.0 / sampled);
-            its_freedom = sampled - 1;
+            stratum_freedom = sampled - 1;
         }
         variance += part;
-        by_freedom += part * part / its_freedom;
+        by_freedom += part * part / stratum_freedom;
     }
     estimate.remaining_error = std::sqrt(variance);
     // Satterthwaite (1946).
@@ -307,7 +315,8 @@ inline std::optional<DurationEstimate> estimate_combined(const JobTasks& tasks) 
         precision = 1 / detail::bounded_variance(tasks.usual->between);
     }
     const double within = detail::bounded_variance(squares / freedom);
-    // Tasks that are not log-normal have another mean than log-normal ones: as much as earlier jobs' had.
+    // The mean of tasks that are not log-normal differs from the log-normal mean. The ratio is taken from
+    // earlier jobs.
     const double factor = taught ? tasks.usual->mean_factor *
                                        std::exp((within - detail::bounded_variance(tasks.usual->within)) / 2)
                                  : std::exp(within / 2);

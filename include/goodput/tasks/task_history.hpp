@@ -1,10 +1,10 @@
 #ifndef GOODPUT_TASKS_TASK_HISTORY_HPP
 #define GOODPUT_TASKS_TASK_HISTORY_HPP
 
-// What earlier jobs of one kind say of the tasks of the next one: the mean of their mean logarithms, over the
-// window of last jobs that would have predicted best so far, and how far off that was each time. Such errors
-// hold everything that history is off by: jobs that differ, and jobs that change. So a history that has
-// become wrong is soon believed less, and a job's own tasks count for more (task_durations.hpp).
+// Predicts the tasks of the next job of a kind from earlier jobs: the mean of their mean logarithms, over
+// the window of latest jobs that would have predicted best so far, and the errors of these predictions. The
+// errors include all weaknesses of history: jobs that differ, and jobs that change over time. So a history
+// that has become wrong soon gets less weight, and a job's own tasks count for more (task_durations.hpp).
 
 #include <algorithm>
 #include <array>
@@ -17,29 +17,29 @@
 
 namespace goodput {
 
-/// Earlier jobs of one kind, in the order of their ends.
+/// The earlier jobs of one kind, in the order in which they ended.
 class TaskHistory {
 public:
-    /// Jobs that are remembered, the last ones.
+    /// The number of latest jobs that are remembered.
     static constexpr std::size_t most_jobs = 64;
-    /// Over as many last jobs the mean may be taken.
+    /// The numbers of latest jobs over which the mean may be taken.
     static constexpr std::array<std::size_t, 4> windows{4, 8, 16, 64};
 
-    /// A job has ended. Its strata count as one: as of a kind that has no strata.
+    /// Adds a finished job. Its strata are merged, as if the kind had no strata.
     void add(const JobTasks& tasks);
-    /// What is to be expected of the next one; none before two jobs have ended.
+    /// Returns what to expect of the next job, or nothing before two jobs have ended.
     [[nodiscard]] std::optional<UsualTasks> usual() const;
-    /// Jobs that are remembered.
+    /// Number of remembered jobs.
     [[nodiscard]] std::size_t jobs() const { return jobs_.size(); }
 
 private:
     struct Past {
         double mean_log = 0;
-        double mean_log_variance = 0;  ///< of that mean, from its tasks
+        double mean_log_variance = 0;  ///< variance of mean_log, from the job's tasks
         double squares = 0, freedom = 0;
         double mean_factor = 1;
         double log_work = 0;
-        std::array<double, windows.size()> squared_errors{};  ///< of what each window predicted
+        std::array<double, windows.size()> squared_errors{};  ///< squared error of each window's prediction
     };
 
     [[nodiscard]] double predicted(std::size_t window) const {
@@ -90,7 +90,7 @@ inline std::optional<UsualTasks> TaskHistory::usual() const {
     double sampling = 0, squares = 0, freedom = 0, factor = 0, work = 0;
     for (std::size_t i = 0; i < jobs_.size(); ++i) {
         const Past& job = jobs_[i];
-        // The first of those remembered may be the first of all, of which nothing was predicted.
+        // No prediction was made for the very first job, which may be the first one remembered.
         for (std::size_t w = 0; w < windows.size() && i > 0; ++w) errors[w] += job.squared_errors[w];
         sampling += job.mean_log_variance / count;
         squares += job.squares;
@@ -98,7 +98,7 @@ inline std::optional<UsualTasks> TaskHistory::usual() const {
         factor += std::log(job.mean_factor) / count;
         work += job.log_work / count;
     }
-    // Of equally good windows the longest.
+    // The longest of equally good windows wins.
     std::size_t best = windows.size() - 1;
     for (std::size_t w = windows.size(); w-- > 0;)
         if (errors[w] < errors[best]) best = w;
@@ -110,9 +110,9 @@ inline std::optional<UsualTasks> TaskHistory::usual() const {
     usual.work = 0;
     for (const Past& job : jobs_) usual.work += (job.log_work - work) * (job.log_work - work) / (count - 1);
     usual.work = std::max({usual.work, usual.between, least_variance});
-    // A job's own variance differs from the pooled one by the scatter of a sample, 2 / (n - 1) relative to
-    // its square, and by what jobs really differ: the latter says how many of a job's own tasks the pooled is
-    // worth.
+    // A job's own variance differs from the pooled one for two reasons: the scatter of a sample, 2 / (n -
+    // 1) relative to its square, and true differences between jobs. The latter determine how many of a
+    // job's own tasks the pooled variance is worth.
     constexpr double most_freedom = 100;
     double differ = 0, jobs_with_variance = 0;
     for (const Past& job : jobs_)

@@ -38,13 +38,13 @@ const download = (parent, file, rows) => {
 const figures = [
   ['average_jct_h', 'Average completion, h', 3, 1, -1], ['p99_jct_h', '99th percentile, h', 3, 1, -1],
   ['median_jct_h', 'Median completion, h', 3, 1, -1], ['makespan_h', 'Makespan, h', 2, 1, -1],
-  ['queueing_h', 'Waiting, h', 3, 1, -1], ['restarts_per_job', 'Restarts a job', 2, 1, 0],
-  ['migrations_per_job', 'Migrations a job', 2, 1, 0], ['gpu_hours_per_job', 'GPU hours a job', 3, 1, -1],
+  ['queueing_h', 'Waiting, h', 3, 1, -1], ['restarts_per_job', 'Restarts per job', 2, 1, 0],
+  ['migrations_per_job', 'Migrations per job', 2, 1, 0], ['gpu_hours_per_job', 'GPU hours per job', 3, 1, -1],
   ['utilisation', 'Utilisation, %', 1, 100, 1], ['effective_gpus', 'Effective GPUs', 2, 1, 1],
-  ['dollars', 'Dollars', 2, 1, -1], ['dollars_per_job', 'Dollars a job', 3, 1, -1], ['node_hours', 'Node hours', 2, 1, -1],
+  ['dollars', 'Dollars', 2, 1, -1], ['dollars_per_job', 'Dollars per job', 3, 1, -1], ['node_hours', 'Node hours', 2, 1, -1],
   ['rho_mean', 'rho, mean', 2, 1, -1], ['rho_p99', 'rho, 99 %', 2, 1, -1], ['rho_worst', 'rho, worst', 2, 1, -1],
   ['rho_above_1', 'rho above 1, %', 1, 100, -1], ['unfair', 'rho above 1.05, %', 1, 100, -1],
-  ['availability', 'Useful GPU time, %', 1, 100, 1], ['failures_per_job', 'Failures a job', 2, 1, -1],
+  ['availability', 'Useful GPU time, %', 1, 100, 1], ['failures_per_job', 'Failures per job', 2, 1, -1],
   ['jobs', 'Jobs', 0, 1, 0], ['completed', 'Jobs completed', 0, 1, 1], ['faults', 'Faults of the policy', 0, 1, -1],
   ['policy_ms_median', 'Decision, ms, median', 3, 1, -1], ['policy_ms_p99', 'Decision, ms, 99 %', 3, 1, -1],
   ['policy_s', 'All decisions, s', 2, 1, -1],
@@ -68,13 +68,59 @@ const bestText = (figure, rows) => {
   if (!figure.better || new Set(rows.map(row => figureText(figure, row))).size < 2 || !some.length) return null;
   return figureText(figure, some.reduce((a, b) => figure.better * (b[figure.key] - a[figure.key]) > 0 ? b : a));
 };
+// A click on a heading sorts by its column, numbers by size and the largest first, and another click turns the order round.
+const sortable = (head, body) => {
+  const cells = [...head.children];
+  cells.forEach((cell, column) => {
+    const button = add(null, 'button', { type: 'button', title: 'sort by this column' }, ...cell.childNodes);
+    cell.append(button);
+    button.onclick = () => {
+      const value = row => row.children[column].textContent.trim();
+      const number = row => parseFloat(value(row).replace(/^[^0-9.+-]+/, ''));
+      const rows = [...body.rows], numeric = rows.some(row => !Number.isNaN(number(row)));
+      const down = cell.getAttribute('aria-sort') ? cell.getAttribute('aria-sort') === 'ascending' : numeric;
+      const compare = (a, b) => !numeric ? value(a).localeCompare(value(b)) : number(a) - number(b);
+      const known = row => !numeric || !Number.isNaN(number(row));
+      const sorted = rows.filter(known).sort((a, b) => down ? compare(b, a) : compare(a, b));
+      body.append(...sorted, ...rows.filter(row => !known(row)));
+      for (const other of cells) other.removeAttribute('aria-sort');
+      cell.setAttribute('aria-sort', down ? 'descending' : 'ascending');
+    };
+  });
+};
 const table = (parent, caption, headings) => {
   const wide = add(parent, 'div', { className: 'wide', tabIndex: 0, role: 'region', ariaLabel: caption });
-  const node = add(wide, 'table');
-  add(node, 'caption', {}, caption);
+  const node = add(wide, 'table', { className: headings.length > 11 ? 'many' : '' });
+  add(node, 'caption', {}, caption, add(null, 'span', { className: 'cue' }, ' (scroll sideways for more columns)'));
   const row = add(add(node, 'thead'), 'tr');
   for (const heading of headings) add(row, 'th', { scope: 'col' }, heading);
-  return add(node, 'tbody');
+  const body = add(node, 'tbody');
+  sortable(row, body);
+  const look = () => wide.classList.toggle('scrolls', wide.scrollWidth > wide.clientWidth + 1);
+  new ResizeObserver(look).observe(wide);
+  new ResizeObserver(look).observe(node);
+  return body;
+};
+
+// ---- What each policy does, in a line.
+const policyLines = {
+  sia: 'Sia (SOSP 2023), as its public simulator has it: normalised goodput, less a price per restart',
+  'sia-refined': 'Sia’s policy, with our models of step times',
+  goodput: 'our policy, which is not told how much work a job has left',
+  'goodput-declared': 'our policy, which is told exactly how much work each job has left: an upper bound, as no scheduler knows that',
+  'goodput-estimated': 'our policy, which is told an estimate of how much work each job has left',
+  pollux: 'Pollux (OSDI 2021): the cluster’s fair mean of speedups, by a genetic search',
+  optimus: 'Optimus (EuroSys 2018): GPUs go where they shorten the time left most; batch sizes stay',
+  tiresias: 'Tiresias (NSDI 2019): queues by GPU time used so far; sizes stay',
+  las: 'least attained service first; sizes stay',
+  fifo: 'first come, first served; sizes stay',
+  srtf: 'the shortest remaining time first; sizes stay',
+};
+const explainPolicies = (parent, names) => {
+  const known = names.filter(name => policyLines[name]);
+  if (!known.length) return;
+  const list = add(parent, 'ul', { className: 'policies' });
+  for (const name of known) add(list, 'li', {}, add(null, 'b', {}, name), ': ' + policyLines[name] + '.');
 };
 
 // ---- Lines: at most five have a colour and dashes of their own, the others are grey.

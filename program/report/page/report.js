@@ -22,11 +22,16 @@ const figuresTable = (caption, columns) => {
 };
 figuresTable('Figures of every policy', columns.slice(0, 10));
 if (data.incomplete) add(main, 'p', { className: 'note' }, data.incomplete);
+const never = jobs.names.filter((name, job) => policies.length && policies.every(policy => policy.hours[job] == null));
+if (never.length)
+  add(main, 'p', { className: 'note' }, `${never.length === 1 ? 'This job completes' : 'These jobs complete'} under no policy: ` +
+    never.slice(0, 10).join(', ') + (never.length > 10 ? ` and ${never.length - 10} more.` : '.'));
 add(main, 'p', {}, data.summary);
 const made = add(main, 'p', { className: 'hint' }, explanation + (rows.length > 1 ?
   ' The best of each column is marked, where more or less of it is better.' : '') + ' Made by ');
 if (data.command) add(made, 'code', {}, data.command);
 made.append(`${data.command ? ', ' : ''}seed ${data.seed}, goodput ${data.version}.`);
+explainPolicies(main, names);
 const downloads = add(main, 'p', { className: 'downloads' }, 'To download: ');
 download(downloads, 'figures.csv', () => [['policy', ...columns.map(column => column.key)],
   ...policies.map(policy => [policy.name, ...columns.map(column => policy.figures[column.key])])]);

@@ -81,9 +81,36 @@ const showCharts = (place, rows) => {
   }
 };
 
+// In how many settings (cluster, workload, load and seeds) the jobs of a policy complete soonest on average.
+const showWins = () => {
+  const settings = new Map();
+  for (const replay of data.replays) {
+    if (replay.figures.average_jct_h == null) continue;
+    const { policy, figures, ...setting } = replay;
+    const key = JSON.stringify(setting);
+    settings.set(key, [...settings.get(key) || [], replay]);
+  }
+  const full = replays => Math.max(...replays.map(({ figures }) => figures.completed ?? 0));
+  const wins = new Map(policies.map(policy => [policy, 0]));
+  let compared = 0;
+  for (const replays of settings.values()) {
+    const whole = replays.filter(({ figures }) => figures.completed == null || figures.completed === full(replays));
+    if (new Set(replays.map(({ policy }) => policy)).size < 2) continue;
+    ++compared;
+    const best = Math.min(...whole.map(({ figures }) => figures.average_jct_h));
+    for (const { policy, figures } of whole) if (figures.average_jct_h === best) wins.set(policy, wins.get(policy) + 1);
+  }
+  if (!compared) return;
+  const said = [...wins].sort((a, b) => b[1] - a[1]).map(([policy, won]) => `${policy} in ${won}`).join(', ');
+  add(main, 'p', { className: 'wins' }, `Of ${compared} settings (cluster, workload, load and seeds), jobs complete soonest on average under ` +
+    `${said}.`);
+};
+
 // The first table stands before the legend: figures come first on a narrow screen, too.
 const all = [...groups.values()].map(replays => ({ title: titleOf(replays[0]), rows: rowsOf(replays) }));
 if (data.warning) add(main, 'p', { className: 'note' }, data.warning);
+showWins();
+explainPolicies(main, policies);
 const sections = all.map(({ title, rows }, i) => {
   const place = section(`setting${i + 1}`, title);
   showTable(place, title, rows);

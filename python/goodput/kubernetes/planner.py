@@ -20,17 +20,12 @@ def answer(snapshot: Dict[str, Any], policy: str, program: str = "") -> Dict[str
         return _of_program(path, snapshot, policy)
     try:
         from ..planning import plan
-        made: Dict[str, Any] = dict(plan(snapshot, policy))
+        return dict(plan(snapshot, policy))
     except ImportError as error:
         raise NoPlan("there is no planner: name the program goodput with --program, or put it into PATH "
                      f"({error})") from None
     except ValueError as error:
         raise NoPlan(f"the snapshot was refused: {error}") from None
-    for entry in made["plan"]:  # the package says cores of a GPU, the program those of each node
-        for name in ("cores", "memory_gib"):
-            if f"{name}_per_gpu" in entry:
-                entry[name] = [entry[f"{name}_per_gpu"] * gpus for _, gpus in entry["nodes"]]
-    return made
 
 
 def _of_program(path: str, snapshot: Dict[str, Any], policy: str) -> Dict[str, Any]:

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_AGENT_DETAIL_GRADIENT_METER_HPP
 #define GOODPUT_AGENT_DETAIL_GRADIENT_METER_HPP
 
-// The passes over gradients that GradientMeter makes, a block at a time.
+// The passes of GradientMeter over gradients, one block at a time.
 
 #include "goodput/agent/gradient_meter.hpp"
 
@@ -9,8 +9,8 @@ namespace goodput {
 
 namespace detail {
 
-/// Sum of weight value(i)^2, weights 1 where null. Eight partial sums: a processor then adds several at once,
-/// and rounding errors grow more slowly.
+/// Returns the sum of weight * value(i)^2, with weights of 1 if the pointer is null. It keeps eight partial
+/// sums, so that a processor adds several at once and rounding errors grow more slowly.
 template <class Value>
 double sum_of_squares(std::size_t size, const double* weights, const Value& value) {
     const auto sum = [size](const auto& term) {
@@ -34,7 +34,7 @@ inline void GradientMeter::begin(const MeteredStep& step) {
     require_positive("gradients", "scale", step.scale_of_one);
     require_positive("gradients", "gradient scale", step.gradient_scale);
     pairs_ = has_previous_ && step.after_the_last && step.single;
-    has_previous_ = false;  // until this step, which takes its place, has ended
+    has_previous_ = false;  // set again when this step, which takes its place, has ended
     step_ = step;
     for (std::vector<double>* sums : {&totals_, &mean_squares_, &pair_squares_, &both_squares_})
         std::fill(sums->begin(), sums->end(), 0.0);

@@ -1,8 +1,9 @@
 #ifndef GOODPUT_AGENT_DETAIL_SAVED_TEXT_HPP
 #define GOODPUT_AGENT_DETAIL_SAVED_TEXT_HPP
 
-// The text that an agent is kept as: a line with name and version, then a name and a value a line. Numbers
-// are written so that they read back exactly. One function names all fields, for writing and reading.
+// The text format of a saved agent: one line with name and version, then one name and value per line.
+// Numbers are written so that they read back exactly. One function lists all fields, both for writing and
+// for reading.
 
 #include <charconv>
 #include <cmath>
@@ -79,7 +80,7 @@ public:
     void list(std::string_view name, std::vector<Value>& values, std::size_t most, const Each& each) {
         std::size_t size = 0;
         (*this)(name, size);
-        // Nothing is allocated for what the text cannot hold.
+        // A list that the text cannot hold is rejected before memory is allocated for it.
         if (size > most || size > text_.size() - at_)
             bad_input("saved agent", name, size, "a list that the text can hold");
         values.resize(size);

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_AGENT_DETAIL_TRAINING_AGENT_HPP
 #define GOODPUT_AGENT_DETAIL_TRAINING_AGENT_HPP
 
-// What TrainingAgent does.
+// The function bodies of training_agent.hpp.
 
 #include "goodput/agent/detail/saved_text.hpp"
 #include "goodput/agent/training_agent.hpp"
@@ -10,14 +10,16 @@ namespace goodput {
 
 namespace detail {
 
-/// The initial batch split over the replicas, with as few accumulation steps as fit; larger where the least
-/// atomic batch asks for it. Empty where that exceeds the largest batch.
+/// Splits the initial batch over the replicas with as few accumulation steps as possible. The plan is
+/// larger if the smallest atomic batch requires it. Returns an empty plan if that exceeds the largest
+/// batch.
 inline BatchPlan initial_plan(Shape shape, const BatchLimits& limits) {
     if (limits.max_atomic_batch < limits.min_atomic_batch) return {};
     const int load = divide_up(limits.initial_batch, shape.gpus);
     const int microbatches = divide_up(load, limits.max_atomic_batch);
     const int atomic = std::max(divide_up(load, microbatches), limits.min_atomic_batch);
-    // Rounding up may exceed the largest batch by less than an example a microbatch, more examples may not.
+    // Rounding up may exceed the largest batch by less than one example per microbatch. The smallest atomic
+    // batch must not exceed it.
     if (1.0 * shape.gpus * limits.min_atomic_batch * microbatches > limits.max_batch) return {};
     return {atomic, microbatches - 1};
 }
@@ -72,9 +74,9 @@ inline int TrainingAgent::steps_a_measurement(bool single, bool splits) const {
     const int asked = settings_.measure_every;
     if (settings_.split_every == 0 || (single && !splits)) return settings_.steps_a_measurement();
     if (!single && asked > 0) return asked;
-    // A young training has to know soon; a halved batch costs what a pass costs besides its examples. With
-    // several gradients more would cost little. But then learning rates, which follow from the estimates,
-    // would depend on how many replicas there are, and so would the training.
+    // A young training needs the noise scale soon, and a split batch costs only the fixed part of a pass.
+    // If a step has several gradients, measuring more often would cost little. But the learning rates
+    // depend on the estimates, so the training would then depend on the number of replicas.
     if (!measured_enough()) return std::max(asked, 2);
     const bool large = asked == 0 && settings_.steps_a_measurement() > 1;
     return large ? 8 * settings_.split_every : std::max(asked, settings_.split_every);
@@ -145,7 +147,7 @@ inline bool TrainingAgent::finish(double now_seconds, std::optional<double> sync
         measured_at_ = steps_;
         const bool restarts =
             std::any_of(norms_.begin(), norms_.end(), [](const GradientNorms& each) { return each.restart; });
-        // The first step with several gradients after single ones starts the averages afresh as well.
+        // The first step with several gradients after single ones starts the averages anew as well.
         const bool biased =
             noise_.state(0).weight > 0 && noise_.state(0).differenced && !norms_[0].differenced;
         if (restarts || biased) begin_anew();
@@ -175,7 +177,7 @@ inline void TrainingAgent::add_time(double now_seconds, std::optional<double> sy
         sample.step_seconds = all;
         sample.whole_iteration = before > 0;
     }
-    // A clock too coarse for the step says nothing.
+    // The clock is too coarse for this step.
     const double least = std::max(least_step_seconds, sample.sync_seconds);
     if (sample.step_seconds > least && sample.step_seconds <= most_step_seconds) times_.add(type_, sample);
 }
@@ -206,8 +208,9 @@ inline std::optional<BatchPlan> TrainingAgent::retune() {
         change(best.plan);
         return plan_;
     }
-    // What the model believes of larger batches may be no more than its prior. A step takes no less time for
-    // more examples: where even that would not pay, there is nothing to be learnt.
+    // The model's belief about larger batches may be no more than its prior. A step with more examples
+    // never takes less time. If the larger batch would not pay even at an equal time, a trial cannot teach
+    // anything.
     const BatchPlan larger = plan_to_try();
     if (larger.atomic_batch == 0) return std::nullopt;
     const double examples = static_cast<double>(larger.total(holding_.gpus)) / total_batch();
@@ -284,17 +287,17 @@ void TrainingAgent::for_each_field(Self& self, Archive& archive) {
     archive("progress", self.progress_);
     std::vector<NoiseScaleState> noise;
     for (std::size_t g = 0; g < self.noise_.size(); ++g) noise.push_back(self.noise_.state(g));
-    archive.list("noise", noise, parameters, [&](auto& of_group) {
-        archive("squared_norm", of_group.squared_norm);
-        archive("variance", of_group.variance);
-        archive("weight", of_group.weight);
-        archive("differenced", of_group.differenced);
+    archive.list("noise", noise, parameters, [&](auto& group) {
+        archive("squared_norm", group.squared_norm);
+        archive("variance", group.variance);
+        archive("weight", group.weight);
+        archive("differenced", group.differenced);
     });
     require_same("number of groups", noise.size(), self.settings_.groups());
     archive("measured_at", self.measured_at_);
-    archive.list("before", self.before_, noise.size(), [&](auto& of_group) {
-        archive("squared_norm", of_group.squared_norm);
-        archive("variance", of_group.variance);
+    archive.list("before", self.before_, noise.size(), [&](auto& group) {
+        archive("squared_norm", group.squared_norm);
+        archive("variance", group.variance);
     });
     bool metric_known = self.meter_.reported().has_value();
     GradientMeter::Metric metric = self.meter_.reported().value_or(GradientMeter::Metric{});
@@ -310,7 +313,7 @@ void TrainingAgent::for_each_field(Self& self, Archive& archive) {
     }
 }
 
-/// Goes on from what was read.
+/// Checks what was read, and continues from it.
 inline void TrainingAgent::take_up() {
     constexpr std::string_view subject = "saved agent";
     require_between(subject, "steps", steps_, 0, std::int64_t{1} << 60);
@@ -318,7 +321,7 @@ inline void TrainingAgent::take_up() {
     require_between(subject, "measured_at", measured_at_, 0, steps_);
     if (!before_.empty() && before_.size() != noise_.size())
         bad_input(subject, "before", before_.size(), "none or one a group");
-    for (const GradientStatistics& of_group : before_) validate(of_group, subject);
+    for (const GradientStatistics& group : before_) validate(group, subject);
     require_between(subject, "warmup_left", warmup_left_, 0, 1 << 20);
     require_at_least(subject, "progress", progress_, 0);
     if (holding_.gpus == 0) return;

@@ -102,9 +102,9 @@ struct CompactProblem {
         const std::span<const ResourceUse> back = now == none ? std::span<const ResourceUse>() : uses_of(now);
         const std::span<const ResourceUse> taken = uses_of(option);  // both are in order of resource
         for (std::size_t i = 0, j = 0; i < back.size() || j < taken.size();) {
-            const bool first =
+            const bool from_back =
                 j == taken.size() || (i < back.size() && back[i].resource <= taken[j].resource);
-            const std::size_t r = first ? back[i].resource : taken[j].resource;
+            const std::size_t r = from_back ? back[i].resource : taken[j].resource;
             double units = 0;
             if (i < back.size() && back[i].resource == r) units -= back[i++].units;
             if (j < taken.size() && taken[j].resource == r) units += taken[j++].units;

@@ -138,6 +138,7 @@ private:
         for (std::uint32_t k = 0; k < problem_->count; ++k) {
             if (root_most_[k] == 0 || regret_bound_ - root_regret_[k] > threshold_) continue;
             root_most_[k] = 0;
+            left_out_ = true;
             closed_bound_ = std::max(closed_bound_, regret_bound_ - root_regret_[k]);
         }
     }
@@ -215,6 +216,7 @@ private:
     }
 
     void limit_to_root() {
+        left_out_ = false;
         for (std::size_t group = 0; group < problem_->groups(); ++group)
             for (std::uint32_t k = problem_->first[group]; k < problem_->first[group + 1]; ++k)
                 simplex_.limit(k, 0, root_most_[k]);
@@ -491,6 +493,9 @@ private:
             decisions_.push_back(decision);
         };
         for (std::uint32_t r = 0; r < problem_->resources(); ++r) list(split_of_units(r));
+        // An incumbent that was found here may have ruled out options. A split is a place in the list of
+        // those that are left, so it has to be found in the list from which its options are taken later.
+        if (left_out_) limit_to_here();
         for (std::uint32_t group = 0; group < problem_->groups(); ++group) list(split_of(group));
         if (decisions_.empty()) return branch_anywhere(bound);
         std::sort(decisions_.begin(), decisions_.end(), [](const Decision& a, const Decision& b) {
@@ -601,8 +606,10 @@ private:
         std::sort(sorted_.begin(), sorted_.end());
     }
 
-    /// Makes an allotment of the amounts, and the incumbent of it where it is better.
+    /// Makes an allotment of the amounts, and the incumbent of it where it is better. Who writes a proof
+    /// knows the best one.
     void round_amounts() {
+        if (Log::writes) return;
         candidate_.clear(*problem_);
         for (std::size_t group = 0; group < problem_->groups(); ++group) {
             std::uint32_t copy = problem_->first_copy[group];
@@ -672,6 +679,7 @@ private:
     std::vector<std::size_t> open_;  // a heap by bound
     std::size_t next_ = none, here_ = 0;
     double root_bound_ = 0, regret_bound_ = 0, closed_bound_ = 0, threshold_ = 0;
+    bool left_out_ = false;  // options have been ruled out since the limits were last set
     std::vector<double> root_regret_, root_most_, amounts_;
     std::vector<std::pair<double, std::uint32_t>> sorted_;
     std::vector<Decision> decisions_;

@@ -66,18 +66,18 @@ public:
         }
         if (!possible_ || !relaxation_.feasible()) {
             // A bound below all that options could be worth proves that there is no mixture.
-            const bool none = !possible_ || relaxed.bound < -compact_.magnitude - compact_.rounding();
+            const bool impossible = !possible_ || relaxed.bound < -compact_.magnitude - compact_.rounding();
             // Nothing for anybody is a mixture, if that is allowed: no other was found in time, or in numbers
             // whose prices are beyond what can be counted.
             const bool none_must = possible_ && std::ranges::find(compact_.must, 1) == compact_.must.end();
-            relaxed.status = none        ? AllotStatus::infeasible
+            relaxed.status = impossible  ? AllotStatus::infeasible
                              : none_must ? AllotStatus::feasible
                                          : AllotStatus::unknown;
-            if (none)
+            if (impossible)
                 relaxed.stopped = StopReason::proven;
             else if (relaxed.stopped == StopReason::proven)
                 relaxed.stopped = StopReason::states;
-            if (none) relaxed.bound = 0;
+            if (impossible) relaxed.bound = 0;
             return relaxed;
         }
         if (relaxed.stopped != StopReason::proven) relaxed.status = AllotStatus::feasible;

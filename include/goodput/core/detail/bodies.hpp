@@ -1,15 +1,16 @@
 #ifndef GOODPUT_CORE_DETAIL_BODIES_HPP
 #define GOODPUT_CORE_DETAIL_BODIES_HPP
 
-// A public header declares. The bodies lie in a header of detail/ behind it, which it includes at its end.
-// They are inline there. Where GOODPUT_COMPILED is defined, headers leave the bodies out, and one source of
-// the program has them: one that defines GOODPUT_IMPLEMENTATION as well before it includes the headers, or
-// the library goodput::compiled.
+// A public header only declares. The bodies are in a header of detail/, which the public header includes at
+// its end, and they are inline there. If GOODPUT_COMPILED is defined, headers leave the bodies out, and
+// exactly one source of the program contains them: either a source that also defines GOODPUT_IMPLEMENTATION
+// before it includes the headers, or the library goodput::compiled.
 
 #include <memory>
 #include <utility>
 
-/// Before the body of a function that lies behind its declaration: `inline`, unless one source has it.
+/// Stands before the body of a function that is declared elsewhere. It is `inline`, unless one source has
+/// the bodies.
 #ifdef GOODPUT_COMPILED
 #define GOODPUT_BODY
 #else
@@ -18,9 +19,9 @@
 
 namespace goodput::detail {
 
-/// What a class keeps from call to call and its header does not show: a T that only its bodies know. Made at
-/// the first use. A copy has what was set(), but not what get() has made: buffers, and answers to the last
-/// call.
+/// State that a class keeps between calls and hides from its header: a T that only the bodies know. The
+/// first use creates it. A copy takes what was set(). It does not take what get() created, which is buffers
+/// and answers to the last call.
 template <class T>
 class Kept {
 public:
@@ -32,16 +33,16 @@ public:
     Kept& operator=(Kept&&) noexcept = default;
     ~Kept() = default;
 
-    /// T, which has to be complete here and nowhere else.
+    /// Returns the T. T must be complete here and nowhere else.
     T& get() {
         if (!own_) own_ = own(new T());
         return *own_;
     }
-    /// Whether anything is kept.
+    /// Whether a T exists.
     explicit operator bool() const { return own_ != nullptr; }
-    /// What is kept, if anything.
+    /// The T, which must exist.
     const T& operator*() const { return *own_; }
-    /// Keeps this from now on.
+    /// Keeps `kept` from now on.
     void set(T kept) {
         own_ = own(new T(std::move(kept)));
         copy_ = [](const T& other) { return own(new T(other)); };

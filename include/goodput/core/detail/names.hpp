@@ -1,9 +1,9 @@
 #ifndef GOODPUT_CORE_DETAIL_NAMES_HPP
 #define GOODPUT_CORE_DETAIL_NAMES_HPP
 
-// Names that people mistype, names in warnings, and what the JSON formats and the C interface call the
-// members of the library's types, where they call them otherwise: for messages to those who know nothing of
-// C++.
+// Names in messages to people who may not know C++: suggestions for mistyped names, the jobs or nodes that
+// a warning names, and the names that the JSON formats and the C interface use for members of the library's
+// types.
 
 #include <algorithm>
 #include <array>
@@ -18,16 +18,16 @@
 
 namespace goodput {
 
-/// Whom a warning is about, so that it is said once for all of them: "job 'a'", "job 'a' and 2 others".
+/// The jobs or nodes that one warning names together: "job 'a'", "job 'a' and 2 others".
 class Whom {
 public:
-    /// One more; the name of the first is said.
+    /// Adds a name. Only the first name appears in the text.
     void add(std::string_view name) {
         if (count_++ == 0) first_ = name;
     }
-    /// Whether there is none.
+    /// Whether no name was added.
     [[nodiscard]] bool empty() const { return count_ == 0; }
-    /// All of them in words; `kind`: what each of them is.
+    /// The names in words. `kind` says what they stand for, for example "job".
     [[nodiscard]] std::string text(std::string_view kind) const {
         std::string all(kind);
         all.append(" '").append(first_).append("'");
@@ -41,7 +41,8 @@ private:
     std::size_t count_ = 0;
 };
 
-/// How many letters have to be changed, added, left out or exchanged with their neighbour to make `b` of `a`.
+/// Returns the number of typing errors that turn `a` into `b`: letters changed, added, left out, or swapped
+/// with their neighbour.
 [[nodiscard]] inline std::size_t typing_errors(std::string_view a, std::string_view b) {
     std::vector<std::size_t> two_before, before(b.size() + 1), now(b.size() + 1);
     for (std::size_t j = 0; j <= b.size(); ++j) before[j] = j;
@@ -58,8 +59,8 @@ private:
     return before.back();
 }
 
-/// The one of `known` that somebody who wrote `name` most likely meant; empty if none is close. Upper and
-/// lower case count as the same letter.
+/// Returns the entry of `known` that the writer of `name` most likely meant, or an empty text if none is
+/// close. Upper and lower case count as the same letter.
 template <class Names>
 [[nodiscard]] std::string_view nearest_name(std::string_view name, const Names& known) {
     constexpr std::size_t longest = 64;
@@ -87,14 +88,14 @@ template <class Names>
     return nearest;
 }
 
-/// " (did you mean NAME?)", or nothing where no known name is close.
+/// Returns " (did you mean NAME?)", or nothing if no known name is close.
 template <class Names>
 [[nodiscard]] std::string did_you_mean(std::string_view name, const Names& known) {
     const std::string_view nearest = nearest_name(name, known);
     return nearest.empty() ? std::string() : " (did you mean " + std::string(nearest) + "?)";
 }
 
-/// The short name of a field of BadInput; the field itself where it has no other.
+/// Returns the short name of a field of BadInput, or the field itself if it has no short name.
 [[nodiscard]] inline std::string_view short_name_of(std::string_view field) {
     static constexpr std::array<std::pair<std::string_view, std::string_view>, 26> names{
         {{"sample.shape.nodes", "samples.nodes"},
@@ -123,12 +124,12 @@ template <class Names>
          {"interruptions.off_seconds", "off_s"},
          {"work_seconds", "work_s"},
          {"extra_seconds", "extra_s"}}};
-    for (const auto& [ours, theirs] : names)
-        if (field == ours) return theirs;
+    for (const auto& [member, short_name] : names)
+        if (field == member) return short_name;
     return field;
 }
 
-/// What an exception says, with the short name of the field where it is a BadInput.
+/// Returns the text of an exception, with the short name of the field if it is a BadInput.
 [[nodiscard]] inline std::string text_in_short_names(const std::exception& error) {
     const auto* bad = dynamic_cast<const BadInput*>(&error);
     if (!bad) return error.what();

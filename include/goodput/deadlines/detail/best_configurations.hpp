@@ -1,12 +1,12 @@
 #ifndef GOODPUT_DEADLINES_DETAIL_BEST_CONFIGURATIONS_HPP
 #define GOODPUT_DEADLINES_DETAIL_BEST_CONFIGURATIONS_HPP
 
-// At prices of work: who should have how many GPUs in each interval, in whole sizes, so that a second of it
-// is worth most?
+// Finds the configuration of each interval that is worth most at given prices of work: which job has how
+// many GPUs, in whole sizes.
 //
-// With one row this is dynamic programming over the GPUs. A job that can use an interval can use all before
-// it, so the jobs come in one by one, the latest deadline first, and one table answers for all intervals.
-// With several rows each interval is an allotment of its own.
+// With one row this is dynamic programming over the GPUs. A job that can use an interval can use all
+// intervals before it. Jobs therefore enter the table one by one, the latest deadline first, and one table
+// serves all intervals. With several rows, each interval is a separate allotment problem.
 
 #include <algorithm>
 #include <chrono>
@@ -22,27 +22,27 @@
 
 namespace goodput::detail {
 
-/// Who has what at the same time.
+/// The option of one job in a configuration.
 struct JobChoice {
     std::size_t job = 0;
-    std::size_t option = 0;  ///< of TimeGrid::options
-    double speed = 0;        ///< work a second of the interval, which may count in part only
+    std::size_t option = 0;  ///< index into TimeGrid::options
+    double speed = 0;        ///< work per second of the interval; a job may use only a part of the interval
 };
 
-/// The best that an interval can do at some prices.
+/// The best that an interval can do at given prices.
 struct BestConfiguration {
     std::vector<JobChoice> jobs{};
-    double value = 0;  ///< price times work, a second
-    double bound = 0;  ///< no configuration has more
+    double value = 0;  ///< price times work, per second
+    double bound = 0;  ///< no configuration is worth more
 };
 
-/// Finds best configurations. Keeps its buffers.
+/// Finds the best configurations. Keeps its buffers between calls.
 class BestConfigurations {
 public:
     explicit BestConfigurations(const TimeGrid& grid);
 
-    /// By interval; `price` is by job, for a unit of work, at least 0. Valid until the next call. None where
-    /// `stop` came before all were found.
+    /// Returns the best configurations by interval. `price` is the price per unit of work by job, at least
+    /// 0. The result is valid until the next call. Returns null if `stop` came before all were found.
     const std::vector<BestConfiguration>* operator()(
         std::span<const double> price, std::optional<std::chrono::steady_clock::time_point> stop) {
         if (by_table_)
@@ -53,23 +53,23 @@ public:
     }
 
 private:
-    /// A job whose options the table has taken in.
+    /// A job whose options are in the table.
     struct Layer {
         std::size_t job = 0;
         double part = 1;
-        std::vector<std::uint8_t> choice{};  ///< by GPUs: option + 1, 0 for none
+        std::vector<std::uint8_t> choice{};  ///< by number of GPUs: option + 1, or 0 for no option
     };
 
     void by_table(std::span<const double> price);
     bool by_allotment(std::span<const double> price,
                       std::optional<std::chrono::steady_clock::time_point> stop);
-    /// Takes a job into a table; returns whether it may gain.
+    /// Adds a job to a table.
     void take_in(std::size_t job, double part, double price, std::vector<double>& table, std::size_t layer);
     void read(std::size_t interval, std::size_t layers, double value);
 
     const TimeGrid& grid_;
     bool by_table_ = false;
-    std::size_t gpus_ = 0;  // the most of any interval
+    std::size_t gpus_ = 0;  // largest number of GPUs of any interval
     std::vector<BestConfiguration> best_;
     std::vector<double> table_, partial_table_, before_;
     std::vector<Layer> layers_;
@@ -105,10 +105,10 @@ inline BestConfigurations::BestConfigurations(const TimeGrid& grid)
 inline void BestConfigurations::take_in(std::size_t job, double part, double price,
                                         std::vector<double>& table, std::size_t layer) {
     if (layers_.size() <= layer) layers_.emplace_back();
-    Layer& its = layers_[layer];
-    its.job = job;
-    its.part = part;
-    its.choice.assign(table.size(), 0);
+    Layer& entered = layers_[layer];
+    entered.job = job;
+    entered.part = part;
+    entered.choice.assign(table.size(), 0);
     before_ = table;
     const std::vector<DeadlineOption>& options = grid_.options[job];
     for (std::size_t option = 0; option < options.size(); ++option) {
@@ -118,7 +118,7 @@ inline void BestConfigurations::take_in(std::size_t job, double part, double pri
         for (std::size_t used = gpus; used < table.size(); ++used)
             if (before_[used - gpus] + value > table[used]) {
                 table[used] = before_[used - gpus] + value;
-                its.choice[used] = mark;
+                entered.choice[used] = mark;
             }
     }
 }
@@ -129,11 +129,11 @@ inline void BestConfigurations::read(std::size_t interval, std::size_t layers, d
     best.value = best.bound = value;
     auto used = static_cast<std::size_t>(grid_.intervals[interval].capacity[0]);
     for (std::size_t layer = layers; layer-- > 0;) {
-        const Layer& its = layers_[layer];
-        if (its.choice[used] == 0) continue;
-        const std::size_t option = its.choice[used] - std::size_t{1};
-        const DeadlineOption& chosen = grid_.options[its.job][option];
-        best.jobs.push_back({its.job, option, its.part * chosen.speed});
+        const Layer& entered = layers_[layer];
+        if (entered.choice[used] == 0) continue;
+        const std::size_t option = entered.choice[used] - std::size_t{1};
+        const DeadlineOption& chosen = grid_.options[entered.job][option];
+        best.jobs.push_back({entered.job, option, entered.part * chosen.speed});
         used -= static_cast<std::size_t>(grid_.blocks_of(chosen.held, 0));
     }
 }
@@ -142,19 +142,19 @@ inline void BestConfigurations::by_table(std::span<const double> price) {
     table_.assign(gpus_ + 1, 0);
     std::size_t taken = 0, layers = 0;
     for (std::size_t interval = grid_.intervals.size(); interval-- > 0;) {
-        const GridInterval& its = grid_.intervals[interval];
-        for (; taken < its.full_jobs; ++taken) {
+        const GridInterval& grid_interval = grid_.intervals[interval];
+        for (; taken < grid_interval.full_jobs; ++taken) {
             const std::size_t job = grid_.order[taken];
             if (price[job] > 0) take_in(job, 1, price[job], table_, layers++);
         }
-        const auto gpus = static_cast<std::size_t>(its.capacity[0]);
-        if (its.partial_jobs.empty()) {
+        const auto gpus = static_cast<std::size_t>(grid_interval.capacity[0]);
+        if (grid_interval.partial_jobs.empty()) {
             read(interval, layers, table_[gpus]);
             continue;
         }
         partial_table_ = table_;
         std::size_t more = layers;
-        for (const PartialJob& partial : its.partial_jobs)
+        for (const PartialJob& partial : grid_interval.partial_jobs)
             if (price[partial.job] > 0)
                 take_in(partial.job, partial.part, price[partial.job], partial_table_, more++);
         read(interval, more, partial_table_[gpus]);
@@ -165,10 +165,11 @@ inline bool BestConfigurations::by_allotment(std::span<const double> price,
                                              std::optional<std::chrono::steady_clock::time_point> stop) {
     for (std::size_t interval = 0; interval < problems_.size(); ++interval) {
         if (stop && std::chrono::steady_clock::now() >= *stop) return false;
-        const GridInterval& its = grid_.intervals[interval];
+        const GridInterval& grid_interval = grid_.intervals[interval];
         AllotmentProblem& problem = problems_[interval];
         const auto job_of = [&](std::size_t k) {
-            return k < its.full_jobs ? PartialJob{grid_.order[k], 1} : its.partial_jobs[k - its.full_jobs];
+            return k < grid_interval.full_jobs ? PartialJob{grid_.order[k], 1}
+                                               : grid_interval.partial_jobs[k - grid_interval.full_jobs];
         };
         for (std::size_t k = 0; k < problem.jobs(); ++k) {
             const auto [job, part] = job_of(k);

@@ -1,24 +1,24 @@
 #ifndef GOODPUT_DEADLINES_DETAIL_DEADLINE_PROGRAM_HPP
 #define GOODPUT_DEADLINES_DETAIL_DEADLINE_PROGRAM_HPP
 
-// Is there a mixture of configurations in each interval that does all the work?
+// Decides whether a mixture of configurations in each interval does all the work.
 //
-// With x_c the part of its interval that configuration c lasts, L the seconds of the interval and s_j what
-// job j is short of, as a part of its work:
+// Let x_c be the part of its interval that configuration c lasts, L the length of the interval in seconds,
+// and s_j the part of job j's work that remains undone:
 //
 //     min sum s_j   s.t.   sum of L speed_jc x_c / work_j + s_j >= 1  for every job,
 //                          sum of x_c over the configurations of an interval <= 1,   x, s >= 0
 //
-// There is a plan if and only if the least is 0, because configurations can follow each other within an
-// interval as they like. By duality, prices p_j between 0 and 1 of a job's whole work prove that
+// A plan exists if and only if the minimum is 0, because configurations can follow each other within an
+// interval in any order. By duality, prices p_j between 0 and 1 for a job's whole work prove that
 //
 //     sum s_j  >=  sum p_j - sum over intervals of L times the most that a second is worth at these prices
 //
-// which is above 0 where no plan exists. Configurations come in by column generation (Dantzig and Wolfe
-// 1960): those that are worth most half way between the prices of the present mixture and those of the best
-// bound so far, which takes fewer of them (smoothing, Wentges 1997), and at the prices of the present mixture
-// where these are no gain (best_configurations.hpp). A basic solution has at most as many configurations as
-// there are jobs and intervals together.
+// which is above 0 if no plan exists. Configurations enter by column generation (Dantzig and Wolfe 1960).
+// The search prices them half way between the prices of the present mixture and those of the best bound so
+// far, which needs fewer configurations (smoothing, Wentges 1997). If none of these gains, it uses the
+// prices of the present mixture (best_configurations.hpp). A basic solution has at most as many
+// configurations as there are jobs and intervals together.
 
 #include <algorithm>
 #include <chrono>
@@ -37,7 +37,7 @@
 
 namespace goodput::detail {
 
-/// Everything is right to this part of a job's work.
+/// All results are exact to this part of a job's work.
 inline constexpr double deadline_tolerance = 1e-8;
 
 /// A configuration of an interval.
@@ -46,24 +46,25 @@ struct Configured {
     std::vector<JobChoice> jobs{};
 };
 
-/// What is known after a search.
+/// The outcome of a search.
 enum class DeadlineOutcome { possible, impossible, unknown };
 
-/// The program, with all configurations that were found so far. Keeps its buffers.
+/// The linear program with all configurations found so far. Keeps its buffers between calls.
 class DeadlineProgram {
 public:
     explicit DeadlineProgram(const TimeGrid& grid) : grid_(grid), best_of_(grid) {}
 
-    /// Solves for this much work of each job (by job, above 0 for those in TimeGrid::order), in at most so
-    /// many rounds of new configurations, and none that begins after `stop`.
+    /// Solves for this much work per job, above 0 for the jobs in TimeGrid::order. Runs at most
+    /// `most_rounds` rounds that look for new configurations, and begins none after `stop`.
     DeadlineOutcome solve(std::span<const double> work, std::size_t most_rounds,
                           std::optional<std::chrono::steady_clock::time_point> stop = {});
 
-    /// All configurations, and what part of its interval each lasts, after solve().
+    /// All configurations. parts() says what part of its interval each lasts, after solve().
     [[nodiscard]] const std::vector<Configured>& configurations() const { return columns_; }
     [[nodiscard]] std::vector<double> parts() const;
 
-    /// By job: prices of a unit of work with the largest bound met; and the bound on the sum of s.
+    /// The prices per unit of work, by job, that gave the largest bound so far. bound() is that bound on
+    /// the sum of s.
     [[nodiscard]] const std::vector<double>& work_prices() const { return best_price_; }
     [[nodiscard]] double bound() const { return bound_; }
     [[nodiscard]] std::size_t rounds() const { return rounds_; }
@@ -71,7 +72,7 @@ public:
 
 private:
     using Stop = std::optional<std::chrono::steady_clock::time_point>;
-    static constexpr double least_gain = 1e-10;  // what gains less does not gain
+    static constexpr double least_gain = 1e-10;  // a smaller gain counts as none
     enum class Kind { shortfall, surplus, idle, configuration };
     struct Variable {
         Kind kind = Kind::shortfall;
@@ -99,10 +100,11 @@ private:
         double weight = 0;
     };
     std::vector<Configured> columns_;
-    std::vector<Entry> entries_;        // of one column after the other
-    std::vector<std::size_t> offered_;  // columns that gained much when all were looked at last
-    double least_offered_ = 0;          // gain of those, at least
-    std::vector<std::size_t> ends_;  // where the entries of each column begin, and those of the last one end
+    std::vector<Entry> entries_;        // entries of all columns, one column after the other
+    std::vector<std::size_t> offered_;  // columns that gained much when all were last examined
+    double least_offered_ = 0;          // the smallest gain among these
+    // where the entries of each column begin, and where those of the last column end
+    std::vector<std::size_t> ends_;
     std::vector<double> work_, price_, best_price_, gains_;
     std::vector<std::size_t> row_of_;  // by job
     double bound_ = 0;
@@ -130,7 +132,8 @@ inline void DeadlineProgram::begin(std::span<const double> work) {
     since_refresh_ = 0;
 }
 
-/// What a configuration that lasts for all of its interval does, by row of its jobs, as parts of their work.
+/// Appends what a configuration that lasts for its whole interval does, by the rows of its jobs, as parts
+/// of their work.
 inline void DeadlineProgram::append_entries(const Configured& column) {
     const double seconds = grid_.intervals[column.interval].seconds();
     for (const JobChoice& choice : column.jobs)
@@ -164,7 +167,8 @@ inline void DeadlineProgram::fill(const Variable& variable, Eigen::VectorXd& col
     }
 }
 
-/// The prices of the rows: those of jobs are at most 1, those of intervals at most 0 once nothing gains.
+/// Computes the prices of the rows. Once no variable gains, those of jobs are at most 1 and those of
+/// intervals at most 0.
 inline void DeadlineProgram::find_prices() {
     dual_.setZero(at(rows()));
     for (std::size_t row = 0; row < rows(); ++row)
@@ -178,7 +182,7 @@ inline double DeadlineProgram::shortfall() const {
     return sum;
 }
 
-/// Takes in the variable that gains most; false where none gains.
+/// Brings the variable with the largest gain into the basis. Returns false if none gains.
 inline bool DeadlineProgram::pivot() {
     Variable entering;
     double most = least_gain;
@@ -193,7 +197,8 @@ inline bool DeadlineProgram::pivot() {
         offer(Kind::shortfall, k, dual_[at(k)] - 1);
     }
     for (std::size_t i = 0; i < grid_.intervals.size(); ++i) offer(Kind::idle, i, dual_[at(jobs() + i)]);
-    // Columns that gained much are enough for some steps: to look at all takes as long as a step.
+    // Columns that gained much suffice for some steps, because examining all columns takes as long as a
+    // step.
     for (const std::size_t c : offered_) offer(Kind::configuration, c, gain(c));
     if (most <= least_offered_) {
         gains_.resize(columns_.size());
@@ -218,7 +223,7 @@ inline void DeadlineProgram::enter(const Variable& variable, double gained) {
     } else {
         direction_.noalias() = inverse_ * column_;
     }
-    // The row that reaches 0 first; of several, one with a large element.
+    // The row that reaches 0 first leaves; among ties, one with a large element.
     double step = std::numeric_limits<double>::infinity();
     for (Eigen::Index row = 0; row < amount_.size(); ++row)
         if (direction_[row] > 1e-9) step = std::min(step, std::max(0.0, amount_[row]) / direction_[row]);
@@ -244,7 +249,7 @@ inline void DeadlineProgram::enter(const Variable& variable, double gained) {
     }
 }
 
-/// Forgets the rounding errors of many pivots.
+/// Removes the rounding errors of many pivots.
 inline void DeadlineProgram::refresh() {
     Eigen::MatrixXd matrix(at(rows()), at(rows()));
     for (std::size_t row = 0; row < rows(); ++row) {
@@ -256,9 +261,8 @@ inline void DeadlineProgram::refresh() {
     since_refresh_ = 0;
 }
 
-/// Adds what gains among the best configurations at the prices of the present mixture, or at those between
-/// them and the best ones so far; returns whether there are any. Takes the bound at these prices into
-/// account.
+/// Adds the best configurations that gain, priced at the present mixture's prices or between these and the
+/// best prices so far. Updates the bound with these prices. Returns whether any configuration gained.
 inline bool DeadlineProgram::find_configurations(double smoothing, Stop stop) {
     double bound = 0;
     for (const std::size_t job : grid_.order) {

@@ -1,13 +1,14 @@
 #ifndef GOODPUT_DEADLINES_DETAIL_PLAN_LAYOUT_HPP
 #define GOODPUT_DEADLINES_DETAIL_PLAN_LAYOUT_HPP
 
-// From parts of intervals to pieces of time.
+// Turns parts of intervals into pieces of time.
 //
-// Within an interval configurations may follow each other in any order: next is the one in which most jobs go
-// on with what they have. With slots each configuration gets the whole slots of its part. Slots that are left
-// over are filled one by one, the earliest first: each is an allotment in which a job is worth what the slot
-// does of the work that it still lacks, as a part of what all such slots before its deadline could do. As
-// long as a job lacks work, slots are filled anew, one by one, where that does more of what is lacking.
+// Within an interval, configurations may follow each other in any order. The next one is always that in
+// which most jobs keep their GPUs. With slots, each configuration gets the whole slots in its part. The
+// remaining slots are filled one by one, the earliest first. Each is an allotment problem. In it, a job's
+// value is the work that the slot does of what the job still lacks, divided by the work that all remaining
+// slots before its deadline could do. While a job lacks work, single slots are filled anew if that reduces
+// the total lack.
 
 #include <algorithm>
 #include <cmath>
@@ -31,13 +32,13 @@ struct LaidOut {
     double seconds = 0;
 };
 
-/// Lays out plans. Keeps its buffers.
+/// Lays out plans. Keeps its buffers between calls.
 class DeadlineLayout {
 public:
     DeadlineLayout(const TimeGrid& grid, std::span<const DeadlineJob> jobs, double slot_seconds)
         : grid_(grid), jobs_(jobs), slot_(slot_seconds) {}
 
-    /// Pieces of all jobs in an interval's parts; `work` is what each job should do.
+    /// Returns the pieces of all jobs for the intervals' parts. `work` is the work that each job should do.
     DeadlinePlan operator()(const std::vector<Configured>& configurations, std::span<const double> parts,
                             std::span<const double> work);
 
@@ -46,7 +47,7 @@ private:
     [[nodiscard]] std::size_t slots_of(const GridInterval& interval) const {
         return static_cast<std::size_t>(std::llround(interval.seconds() / slot_));
     }
-    /// Jobs that can use an interval, and which part of it.
+    /// Returns the k-th job that can use an interval, and which part of the interval.
     [[nodiscard]] PartialJob user(const GridInterval& interval, std::size_t k) const {
         return k < interval.full_jobs ? PartialJob{grid_.order[k], 1}
                                       : interval.partial_jobs[k - interval.full_jobs];
@@ -56,11 +57,11 @@ private:
     }
     std::vector<JobChoice> fill_slot(const GridInterval& interval);
     bool fill_anew();
-    /// Adds a slot of a configuration to what jobs lack, or takes it off.
+    /// Adds slots of a configuration to the work done, or removes them if `slots` is negative.
     void count(const std::vector<JobChoice>& choices, double slots) {
         for (const JobChoice& choice : choices) lacks_[choice.job] -= choice.speed * slots * slot_;
     }
-    /// What is lacking, each job in parts of what it is measured by.
+    /// Returns the total lack, each job's lack divided by its measure.
     [[nodiscard]] double lacking() const {
         double sum = 0;
         for (const std::size_t job : grid_.order) sum += std::max(0.0, lacks_[job]) / measure_[job];
@@ -74,8 +75,9 @@ private:
     double slot_;
     std::vector<std::vector<LaidOut>> items_;  // by interval
     std::vector<double> lacks_;                // by job: work that no slot does yet
-    std::vector<double> could_;                // by job: work that the slots left over could do
-    std::vector<double> measure_;              // by job: the work that counts as much as that of others
+    std::vector<double> could_;                // by job: work that the remaining slots could do
+    std::vector<double> measure_;              // by job: the work that counts as 1 when lacks of jobs are
+                                               // compared
     AllotmentProblem problem_;
     Allotter<> allotter_;
     std::vector<std::optional<HeldGpus>> held_;  // by job, at present
@@ -126,7 +128,7 @@ inline void DeadlineLayout::take_whole_slots(std::span<const double> work) {
     }
 }
 
-/// Fills one slot of each item anew; returns whether less is lacking.
+/// Try the change with a full call of plan(), in which refused jobs ask again.
 inline bool DeadlineLayout::fill_anew() {
     bool better = false;
     for (std::size_t i = 0; i < items_.size(); ++i)
@@ -155,15 +157,16 @@ inline std::vector<JobChoice> DeadlineLayout::fill_slot(const GridInterval& inte
     std::vector<ResourceUse> uses;
     std::vector<PartialJob> who;
     for (std::size_t k = 0; k < users(interval); ++k) {
-        const PartialJob its = user(interval, k);
-        if (!(lacks_[its.job] > 0)) continue;
-        who.push_back(its);
+        const PartialJob asking = user(interval, k);
+        if (!(lacks_[asking.job] > 0)) continue;
+        who.push_back(asking);
         problem_.add_job();
-        for (const DeadlineOption& option : grid_.options[its.job]) {
+        for (const DeadlineOption& option : grid_.options[asking.job]) {
             uses.clear();
             grid_.append_uses(option.held, uses);
             problem_.add_option(
-                std::min(option.speed * its.part * slot_, lacks_[its.job]) / measure_[its.job], uses);
+                std::min(option.speed * asking.part * slot_, lacks_[asking.job]) / measure_[asking.job],
+                uses);
         }
     }
     std::vector<JobChoice> choices;
@@ -183,7 +186,7 @@ inline std::size_t DeadlineLayout::in_common(const std::vector<JobChoice>& choic
         }));
 }
 
-/// Adds the items of an interval to the pieces, in an order with few changes.
+/// Appends the items of an interval to the pieces, in an order with few changes of GPUs.
 inline void DeadlineLayout::follow(const GridInterval& interval, std::vector<LaidOut>& items) {
     const double rounding = 1e-12 * interval.until;
     std::erase_if(items, [&](const LaidOut& item) { return !(item.seconds > rounding); });
@@ -217,9 +220,9 @@ inline DeadlinePlan DeadlineLayout::operator()(const std::vector<Configured>& co
                                                std::span<const double> parts, std::span<const double> work) {
     items_.assign(grid_.intervals.size(), {});
     for (std::size_t c = 0; c < configurations.size(); ++c) {
-        const Configured& its = configurations[c];
-        const double seconds = parts[c] * grid_.intervals[its.interval].seconds();
-        if (seconds > 0) items_[its.interval].push_back({its.jobs, seconds});
+        const Configured& configured = configurations[c];
+        const double seconds = parts[c] * grid_.intervals[configured.interval].seconds();
+        if (seconds > 0) items_[configured.interval].push_back({configured.jobs, seconds});
     }
     if (slot_ > 0) take_whole_slots(work);
     pieces_.assign(jobs_.size(), {});

@@ -1,16 +1,16 @@
 #ifndef GOODPUT_DEADLINES_DETAIL_PROGRESSIVE_FILLING_HPP
 #define GOODPUT_DEADLINES_DETAIL_PROGRESSIVE_FILLING_HPP
 
-// A plan made job by job: quick, with few changes of GPUs, and enough where there is room.
+// Makes a plan job by job. This is quick, changes GPUs rarely, and suffices if there is plenty of room.
 //
-// Each job gets the least level at which it is done in time, where a level is a number of GPUs, or as many
-// as are still free where these are fewer (the minimum satisfactory share of ElasticFlow, Gu et al. 2023).
-// One level less is tried for as long as possible at first. Of several GPU types the job takes the one of
-// whose GPU time it needs the least part.
+// A level is a number of GPUs, or as many as are still free if that is less. Each job gets the lowest level
+// at which it ends in time (the minimum satisfactory share of ElasticFlow, Gu et al. 2023). At first the
+// plan tries one level less for as long as possible. Among several GPU types, the job takes the type of
+// whose GPU time it needs the smallest part.
 //
-// The first order is that of the deadlines. A job that is late in one order is the first in the next (as in
-// "squeaky wheel" optimization, Joslin and Clements 1999): it may be one that can use few GPUs at a time,
-// and that others with an earlier deadline and more freedom have left too few.
+// The first order is by deadline. A job that is late in one order comes first in the next ("squeaky wheel"
+// optimization, Joslin and Clements 1999). Such a job may be able to use only few GPUs at a time, and more
+// flexible jobs with earlier deadlines may have left it too few.
 
 #include <algorithm>
 #include <chrono>
@@ -26,7 +26,7 @@
 
 namespace goodput::detail {
 
-/// Makes such plans, in one order after the other.
+/// Makes plans job by job, in one order after the other.
 class ProgressiveFilling {
 public:
     ProgressiveFilling(const TimeGrid& grid, std::span<const DeadlineJob> jobs, double slot_seconds)
@@ -43,27 +43,27 @@ public:
         }
     }
 
-    /// A plan in which all jobs end in time; none where so many orders, other ones in each call, have none,
-    /// or `stop` has come.
+    /// Returns a plan in which all jobs end in time. Returns nothing if `most_tries` orders, different ones
+    /// in each call, give no plan, or if `stop` has come.
     std::optional<DeadlinePlan> operator()(std::size_t most_tries,
                                            std::optional<std::chrono::steady_clock::time_point> stop);
 
-    /// Has all GPUs free again.
+    /// Makes all GPUs free again.
     void clear() {
         segments_.clear();
         for (const GridInterval& interval : grid_.intervals)
             segments_.push_back({interval.from, interval.until, interval.capacity});
     }
-    /// Takes pieces of one job if they are free for all of their time; returns whether they were.
+    /// Takes the GPUs of one job's pieces if they are free all the time. Returns whether they were.
     bool take(std::span<const PlannedPiece> pieces);
-    /// The pieces of one more job in what is free; none if it would be late.
+    /// Returns the pieces of one more job on free GPUs, or nothing if it would be late.
     [[nodiscard]] std::optional<DeadlinePlan> plan_of(std::size_t job) const {
         if (!(grid_.work[job] > 1e-12 * jobs_[job].work_left)) return DeadlinePlan();
         return best_of(job);
     }
 
 private:
-    /// GPUs that nobody has from one moment to another.
+    /// The GPUs that are free from one moment to another.
     struct Segment {
         double from = 0, until = 0;
         std::vector<double> free{};  ///< by row
@@ -76,7 +76,8 @@ private:
     std::optional<DeadlinePlan> of_type(std::size_t job, std::span<const DeadlineOption> levels) const;
     std::optional<DeadlinePlan> best_of(std::size_t job) const;
     std::size_t fill(std::optional<std::chrono::steady_clock::time_point> stop);
-    /// More than the job can do if it has `before` levels until that moment, and `after` from then on.
+    /// Returns an upper bound on the work that the job can do with `before` levels until that moment and
+    /// `after` levels from then on.
     [[nodiscard]] double most_at_levels(std::size_t job, std::span<const DeadlineOption> levels,
                                         std::size_t before, double change_seconds, std::size_t after) const {
         const double from = jobs_[job].from_seconds, until = jobs_[job].deadline_seconds,
@@ -88,20 +89,20 @@ private:
     const TimeGrid& grid_;
     std::span<const DeadlineJob> jobs_;
     double slot_;
-    std::vector<std::size_t> order_;  // in which jobs are planned next
+    std::vector<std::size_t> order_;  // order in which jobs are planned next
     std::vector<Segment> segments_;
     std::vector<DeadlinePlan> plans_;  // by job
     std::vector<double> gpu_seconds_;  // by GPU type, until the last deadline
 };
 
-/// The pieces of a job that has `before` levels (0: none) in segments before `change` and `after` from there
-/// on; none if it is late.
+/// Returns the pieces of a job that has `before` levels (0 means none) in segments before `change` and
+/// `after` levels from there on. Returns nothing if the job is late.
 inline std::optional<DeadlinePlan> ProgressiveFilling::at_levels(std::size_t job,
                                                                  std::span<const DeadlineOption> levels,
                                                                  std::size_t before, std::size_t change,
                                                                  std::size_t after) const {
     DeadlinePlan pieces;
-    double done = 0;  // at least
+    double done = 0;  // a lower bound
     for (std::size_t k = 0; k < segments_.size() && segments_[k].from < jobs_[job].deadline_seconds; ++k) {
         if (done > grid_.work[job] * (1 + 1e-9)) break;
         const Segment& segment = segments_[k];
@@ -123,7 +124,8 @@ inline std::optional<DeadlinePlan> ProgressiveFilling::at_levels(std::size_t job
     return pieces;
 }
 
-/// The smallest size at which the job can have the same GPUs from its start to its end, as early as possible.
+/// Finds the smallest size at which the job can keep the same GPUs from its start to its end, as early as
+/// possible.
 inline std::optional<DeadlinePlan> ProgressiveFilling::without_change(
     std::size_t job, std::span<const DeadlineOption> levels) const {
     for (const DeadlineOption& level : levels)
@@ -184,7 +186,7 @@ inline std::optional<DeadlinePlan> ProgressiveFilling::best_of(std::size_t job) 
     return best;
 }
 
-/// The segment that begins at this moment, cut off from the one before if need be.
+/// Returns the segment that begins at this moment, and splits the one before if necessary.
 inline std::size_t ProgressiveFilling::begin_segment(double at) {
     const auto found = std::partition_point(segments_.begin(), segments_.end(),
                                             [&](const Segment& each) { return each.until <= at; });
@@ -210,8 +212,8 @@ inline bool ProgressiveFilling::take(std::span<const PlannedPiece> pieces) {
     return true;
 }
 
-/// Plans all jobs in this order; returns which is late, or their number if none is. At `stop` the next one
-/// counts as late.
+/// Plans all jobs in this order. Returns the position of the first job that is late, or the number of jobs
+/// if none is. After `stop` the next job counts as late.
 inline std::size_t ProgressiveFilling::fill(std::optional<std::chrono::steady_clock::time_point> stop) {
     clear();
     for (std::size_t k = 0; k < order_.size(); ++k) {
@@ -234,8 +236,8 @@ inline std::optional<DeadlinePlan> ProgressiveFilling::operator()(
             for (const DeadlinePlan& pieces : plans_) plan.insert(plan.end(), pieces.begin(), pieces.end());
             return plan;
         }
-        const auto its = order_.begin() + static_cast<std::ptrdiff_t>(late);
-        std::rotate(order_.begin(), its, its + 1);
+        const auto late_job = order_.begin() + static_cast<std::ptrdiff_t>(late);
+        std::rotate(order_.begin(), late_job, late_job + 1);
     }
     return std::nullopt;
 }

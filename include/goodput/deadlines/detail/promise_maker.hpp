@@ -1,7 +1,7 @@
 #ifndef GOODPUT_DEADLINES_DETAIL_PROMISE_MAKER_HPP
 #define GOODPUT_DEADLINES_DETAIL_PROMISE_MAKER_HPP
 
-// What promises ask of a round, and what jobs are offered for it.
+// What promises require of a round, and the options that jobs are offered for it.
 
 #include <algorithm>
 #include <cstddef>
@@ -23,31 +23,34 @@
 
 namespace goodput::detail {
 
-/// What promises ask of a round, by job's name.
+/// What promises require of a round, by the name of the job.
 struct PromisedRound {
     /// A job with a deadline.
     struct PromisedJob {
-        DeadlineJob job{};         ///< as promises count on it; its GPU types are indices into `pools`
-        PromiseAnswer answer{};    ///< how it stands, likewise
-        bool may_not_run = false;  ///< refused, and not to run without a promise
-        std::size_t deadline = 0;  ///< index of its deadline; that of no deadline where it gave none
+        DeadlineJob job{};         ///< the job as promises count on it; its GPU types are indices into
+                                   ///< `pools`
+        PromiseAnswer answer{};    ///< the state of its deadline, with the same GPU types
+        bool may_not_run = false;  ///< it was refused, and must not run without a promise
+        /// Index of the job's deadline, or the number of deadlines if the caller gave none.
+        std::size_t deadline = 0;
     };
-    std::map<std::string, PromisedJob> jobs{};  ///< those that have a deadline or a promise
-    std::vector<Pool> pools{};                  ///< those that promises count on
-    double round_seconds = 60;                  ///< until the next round
-    bool enforced = false;  ///< promised jobs have what their plans say, whatever the policy thinks
-    /// Jobs that must neither begin nor change GPUs now: for some time after that they could not be moved.
+    std::map<std::string, PromisedJob> jobs{};  ///< jobs that have a deadline or a promise
+    std::vector<Pool> pools{};                  ///< pools that promises count on
+    double round_seconds = 60;                  ///< time until the next round
+    bool enforced = false;  ///< promised jobs get what their plans say, whatever the policy prefers
+    /// Jobs that must neither begin nor change GPUs now, because they could not be moved for some time
+    /// afterwards.
     std::set<std::string> held_back{};
 
-    /// A job with a deadline; null where it has none.
+    /// Returns the job with a deadline, or null if it has none.
     [[nodiscard]] const PromisedJob* find(const std::string& name) const {
         const auto found = jobs.find(name);
         return found == jobs.end() ? nullptr : &found->second;
     }
 };
 
-/// Offers a promised job what keeps its plan of what the inner maker offers, and nothing to one that is not
-/// to run without a promise. `round` is read at every call.
+/// Offers a promised job those of the inner maker's options that keep its plan. Offers nothing to a job
+/// that must not run without a promise. `round` is read at every call.
 struct PromiseMaker {
     MakerJoint inner{};
     const PromisedRound* round = nullptr;
@@ -91,8 +94,8 @@ struct PromiseMaker {
     }
 
 private:
-    /// Appends what a job may have. If no shape matches what a promised job's plan needs now, appends all
-    /// that the inner maker lists.
+    /// Appends the options that a job may have. If no shape matches what a promised job's plan needs now,
+    /// appends everything that the inner maker lists.
     void list(const Round& now, const Job& job, std::span<const int> most_gpus,
               std::vector<Option>& options) {
         const PromisedRound::PromisedJob* promised = round->find(job.name);
@@ -111,7 +114,7 @@ private:
             !promised->answer.now)
             return inner.list(inner.part, now, job, most_gpus, options);
         const std::size_t first = options.size();
-        // Its plan may need more than the policy lets it grow to.
+        // The job's plan may need more GPUs than the policy lets the job grow to.
         std::vector<int> most(most_gpus.begin(), most_gpus.end());
         int& most_of_type = most[round->pools[promised->answer.now->gpu_type].gpu_type];
         most_of_type = std::max(most_of_type, promised->answer.now->gpus);
@@ -123,13 +126,14 @@ private:
         options.erase(std::remove_if(begin, options.end(), [&](const Option& each) { return !keeps(each); }),
                       options.end());
     }
-    /// A job is offered nothing because of promises, so it waits: in a later round it may be offered more.
+    /// Returns whether promises are the reason that a job is offered nothing. The job then waits, because a
+    /// later round may offer it more.
     [[nodiscard]] bool lets_wait(const Job& job) const {
         const auto* promised = round->find(job.name);
         return (promised && promised->may_not_run) ||
                (job.placement.empty() && round->held_back.contains(job.name));
     }
-    /// Why a job is offered nothing.
+    /// Returns why a job is offered nothing.
     [[nodiscard]] std::string why_none(const Round& now, const Job& job) {
         if (const auto* promised = round->find(job.name); promised && promised->may_not_run)
             return "it is not to run without a promise, and " + promised->answer.why;

@@ -1,10 +1,11 @@
 #ifndef GOODPUT_DEADLINES_DETAIL_PROMISES_ROUND_HPP
 #define GOODPUT_DEADLINES_DETAIL_PROMISES_ROUND_HPP
 
-// Rounds in which jobs may have deadlines. Before each round promises are kept and given (promises.hpp). Then
-// the policy decides as ever. If all promises can still be kept after a round of what it wants, that is the
-// plan. If not, the policy decides again. In this round a promised job must run where its own plan says so.
-// It is offered only what does as much for it as that plan. The policy gives away the rest of the cluster.
+// Rounds in which jobs may have deadlines. Before each round, promises are kept and given (promises.hpp).
+// Then the policy decides as usual. If all promises can still be kept after a round of what the policy
+// wants, that is the plan. Otherwise the policy decides again. In this second decision a promised job must
+// run wherever its plan says so, and is offered only what does as much for it as its plan. The policy
+// distributes the rest of the cluster.
 
 #include <algorithm>
 #include <chrono>
@@ -35,7 +36,7 @@
 
 namespace goodput::detail {
 
-/// Plans a round until all promises can be kept after it. Keeps what it remembers of promises.
+/// Plans a round until all promises can be kept after it. Remembers the promises from round to round.
 class PromisesRound {
 public:
     explicit PromisesRound(const PromisedRoundOptions& options) : options_(options) {
@@ -43,7 +44,7 @@ public:
         require_at_least("promised rounds", "reserve_rounds", options.reserve_rounds, 0);
         set_round_seconds(options.round_seconds);
         promises_.options().order = options.order;
-        // A round cannot wait for every proof.
+        // A round cannot wait for every proof, so the search is short.
         promises_.options().admission.most_orders = 4;
         promises_.options().admission.most_rounds = 40;
         promises_.options().admission.most_repairs = 2;
@@ -64,7 +65,7 @@ public:
         maker_ = {parts.joints.maker, round_.get()};
         Joints joints = parts.joints;
         joints.maker = maker_.joint();
-        std::vector<std::string> said;  // by the engine inside as well
+        std::vector<std::string> said;  // warnings, which the engine inside would repeat
         once_ = snapshot;
         for (const SharingJobs& sharing : parts.sharing) hold_once(once_, sharing.jobs, deadlines);
         const Snapshot& checked = check_(once_, true, said);
@@ -83,8 +84,9 @@ public:
                 for (TypeLimits& type : snapshot_.jobs[deadlines_[promised.deadline].job].types)
                     type.max_atomic_batch = 0;
         after_promises_();
-        // What the policy wants; with promised jobs where their plans say; and these where they are, if they
-        // go on, and no other job new there that could not be moved again in the next round.
+        // Attempt 0 is what the policy wants. Attempt 1 makes promised jobs run where their plans say.
+        // Attempt 2 also keeps those that continue on the GPUs they hold, and lets no other job begin or
+        // restart that could not be moved in the next round.
         constexpr int attempts = 3;
         for (int attempt = 0;; ++attempt) {
             if (attempt > 0) enforce(attempt > 1);
@@ -98,7 +100,7 @@ public:
             return plan;
         }
     }
-    /// What to call after each step that is about promises.
+    /// Sets the function to call after each step that concerns promises.
     void after_promises(std::function<void()> call) { after_promises_ = std::move(call); }
 
     [[nodiscard]] bool enforced() const { return round_->enforced; }
@@ -123,10 +125,10 @@ public:
         admission.most_repairs = 1;
         admission.deadline = part_of_time(2);
         if (admission.deadline && admission.deadline->count() == 0) return {};
-        // A deadline within the next round is spared the reserve, and a later one is not.
+        // A deadline within the next round needs no reserve, and a later one does.
         const double spared = jobs.back().deadline_seconds -
                               (asking->job.deadline_seconds - promises_.options().reserve_seconds);
-        // As in the next line, in which jobs that were refused ask again.
+        // Try the change with a full call of plan(), in which refused jobs ask again.
         const auto keeps = [&](const TriedChange& change) {
             std::vector<DeadlineJob> changed = asking_;
             if (change.without)
@@ -168,11 +170,12 @@ private:
         if (!stop_) return std::nullopt;
         return std::max(std::chrono::nanoseconds(0), *stop_ - std::chrono::steady_clock::now()) / parts;
     }
-    /// The job cannot be moved now, not even for a promise: its minimum run time counts for less.
+    /// Returns whether a job cannot be moved now, not even for a promise. A minimum run time does not
+    /// count, because promises come before it.
     [[nodiscard]] static bool is_held_in_place(const Job& job) {
         return !job.placement.empty() && (!job.preemptible || job.restarting);
     }
-    /// Seconds until a job that restarts can be moved again.
+    /// Returns the seconds until a restarting job can be moved again.
     [[nodiscard]] double restart_left(const Job& job) const {
         const auto began = began_.find(job.name);
         if (began == began_.end()) return 0;
@@ -197,15 +200,14 @@ private:
         }
     }
 
-    /// Forgets the promises of jobs whose names now belong to other jobs, which were submitted at other
-    /// times.
+    /// Forgets the promises of jobs whose names now belong to other jobs, submitted at other times.
     void forget_replaced(const std::vector<Job>& jobs) {
         std::map<std::string, double> submitted;
         std::set<std::string> same;
         for (std::size_t j = 0; j < jobs.size(); ++j) {
             const auto before = submitted_.find(jobs[j].name);
             const bool known = before != submitted_.end();
-            // Nothing that a job says counts while it is set aside.
+            // While a job is set aside, nothing in its description counts.
             const double now = known && check_.is_set_aside(j) ? before->second : jobs[j].submitted_seconds;
             submitted.try_emplace(jobs[j].name, now);
             if (known && before->second != now)
@@ -217,8 +219,8 @@ private:
         submitted_ = std::move(submitted);
     }
 
-    /// Has one of two jobs that hold the same GPUs hold them for both, as promises see it: the one with a
-    /// deadline, or else the first. It cannot be moved where the other one cannot.
+    /// If two jobs hold the same GPUs, makes one of them hold the GPUs for both, as promises see it: the
+    /// job with a deadline, or else the first. That job cannot be moved if the other one cannot.
     static void hold_once(Snapshot& snapshot, const std::array<std::size_t, 2>& jobs,
                           std::span<const Deadline> deadlines) {
         const auto is_due = [&](std::size_t job) {
@@ -231,28 +233,29 @@ private:
         holds.restarting |= snapshot.jobs[other].restarting;
         snapshot.jobs[other].placement.clear();
     }
-    /// Whether two jobs that share GPUs cannot part before one of them ends.
+    /// Returns whether two jobs that share GPUs cannot be separated before one of them ends.
     static bool are_tied(const std::vector<Job>& jobs, const std::array<std::size_t, 2>& both) {
         return !jobs[both[0]].preemptible || !jobs[both[1]].preemptible;
     }
-    /// With whom a job shares its GPUs now; null: with nobody.
+    /// Returns the pair in which a job shares its GPUs now, or null if it shares with no job.
     [[nodiscard]] const SharingJobs* sharing_of(std::size_t j) const {
         const auto at = std::ranges::find_if(parts_.sharing, [&](const SharingJobs& sharing) {
             return std::ranges::count(sharing.jobs, j) > 0;
         });
         return at == parts_.sharing.end() ? nullptr : &*at;
     }
-    /// The job with which a job shares its GPUs now; none: nobody.
+    /// Returns the job that shares a job's GPUs now, if any.
     [[nodiscard]] std::optional<std::size_t> partner_now(std::size_t j) const {
         const SharingJobs* sharing = sharing_of(j);
         return sharing ? std::optional(sharing->jobs[sharing->jobs[0] == j]) : std::nullopt;
     }
-    /// Seconds until neither a job nor the one with which it shares its GPUs restarts any more.
+    /// Returns the seconds until neither a job nor the job that shares its GPUs is restarting.
     [[nodiscard]] double restart_left_here(const std::vector<Job>& jobs, std::size_t j) const {
         const auto partner = partner_now(j);
         return std::max(restart_left(jobs[j]), partner ? restart_left(jobs[*partner]) : 0);
     }
-    /// What a job has of its speed until it or the job with which it is tied ends; 1: all.
+    /// Returns the part of its speed that a job has until it or the job that it is tied to ends; 1 means
+    /// all of it.
     [[nodiscard]] double tied_part(const std::vector<Job>& jobs, std::size_t j) const {
         const SharingJobs* sharing = sharing_of(j);
         return sharing && are_tied(jobs, sharing->jobs) ? sharing->parts[sharing->jobs[1] == j] : 1;
@@ -263,7 +266,7 @@ private:
         for (SpeedWith& size : job.other_sizes) size.speed *= part;
     }
 
-    /// Promises for this round. `checked` is the snapshot without what makes no sense.
+    /// Answers for this round. `checked` is the snapshot without its invalid jobs and nodes.
     void answer(const Snapshot& checked, std::span<const Deadline> deadlines) {
         const std::vector<Job>& jobs = checked.jobs;
         check_deadlines(jobs, deadlines);
@@ -283,7 +286,7 @@ private:
         for (std::size_t k = 0; k < deadlines.size(); ++k) deadline_of[deadlines[k].job] = k;
         std::vector<DeadlineJob> asking;
         reservations_.clear();
-        bool may_get_more_gpus = false;  // a job that is set aside may move once it is there again
+        bool may_get_more_gpus = false;  // a job that is set aside may be movable once it is valid again
         for (std::size_t j = 0; j < jobs.size(); ++j) {
             const Job& job = jobs[j];
             std::optional<DeadlineJob> promised =
@@ -314,14 +317,14 @@ private:
             promised.answer = found[i];
             if (promised.deadline == deadlines.size()) continue;
             PromiseAnswer& answer = answers_[promised.deadline];
-            std::string why = std::move(answer.why);  // of a job that no plan can count on
+            std::string why = std::move(answer.why);  // reason of a job that no plan can count on
             answer = found[i];
             const Job& job = jobs[deadlines_[promised.deadline].job];
             if (answer.promise == Promise::refused) {
                 if (!why.empty()) answer.why = promised.answer.why = why;
                 promised.may_not_run = deadlines_[promised.deadline].or_never && !is_held_in_place(job);
             }
-            // A job whose promise is broken goes on if it has done some of its work.
+            // A job whose promise is broken continues if it has done some of its work.
             if (answer.promise == Promise::broken)
                 promised.may_not_run = deadlines_[promised.deadline].or_never && job.placement.empty() &&
                                        job.attained_gpu_seconds <= 0;
@@ -329,9 +332,9 @@ private:
         }
         asking_ = std::move(asking);
     }
-    /// A job as promises count on it; none: it has no deadline and no promise, or nothing is known of its
-    /// work, and then `why` says so. A promised job of which nothing is known in this round is what it should
-    /// be.
+    /// Returns a job as promises count on it. Returns nothing if it has neither a deadline nor a promise,
+    /// or if its remaining work is unknown; `why` then gives the reason. If nothing is known about a
+    /// promised job in this round, returns the state that it should have by now.
     [[nodiscard]] std::optional<DeadlineJob> ask(const Snapshot& checked, std::size_t j,
                                                  const Deadline* deadline, std::string* why) {
         const Job& job = checked.jobs[j];
@@ -364,8 +367,8 @@ private:
         }
         return promised;
     }
-    /// Seconds from then until the first of these nodes leaves. One that should have left, and is still
-    /// there, stays.
+    /// Returns the seconds from `time_seconds` until the first of these nodes leaves. A node that should
+    /// have left but is still there counts as staying.
     [[nodiscard]] double stay_seconds(const Placement& placement, double time_seconds) const {
         double stay = std::numeric_limits<double>::infinity();
         for (const NodeShare& share : placement)
@@ -373,13 +376,13 @@ private:
                 stay = std::min(stay, times_[share.node].until_seconds - time_seconds);
         return stay;
     }
-    /// Whether a job is set aside that could be moved in the round before: it is taken to be there again in
-    /// the next round.
+    /// Returns whether a job is set aside that could be moved in the round before. Such a job is assumed to
+    /// be valid again in the next round.
     [[nodiscard]] bool comes_back(std::size_t j) const {
         return check_.is_set_aside(j) && movable_.contains(snapshot_.jobs[j].name);
     }
-    /// What a job holds, with the GPUs of its nodes that cannot be used since it has the cores or the memory
-    /// that go with them.
+    /// Returns the GPUs that a job holds, and those GPUs of its nodes that are unusable because the job has
+    /// the cores or the memory that go with them.
     [[nodiscard]] Placement with_host_gpus(const Job& job) const {
         Placement taken = job.placement;
         for (NodeShare& share : taken) {
@@ -396,8 +399,8 @@ private:
         }
         return taken;
     }
-    /// Notes until when a job keeps what it holds: until it can be moved, or until it ends if it is promised
-    /// an end there. `partner_stays`: somebody has the same GPUs and cannot be moved.
+    /// Reserves what a job holds until it can be moved, or until it ends if it is promised an end there.
+    /// `partner_stays`: another job has the same GPUs and cannot be moved.
     void reserve(const Job& job, const DeadlineJob* promised, bool comes_back, double restart_seconds_left,
                  bool partner_stays) {
         if (!is_held_in_place(job)) return;
@@ -413,9 +416,9 @@ private:
         reservations_.push_back({with_host_gpus(job), until});
     }
 
-    /// Has promised jobs run where their plans say, and forgets minimum run times. `strictly`: those that go
-    /// on with what they hold stay there, and no other job begins or restarts that could not be moved again
-    /// in the next round.
+    /// Makes promised jobs run where their plans say, and drops minimum run times. `strictly`: promised
+    /// jobs that continue on their GPUs stay there, and no other job begins or restarts that could not be
+    /// moved in the next round.
     void enforce(bool strictly) {
         round_->enforced = true;
         for (Job& job : snapshot_.jobs) job.just_started = false;
@@ -441,20 +444,20 @@ private:
                 round_->held_back.insert(job.name);
     }
 
-    /// Seconds of a restart that a job has before it when this is carried out.
+    /// Returns the seconds of restart that a job has ahead of it once this decision is carried out.
     [[nodiscard]] double restart_after(const Job& job, const Decision& decision) const {
         return decision.starts              ? job.restart_cost_seconds
                : decision.placement.empty() ? 0
                                             : restart_left(job);
     }
-    /// The job's promise is kept so far.
+    /// Returns whether the job's promise has been kept so far.
     [[nodiscard]] bool is_kept(const Job& job) const {
         const auto* promised = round_->find(job.name);
         return promised && promised->answer.promise == Promise::kept;
     }
 
-    /// Whether all promises can be kept from the next round on if this plan is carried out now, by what
-    /// promises count on.
+    /// Returns whether all promises can be kept from the next round on if this plan is carried out now, by
+    /// what promises count on.
     bool still_kept_after(const Snapshot& checked, const Plan& plan) {
         const double round = options_.round_seconds, later = snapshot_.time_seconds + round;
         const std::vector<PromiseAnswer> before = answers_;
@@ -467,7 +470,7 @@ private:
             if (!partner) continue;
             newly_tied[j] = partner_now(j) != *partner && are_tied(checked.jobs, {j, *partner});
             partner_stays[j] = !checked.jobs[*partner].preemptible;
-            // Both would have to be promised an end with what they have together.
+            // Both would need a promised end with what they have together.
             if (newly_tied[j] && is_kept(then.jobs[j]) && is_kept(then.jobs[*partner])) return false;
             if (*partner > j) hold_once(then, {j, *partner}, deadlines_);
         }
@@ -501,8 +504,8 @@ private:
                                                   job.preemptible ? whole_rounds(held - round)
                                                                   : std::numeric_limits<double>::infinity());
                 double speed = holds ? left->speed_on(*holds) : 0;
-                // What it holds may be of a size that it was not offered before, or that it cannot use, and
-                // that plans count on only if they know that it stays.
+                // The job may hold a size that it was not offered before, or that it cannot use. Plans can
+                // count on such a size only if they know that the job stays on it.
                 if (holds && speed == 0 && decision.option.goodput > 0) {
                     speed = promised_speed(*left, *holds);
                     if (!job.preemptible || why_not_planned(job, then.cluster, round_->pools[holds->gpu_type],
@@ -510,7 +513,7 @@ private:
                                                 .empty())
                         left->other_sizes.push_back({*holds, speed});
                 }
-                // Tied jobs are that slow already.
+                // The speed of tied jobs already includes the slowdown.
                 if (partner && !are_tied(checked.jobs, {j, *partner})) speed *= decision.part_of_speed;
                 const double seconds = std::min({round, stays, promised->job.deadline_seconds});
                 const double work = speed * std::max(0.0, seconds - restart);
@@ -541,7 +544,7 @@ private:
         return true;
     }
 
-    /// Remembers when restarts began that this plan orders, and which jobs can be moved.
+    /// Remembers when the restarts that this plan orders began, and which jobs can be moved.
     void note_starts(const Plan& plan) {
         movable_.clear();
         for (std::size_t j = 0; j < plan.decisions.size(); ++j) {
@@ -555,22 +558,23 @@ private:
     }
 
     PromisedRoundOptions options_;
-    PromisedParts parts_{};              // of the plan that is being made
-    Promises promises_{}, before_{};     // before_: as they were before the last plan
-    std::vector<DeadlineJob> asking_{};  // in the last plan
+    PromisedParts parts_{};              // parts of the plan that is being made
+    Promises promises_{}, before_{};     // before_: the promises before the last plan
+    std::vector<DeadlineJob> asking_{};  // jobs that asked in the last plan
     std::unique_ptr<PromisedRound> round_ = std::make_unique<PromisedRound>();  // the maker reads it
     PromiseMaker maker_{};
     SnapshotCheck check_{};
-    std::optional<std::chrono::steady_clock::time_point> stop_{};  // of the plan that is being made
+    std::optional<std::chrono::steady_clock::time_point> stop_{};  // deadline of the plan that is being
+                                                                   // made
     std::function<void()> after_promises_ = [] {};
     std::map<std::string, double>
         began_{};  // when jobs began the restart that they are in, or their last one
-    std::map<std::string, double> submitted_{};  // by name: when the job of the last round was submitted
-    std::set<std::string> movable_{};            // jobs of the last round
+    std::map<std::string, double> submitted_{};  // by name: when the last round's job was submitted
+    std::set<std::string> movable_{};            // movable jobs of the last round
     std::vector<Reservation> reservations_{};
-    Snapshot once_{};                   // as it was given, but that no GPU is held by two jobs
-    Snapshot snapshot_{};               // that is planned
-    std::vector<std::size_t> alone_{};  // jobs that are to share their GPUs with nobody
+    Snapshot once_{};                   // the snapshot as given, except that no two jobs hold the same GPU
+    Snapshot snapshot_{};               // the snapshot that is planned
+    std::vector<std::size_t> alone_{};  // jobs that must share their GPUs with no other job
     ClusterOverTime cluster_{};
     std::vector<NodeTimes> times_{};
     std::vector<Deadline> deadlines_{};

@@ -4,14 +4,15 @@
 // The time until the last deadline, cut into intervals in which neither the cluster nor the set of jobs
 // changes.
 //
-// Rows: the GPUs of a type, and blocks of b GPUs of one node, b a power of two or a whole node. A node of g
-// free GPUs has floor(g / b) of them, and a job that takes t GPUs of a node takes floor(t / b). On one node a
-// job takes a power of two or the whole node, beyond that whole nodes, or a power of two in the largest
-// blocks that are powers of two. With these sizes whatever keeps to all rows can be placed, the largest
-// blocks first. A row of blocks that the row of GPUs implies is left out.
+// The rows are the GPUs of a type, and blocks of b GPUs on one node, where b is a power of two or a whole
+// node. A node with g free GPUs has floor(g / b) blocks, and a job that takes t GPUs of a node takes
+// floor(t / b). On one node, a job takes a power of two or the whole node. Beyond one node, it takes whole
+// nodes, or a power of two in the largest blocks that are powers of two. With these sizes, every set of
+// jobs that respects all rows can be placed, the largest blocks first. A row of blocks is left out if the
+// row of GPUs implies it.
 //
-// With slots, intervals begin and end at whole slots. Nodes that come or go within a slot are not there in
-// it, and a job with a deadline within a slot makes use of the first part of it only.
+// With slots, intervals begin and end at whole slots. A node that comes or goes within a slot does not
+// count in that slot, and a job whose deadline lies within a slot uses only the first part of it.
 
 #include <algorithm>
 #include <bit>
@@ -32,44 +33,47 @@ namespace goodput::detail {
 /// A size that a job may have in the plan.
 struct DeadlineOption {
     HeldGpus held{};
-    double speed = 0;  ///< work a second
+    double speed = 0;  ///< work per second
 };
 
-/// A job that can use the first part of an interval, or one that cannot use all intervals before it.
+/// A job that can use the first part of an interval, or one that cannot use all earlier intervals.
 struct PartialJob {
     std::size_t job = 0;
-    double part = 1;  ///< above 0, at most 1
+    double part = 1;  ///< part of the interval that the job can use, above 0, at most 1
 };
 
 /// An interval of the grid.
 struct GridInterval {
     double from = 0, until = 0;      ///< seconds from now
     std::vector<double> capacity{};  ///< by row
-    std::size_t full_jobs = 0;       ///< the first jobs of TimeGrid::order, which can use all of it
+    std::size_t full_jobs = 0;       ///< number of jobs at the front of TimeGrid::order that can use the
+                                     ///< whole interval
     std::vector<PartialJob> partial_jobs{};
 
     [[nodiscard]] double seconds() const { return until - from; }
 };
 
-/// Blocks of one size of a GPU type.
+/// Blocks of one size on nodes of one GPU type.
 struct BlockRow {
     std::size_t gpu_type = 0;
     int size = 1;
 };
 
-/// Intervals, rows and the options of all jobs.
+/// The intervals, the rows and the options of all jobs.
 struct TimeGrid {
     std::vector<GridInterval> intervals{};
     std::vector<BlockRow> rows{};
-    /// Jobs with work left beyond what they do before they can be moved: those that can be moved now, the
-    /// latest deadline first, then the others.
+    /// The jobs that still have work left after what they do before they can be moved. Jobs that can be
+    /// moved now come first, the latest deadline first.
     std::vector<std::size_t> order{};
-    std::vector<double> work{};                          ///< by job: that work
-    std::vector<std::vector<DeadlineOption>> options{};  ///< by job: faster ones take more GPUs of their type
+    std::vector<double> work{};                          ///< by job: work left after what it does before it
+                                                         ///< can be moved
+    std::vector<std::vector<DeadlineOption>> options{};  ///< by job: options; within a type, faster ones
+                                                         ///< take more GPUs
 
     TimeGrid(const ClusterOverTime& cluster, std::span<const DeadlineJob> jobs, double slot_seconds);
 
-    /// How much of a row GPUs take.
+    /// Returns how much of a row these GPUs take.
     [[nodiscard]] double blocks_of(const HeldGpus& held, std::size_t row) const {
         if (rows[row].gpu_type != held.gpu_type) return 0;
         const int whole = whole_node[held.gpu_type], size = rows[row].size, gpus = held.gpus;
@@ -79,20 +83,20 @@ struct TimeGrid {
         if (gpus == up && gpus % whole != 0) return static_cast<double>(gpus / block * (block / size));
         return static_cast<double>((gpus + whole - 1) / whole * (whole / size));
     }
-    /// Whether GPUs can be had where these are free, by row.
+    /// Returns whether these GPUs are available if `free` is free in each row.
     [[nodiscard]] bool fits(const HeldGpus& held, std::span<const double> free) const {
         for (std::size_t row = 0; row < rows.size(); ++row)
             if (rows[row].gpu_type == held.gpu_type && blocks_of(held, row) > free[row]) return false;
         return true;
     }
-    /// What GPUs take of all rows.
+    /// Appends what these GPUs take of all rows.
     void append_uses(const HeldGpus& held, std::vector<ResourceUse>& uses) const {
         for (std::size_t row = 0; row < rows.size(); ++row)
             if (const double blocks = blocks_of(held, row); blocks > 0)
                 uses.push_back({static_cast<std::uint32_t>(row), blocks});
     }
 
-    std::vector<int> whole_node{};  ///< by GPU type: GPUs of its largest node
+    std::vector<int> whole_node{};  ///< by GPU type: GPUs of the type's largest node
 
 private:
     void find_rows(const ClusterOverTime& cluster, std::span<const DeadlineJob> jobs);
@@ -178,7 +182,7 @@ inline void TimeGrid::find_rows(const ClusterOverTime& cluster, std::span<const 
                 std::all_of(cluster.nodes.begin(), cluster.nodes.end(), [&](const NodesOverTime& group) {
                     return group.gpu_type != type || (group.gpus_per_node - group.taken) % size == 0;
                 });
-            // Powers of two take no whole nodes of another size.
+            // Only jobs with sizes other than powers of two use rows of whole nodes.
             const bool used =
                 std::has_single_bit(static_cast<unsigned>(size)) ||
                 std::any_of(jobs.begin(), jobs.end(), [&](const DeadlineJob& job) {

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_FIT_DETAIL_JOB_FIT_HPP
 #define GOODPUT_FIT_DETAIL_JOB_FIT_HPP
 
-// The bodies behind job_fit.hpp.
+// The function bodies of job_fit.hpp.
 
 #include <algorithm>
 #include <array>
@@ -24,7 +24,7 @@ namespace goodput {
 
 namespace detail {
 
-/// What JobFitter does and keeps.
+/// The work and the state of JobFitter.
 class JobFitting {
 public:
     explicit JobFitting(RefinedPopulation population = {}, Minimise minimise = minimise_with_tiny_solver)
@@ -48,7 +48,7 @@ public:
                 log_batches += std::log(sample.plan.atomic_batch);
             }
             count += static_cast<double>(samples.size());
-            measured_types += samples.empty() ? 0 : 1;
+            measured_types += samples.empty() ? 0U : 1U;
         }
         if (measured_types == 0) return;
         RefinedFitOptions options;
@@ -85,15 +85,15 @@ public:
     }
 
 private:
-    /// A type of which nothing is measured: as fast as the others on average, give or take a factor of two
-    /// (worth two other types) or what they differ by.
+    /// Gives a type without measurements its prior. Its speed is the average of the others, with a factor
+    /// of two (worth two other types) or the spread of the others as its uncertainty.
     static void set_to_prior(std::span<TypeFit> types, std::size_t t, const RefinedFitOptions& options) {
         double level = 0, squares = 0, count = 0, scatter = 0;
         for (const TypeFit& other : types) {
             if (other.fit.samples == 0) continue;
-            const double its = std::log(other.fit.model.compute_seconds(options.reference_batch));
-            level += its;
-            squares += its * its;
+            const double log_seconds = std::log(other.fit.model.compute_seconds(options.reference_batch));
+            level += log_seconds;
+            squares += log_seconds * log_seconds;
             scatter += other.fit.step_deviation;
             count += 1;
         }
@@ -108,7 +108,7 @@ private:
         fit.step_deviation = scatter / count;
         fit.degrees_of_freedom = 2;
         detail::set_to_prior(fit, {});
-        // What is not known of computing is its level, which three coordinates share.
+        // Only the level of computing is unknown. Three coordinates share it.
         const double level_variance =
             (2 * square(std::numbers::ln2) + spread) / (1 + count) * (1 + 1 / count);
         const auto shares_level = [](std::size_t at) {

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_FIT_DETAIL_LINE_HPP
 #define GOODPUT_FIT_DETAIL_LINE_HPP
 
-// Straight lines of least squares.
+// Straight lines by least squares.
 
 #include <algorithm>
 
@@ -10,21 +10,22 @@ namespace goodput {
 /// y = intercept + slope x.
 struct Line {
     double intercept = 0;  ///< y at 0
-    double slope = 0;      ///< of y by x
+    double slope = 0;      ///< change of y per unit of x
     /// y at x.
     [[nodiscard]] double at(double x) const { return intercept + slope * x; }
 };
 
-/// What weighted points say of a line, taken in one by one: kept about their mean, where nothing cancels.
+/// Sums over weighted points that determine a line, taken in one by one. They are kept relative to the
+/// mean, so that no digits cancel.
 struct LineSums {
     double weight = 0;  ///< sum of the weights
-    double x = 0;       ///< mean
-    double y = 0;       ///< mean
-    double xx = 0;      ///< weighted sum of products of the distances from the means
-    double xy = 0;      ///< the same
-    double yy = 0;      ///< the same
+    double x = 0;       ///< weighted mean of x
+    double y = 0;       ///< weighted mean of y
+    double xx = 0;      ///< weighted sum of the squared deviations of x
+    double xy = 0;      ///< weighted sum of the products of both deviations
+    double yy = 0;      ///< weighted sum of the squared deviations of y
 
-    /// Takes in a point of weight w, at least 0.
+    /// Takes in a point with weight w, which is at least 0.
     void add(double w, double at, double value) {
         weight += w;
         if (!(weight > 0)) return;
@@ -43,8 +44,8 @@ struct LineSums {
         return std::max(yy + line.slope * (line.slope * xx - 2 * xy), 0.0) + weight * above * above;
     }
 
-    /// Of all lines through one point, that of least squares; flat where all points have its x, but for
-    /// rounding.
+    /// Returns the least-squares line through one point. It is flat if all points have the x of that point,
+    /// up to rounding.
     [[nodiscard]] Line through(double at, double value) const {
         const double square = xx + weight * (x - at) * (x - at);
         const double slope =
@@ -52,10 +53,10 @@ struct LineSums {
         return {value - slope * at, slope};
     }
 
-    /// Of all lines.
+    /// Returns the least-squares line.
     [[nodiscard]] Line free_line() const { return through(x, y); }
 
-    /// Of those with neither intercept nor slope negative, where no x is.
+    /// Returns the least-squares line with intercept and slope not negative. No x may be negative.
     [[nodiscard]] Line line() const {
         const Line free = free_line();
         if (free.slope <= 0) return {std::max(y, 0.0), 0};

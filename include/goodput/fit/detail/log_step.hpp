@@ -7,12 +7,12 @@ namespace goodput::detail {
 
 inline double square(double value) { return value * value; }
 
-/// ln T - ln C of a step, with the shares of C and S in it: d ln T = (1 - share) d ln C + share d ln S.
+/// ln T - ln C of a step, and the share of S in it: d ln T = (1 - share) d ln C + share d ln S.
 struct LogStep {
     double excess = 0, sync_share = 0;
 
     LogStep(double log_ratio, double gamma) {
-        // Powers of the smaller part over the larger only: those of the larger overflow.
+        // Use only powers of the smaller part over the larger, because the inverse powers overflow.
         const double power = std::exp(-gamma * std::abs(log_ratio));
         const double softplus = std::log(1 + power) / gamma;
         const bool sync_longer = log_ratio > 0;

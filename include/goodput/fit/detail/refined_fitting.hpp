@@ -1,22 +1,26 @@
 #ifndef GOODPUT_FIT_DETAIL_REFINED_FITTING_HPP
 #define GOODPUT_FIT_DETAIL_REFINED_FITTING_HPP
 
-// The fit of one GPU type behind job_fit.hpp.
+// The fit of one GPU type for job_fit.hpp.
 //
-// Method. (1) Start in closed form at three overlaps, the best counts; or from a previous fit. (2)
-// Levenberg-Marquardt (or another minimiser, fit/minimise.hpp). (3) The scatter s follows from the
-// residuals, and with step times alone from what is believed of the shapes' own factors; samples beyond four
-// robust standard deviations (stragglers, warm-up) get the weight (4 s / error)^2; (2) again, until neither
-// changes much. (4) Every shape of several replicas gets factors of its own for computing and synchronising:
-// what its residuals say, shrunk towards 1 by the prior of such factors (a linear mixed model, the laws being
-// fixed effects, the shapes random ones). (5) Covariance: the inverse of the sum's second derivatives, in
-// which samples of one shape count as correlated.
+// Method:
+// 1. Start from a previous fit, or in closed form at three overlaps, of which the best is used.
+// 2. Minimise with Levenberg-Marquardt or another minimiser (fit/minimise.hpp).
+// 3. Compute the scatter s from the residuals, and for step times alone also from the prior of the shapes'
+//    own factors. Give samples beyond four robust standard deviations (stragglers, warm-up) the weight (4 s
+//    / error)^2. Repeat from 2 until scatter and weights hardly change.
+// 4. Give every shape with several replicas its own factors on computing and synchronising: what its
+//    residuals say, shrunk towards 1 by the prior of such factors (a linear mixed model with the laws as
+//    fixed effects and the shapes as random effects).
+// 5. Compute the covariance: the inverse of the sum's second derivatives, where samples of one shape count
+//    as correlated.
 //
-// How computing scales with the replicas (alone, straggling) is believed only as far as it is likely: two of
-// the prior's deviations away it pulls no harder any more, and the start is by what was measured there.
+// The prior of how computing scales with replicas (alone, straggling) holds only as long as it is likely.
+// Beyond two of the prior's deviations it pulls no harder, and the fit starts from the measured scaling.
 //
-// The sum of squares, in units of the prior's deviations and of the scatter, could then fall by less than
-// negligible_squares: no parameter is further from the optimum than a thirtieth of its deviation.
+// At the end the sum of squares, in units of the prior's deviations and of the scatter, could fall by less
+// than negligible_squares. No parameter is further from its optimum than about a thirtieth of its
+// deviation.
 
 #include <algorithm>
 #include <cmath>
@@ -50,27 +54,27 @@ inline void validate(const RefinedFitOptions& options) {
     for (std::size_t i = 0; i < refined_parameters; ++i) {
         if (std::isfinite(prior.mean[i]) && std::isfinite(prior.deviation[i]) && prior.deviation[i] > 0)
             continue;
-        const std::string of(refined_parameter_names[i]);
+        const std::string name(refined_parameter_names[i]);
         if (!std::isfinite(prior.mean[i]))
-            bad_input(options.subject, "prior.mean of " + of, prior.mean[i], "finite");
-        require_positive(options.subject, "prior.deviation of " + of, prior.deviation[i]);
+            bad_input(options.subject, "prior.mean of " + name, prior.mean[i], "finite");
+        require_positive(options.subject, "prior.deviation of " + name, prior.deviation[i]);
     }
     require_positive(options.subject, "prior.break_deviation", prior.break_deviation);
     require_positive(options.subject, "prior.sync_deviation", prior.sync_deviation);
     require_positive(options.subject, "prior.compute_deviation", prior.compute_deviation);
 }
 
-/// The model of the prior of `fit` at its reference, with break points at `breaks`, and the prior's
-/// covariance. Where that is no model, the prior is the one of a job of which nothing is known, and a
-/// reference that far beyond what was measured is no time is the nearest one that is.
+/// Sets `fit` to the model and covariance of its prior at its reference, with break points at `breaks`. If
+/// the prior gives no valid model, uses the prior of an unknown job, and moves a reference time that is out
+/// of range to the nearest valid one.
 inline void set_to_prior(RefinedFit& fit, std::span<const double> breaks) {
-    RefinedProblem none;
-    none.residuals.terms.breaks.assign(breaks.begin(), breaks.end());
-    const FitParameters& mean = none.residuals.mean;
-    const std::size_t count = none.parameters();
+    RefinedProblem without_samples;
+    without_samples.residuals.terms.breaks.assign(breaks.begin(), breaks.end());
+    const FitParameters& mean = without_samples.residuals.mean;
+    const std::size_t count = without_samples.parameters();
     const auto write = [&] {
-        none.set_prior(fit.prior, fit.reference_batch, fit.reference_seconds);
-        none.write(mean, fit.model);
+        without_samples.set_prior(fit.prior, fit.reference_batch, fit.reference_seconds);
+        without_samples.write(mean, fit.model);
         fit.coordinates.assign(mean.begin(), mean.begin() + static_cast<std::ptrdiff_t>(count));
     };
     fit.model.shapes.clear();
@@ -78,7 +82,8 @@ inline void set_to_prior(RefinedFit& fit, std::span<const double> breaks) {
     write();
     if (!is_valid(fit.model)) {
         fit.prior = RefinedPopulation().prior();
-        // The model's times are fixed parts of it: well within the limits of all of them.
+        // The model's times are fixed fractions of the reference time. This fraction keeps all of them well
+        // within their limits.
         constexpr double part = 1e-2;
         fit.reference_seconds =
             std::clamp(fit.reference_seconds, least_compute_seconds / part, most_model_seconds * part);
@@ -86,23 +91,23 @@ inline void set_to_prior(RefinedFit& fit, std::span<const double> breaks) {
     }
     fit.covariance.assign(count * count, 0);
     for (std::size_t i = 0; i < count; ++i)
-        fit.covariance[i * count + i] = square(none.residuals.deviation[i]);
+        fit.covariance[i * count + i] = square(without_samples.residuals.deviation[i]);
     fit.identified.fill(false);
 }
 
-/// Fits one GPU type again and again; keeps its buffers.
+/// Fits one GPU type many times. Keeps its buffers.
 class RefinedFitting {
 public:
     explicit RefinedFitting(Minimise minimise) : minimise_(minimise) {}
-    /// All else are buffers.
+    /// Copies the minimiser only, because all other members are buffers.
     RefinedFitting(const RefinedFitting& other) : RefinedFitting(other.minimise_) {}
     RefinedFitting& operator=(const RefinedFitting&) = delete;
 
     void fit(std::span<const ThroughputSample> samples, const RefinedFitOptions& options, RefinedFit& fit);
 
 private:
-    /// Of a shape's own factors: the normal equations, then ln of the two.
-    struct OfShape {
+    /// A shape's own factors: the normal equations, then ln of both factors.
+    struct ShapeSums {
         double compute_compute = 0, compute_sync = 0, sync_sync = 0;
         double compute = 0, sync = 0;
         int samples = 0;
@@ -119,9 +124,9 @@ private:
     Minimise minimise_;
     MinimiserBuffers buffers_{};
     RefinedProblem problem_{};
-    FitParameters x_{};  ///< the coordinates on their way
-    std::vector<OfShape> of_shapes_{};
-    RefinedFit previous_{};  ///< what the last fit started from
+    FitParameters x_{};  ///< the current coordinates
+    std::vector<ShapeSums> shape_sums_{};
+    RefinedFit previous_{};  ///< the start of the last fit
 };
 
 inline void RefinedFitting::fit(std::span<const ThroughputSample> samples, const RefinedFitOptions& options,
@@ -137,7 +142,7 @@ inline void RefinedFitting::fit(std::span<const ThroughputSample> samples, const
                            options.robust, fit, [&](double& scatter) { return adjust(fit, scatter); });
     fit.coordinates.assign(x_.begin(), x_.begin() + problem_.residuals.parameters());
     problem_.write(x_, fit.model);
-    // The minimisation itself is content with a sum that is larger by less than this.
+    // The minimisation accepts a sum that is larger by up to this much.
     constexpr double tolerance = 1e-6;
     const bool better =
         is_fitted(fit.status) && all_finite(x_) &&
@@ -149,11 +154,11 @@ inline void RefinedFitting::fit(std::span<const ThroughputSample> samples, const
     if (!better || !is_whole(fit)) fall_back(samples, warm, fit);
 }
 
-/// Everything but a result: the samples, their prior, and where to start from.
+/// Sets up the samples, their prior and the start.
 inline void RefinedFitting::begin(std::span<const ThroughputSample> samples, const RefinedFitOptions& options,
                                   bool warm, RefinedFit& fit) {
     problem_.read(samples);
-    // The previous fit may be the one that is overwritten.
+    // Copied, because `fit` may be the previous fit.
     if (warm) previous_ = *options.start;
     double log_batches = 0;
     for (const ThroughputSample& sample : samples) log_batches += std::log(sample.plan.atomic_batch);
@@ -170,7 +175,8 @@ inline void RefinedFitting::begin(std::span<const ThroughputSample> samples, con
     x_ = warm ? warm_start() : cold_start(problem_, line);
 }
 
-/// Nothing is learnt: the previous fit, or the prior, with its errors at samples that all count alike.
+/// Returns to the previous fit, or to the prior. Its errors are computed with equal weights for all
+/// samples.
 inline void RefinedFitting::fall_back(std::span<const ThroughputSample> samples, bool warm,
                                       RefinedFit& fit) const {
     const int iterations = fit.iterations;
@@ -202,7 +208,7 @@ inline void RefinedFitting::fall_back(std::span<const ThroughputSample> samples,
     fit.step_deviation = std::max(fit.step_deviation, fit.step_rmsle);
 }
 
-/// The previous fit; break points that it did not have at the prior's mean.
+/// Returns the previous fit's coordinates. Break points that it did not have start at the prior's mean.
 inline FitParameters RefinedFitting::warm_start() const {
     const std::vector<double>& before = previous_.coordinates;
     FitParameters x = problem_.residuals.mean;
@@ -215,11 +221,11 @@ inline FitParameters RefinedFitting::warm_start() const {
     return x;
 }
 
-/// What a fit of this model adds to a round (minimise_in_rounds).
+/// The additional adjustment per round for this model (minimise_in_rounds).
 inline bool RefinedFitting::adjust(RefinedFit& fit, double& scatter) {
-    // Laws with as many parameters as there are shapes pass through all of them, and so seem to leave none a
-    // factor of its own; and with more shapes, the samples of one share its factors, which do not average
-    // out.
+    // Laws with as many parameters as shapes pass through all shapes, so they seem to leave no room for
+    // factors of the shapes. With more shapes, the samples of one shape share its factors, which do not
+    // average out.
     scatter = std::sqrt(square(scatter) + problem_.own_variance(x_));
     const bool loosened = problem_.loosen(x_);
     for (const RefinedParameter at : {alone_factor, straggling_exponent})
@@ -227,48 +233,48 @@ inline bool RefinedFitting::adjust(RefinedFit& fit, double& scatter) {
     return loosened;
 }
 
-/// Two ridge equations a shape, linear at the laws' solution: ln of its factors of computing and
-/// synchronising.
+/// Solves two ridge equations per shape, linear around the solution of the laws, for ln of its factors on
+/// computing and synchronising.
 inline void RefinedFitting::add_shape_factors(RefinedFit& fit) {
     const auto& residuals = problem_.residuals;
     const double unit = 1 / square(residuals.scatter);
-    of_shapes_.assign(problem_.shapes.size(), {});
+    shape_sums_.assign(problem_.shapes.size(), {});
     residuals.for_each_row(x_, [&](const RefinedRow& row, const RowErrors& errors) {
-        OfShape& of = of_shapes_[row.features.shape_index];
+        ShapeSums& sums = shape_sums_[row.features.shape_index];
         const double weight = unit * row.weight, half = weight * residuals.compute_weight(row);
         const double share = errors.sync_share, rest = 1 - share;
-        of.compute_compute += weight * rest * rest + half;
-        of.compute_sync += weight * rest * share;
-        of.sync_sync += weight * share * share;
-        of.compute -= weight * rest * errors.step + half * errors.compute;
-        of.sync -= weight * share * errors.step;
-        of.samples += 1;
+        sums.compute_compute += weight * rest * rest + half;
+        sums.compute_sync += weight * rest * share;
+        sums.sync_sync += weight * share * share;
+        sums.compute -= weight * rest * errors.step + half * errors.compute;
+        sums.sync -= weight * share * errors.step;
+        sums.samples += 1;
     });
     fit.model.shapes.clear();
     fit.shape_variances.clear();
-    for (std::size_t i = 0; i < of_shapes_.size(); ++i) {
-        OfShape& of = of_shapes_[i];
+    for (std::size_t i = 0; i < shape_sums_.size(); ++i) {
+        ShapeSums& sums = shape_sums_[i];
         if (problem_.shapes[i].alone()) {
-            of.compute = of.sync = 0;
+            sums.compute = sums.sync = 0;
             continue;
         }
-        const double compute_compute = of.compute_compute + 1 / square(fit.prior.compute_deviation);
-        const double sync_sync = of.sync_sync + 1 / square(fit.prior.sync_deviation);
-        const double determinant = compute_compute * sync_sync - square(of.compute_sync);
-        const double compute = (sync_sync * of.compute - of.compute_sync * of.sync) / determinant;
-        of.sync = (compute_compute * of.sync - of.compute_sync * of.compute) / determinant;
-        of.compute = compute;
-        fit.model.shapes.push_back({problem_.shapes[i].shape, std::exp(of.compute), std::exp(of.sync)});
+        const double compute_compute = sums.compute_compute + 1 / square(fit.prior.compute_deviation);
+        const double sync_sync = sums.sync_sync + 1 / square(fit.prior.sync_deviation);
+        const double determinant = compute_compute * sync_sync - square(sums.compute_sync);
+        const double compute = (sync_sync * sums.compute - sums.compute_sync * sums.sync) / determinant;
+        sums.sync = (compute_compute * sums.sync - sums.compute_sync * sums.compute) / determinant;
+        sums.compute = compute;
+        fit.model.shapes.push_back({problem_.shapes[i].shape, std::exp(sums.compute), std::exp(sums.sync)});
         fit.shape_variances.push_back({sync_sync / determinant, compute_compute / determinant});
     }
     double squared_compute = 0, computes = 0, squared_step = 0, weighted_step = 0, weights = 0;
     residuals.for_each_row(x_, [&](const RefinedRow& row, const RowErrors& errors) {
-        const OfShape& of = of_shapes_[row.features.shape_index];
+        const ShapeSums& sums = shape_sums_[row.features.shape_index];
         const double excess =
-            residuals.excess_of(row, errors.log_ratio + of.sync - of.compute, fit.model.gamma);
-        const double step = errors.step + of.compute + excess - errors.excess;
+            residuals.excess_of(row, errors.log_ratio + sums.sync - sums.compute, fit.model.gamma);
+        const double step = errors.step + sums.compute + excess - errors.excess;
         if (row.split) {
-            squared_compute += square(errors.compute + of.compute);
+            squared_compute += square(errors.compute + sums.compute);
             computes += 1;
         }
         squared_step += square(step);
@@ -284,17 +290,18 @@ inline void RefinedFitting::add_shape_factors(RefinedFit& fit) {
 }
 
 inline void RefinedFitting::estimate_covariance(RefinedFit& fit) {
-    // Samples of one shape share its own factor, so that m of them say less than m samples of m shapes: their
-    // weight falls by 1 + (m - 1) rho with rho the correlation that the factor of computing makes.
+    // Samples of one shape share its factor, so m samples of one shape say less than m samples of m shapes.
+    // Their weight is divided by 1 + (m - 1) rho, where rho is the correlation due to the factor on
+    // computing.
     const double own = square(fit.prior.compute_deviation);
     const double correlation = own / (own + square(problem_.residuals.scatter));
     for (RefinedRow& row : problem_.residuals.rows)
-        if (!row.alone) row.weight /= 1 + (of_shapes_[row.features.shape_index].samples - 1) * correlation;
+        if (!row.alone) row.weight /= 1 + (shape_sums_[row.features.shape_index].samples - 1) * correlation;
     const FitParameters& deviation = problem_.residuals.deviation;
     Linearisation& there = buffers_.there;
     there.find(problem_.residuals, problem_.residuals.to_units(x_).data());
     fit.covariance.clear();
-    if (!there.decompose()) return;  // not whole: the fit is not to be trusted
+    if (!there.decompose()) return;  // the fit is not whole, so it will not be trusted
     const std::size_t count = problem_.parameters();
     for (std::size_t i = 0; i < count; ++i) {
         const Eigen::VectorXd& column = there.covariance_column(static_cast<Eigen::Index>(i));

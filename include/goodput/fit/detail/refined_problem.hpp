@@ -1,12 +1,12 @@
 #ifndef GOODPUT_FIT_DETAIL_REFINED_PROBLEM_HPP
 #define GOODPUT_FIT_DETAIL_REFINED_PROBLEM_HPP
 
-// A fit of RefinedThroughput as one of residuals (fit/throughput_terms.hpp).
+// The fit of RefinedThroughput as a problem of residuals (fit/throughput_terms.hpp).
 //
-// The terms: the logarithms of its computing and synchronising times in the coordinates of
-// fit/refined_fit.hpp, and after them ln of the factor at each break point of the computing time. The
-// problem: its samples, sorted by what they share, and its prior. Where a fit starts, in closed form:
-// computing times on a straight line in the batch, and the synchronising times that the steps then leave at
+// The terms are the logarithms of the computing and synchronising times, in the coordinates of
+// fit/refined_fit.hpp followed by ln of the factor at each break point of the computing time. The problem
+// consists of the samples, sorted by what they share, and the prior. The start of a fit is in closed form:
+// computing times on a straight line in the batch, and the synchronising times that the steps then imply at
 // one of three overlaps.
 
 #include <algorithm>
@@ -28,16 +28,18 @@
 
 namespace goodput::detail {
 
-/// A batch between two break points of the computing time (one and the same where there is one).
+/// The position of a batch between two break points of the computing time. Both are the same if the batch
+/// lies on a break point or beyond the ends.
 struct RefinedBatch {
     double batch = 0;
-    std::size_t low = 0, high = 0;         ///< indices of the break points
-    double part = 0;                       ///< of the way from low to high
-    double low_batch = 0, high_batch = 0;  ///< where the line is read; the batch itself beyond the ends
-    bool broken = false;                   ///< there are break points
+    std::size_t low = 0, high = 0;  ///< indices of the break points
+    double part = 0;                ///< fraction of the way from low to high
+    /// Batches at which the line is evaluated; the batch itself beyond the ends.
+    double low_batch = 0, high_batch = 0;
+    bool broken = false;  ///< whether there are break points
 };
 
-/// A distinct shape, with the features that its synchronising time's logarithm is linear in.
+/// A distinct shape, with the features on which the logarithm of its synchronising time depends linearly.
 struct RefinedShape {
     Shape shape{};
     double log_replicas = 0;
@@ -46,17 +48,17 @@ struct RefinedShape {
     double log_half_nodes = 0;
     double ring = 0;
 
-    explicit RefinedShape(Shape of)
-        : shape(of),
-          log_replicas(std::log(of.gpus)),
-          log_half_replicas(std::log(of.gpus / 2.0)),
-          log_per_node(std::log(static_cast<double>(of.gpus) / of.nodes)),
-          log_half_nodes(std::log(of.nodes / 2.0)),
-          ring(of.nodes > 2 ? 1 : 0) {}
+    explicit RefinedShape(Shape replicas)
+        : shape(replicas),
+          log_replicas(std::log(replicas.gpus)),
+          log_half_replicas(std::log(replicas.gpus / 2.0)),
+          log_per_node(std::log(static_cast<double>(replicas.gpus) / replicas.nodes)),
+          log_half_nodes(std::log(replicas.nodes / 2.0)),
+          ring(replicas.nodes > 2 ? 1 : 0) {}
     [[nodiscard]] bool alone() const { return shape.gpus < 2; }
     [[nodiscard]] bool network() const { return shape.nodes > 1; }
 
-    /// Calls visit(parameter, feature) for the terms of the synchronising time's logarithm.
+    /// Calls visit(parameter, feature) for the terms of the logarithm of the synchronising time.
     template <class Visit>
     void for_each_sync_term(Visit&& visit) const {
         visit(node_level, 1.0);
@@ -71,7 +73,7 @@ struct RefinedShape {
     }
 };
 
-/// Where `batch` lies among `count` ascending break points.
+/// Finds the position of `batch` among `count` ascending break points.
 template <class BreakAt>
 RefinedBatch locate_batch(double batch, std::size_t count, BreakAt break_at) {
     std::size_t high = 0;
@@ -88,7 +90,7 @@ struct RefinedTerms {
     struct Features {
         RefinedShape shape{{1, 1}};
         RefinedBatch batch{};
-        std::size_t shape_index = 0;  ///< among the distinct shapes of the samples
+        std::size_t shape_index = 0;  ///< index among the distinct shapes of the samples
     };
     static constexpr int most_touched = 6;
 
@@ -97,16 +99,17 @@ struct RefinedTerms {
     [[nodiscard]] std::size_t parameters() const { return refined_parameters + breaks.size(); }
 
     template <class X>
-    [[nodiscard]] auto log_compute(X& x, const Features& of) const {
+    [[nodiscard]] auto log_compute(X& x, const Features& features) const {
         using std::exp, std::log;
         using Scalar = std::remove_cvref_t<decltype(exp(x[computing_constant]))>;
         const Scalar constant = exp(x[computing_constant]), slope = exp(x[computing_slope]);
-        const RefinedBatch& at = of.batch;
+        const RefinedBatch& at = features.batch;
         const auto seconds_at = [&](std::size_t i, double batch) {
             return Scalar(exp(x[refined_parameters + i]) * (constant + slope * batch));
         };
-        const Scalar scaling = of.shape.alone() ? Scalar(x[alone_factor])
-                                                : Scalar(x[straggling_exponent] * of.shape.log_replicas);
+        const Scalar scaling = features.shape.alone()
+                                   ? Scalar(x[alone_factor])
+                                   : Scalar(x[straggling_exponent] * features.shape.log_replicas);
         if (at.low != at.high)
             return Scalar(scaling + log(seconds_at(at.low, at.low_batch) * (1 - at.part) +
                                         seconds_at(at.high, at.high_batch) * at.part));
@@ -115,10 +118,11 @@ struct RefinedTerms {
                          : Scalar(scaling + log(seconds));
     }
     template <class X>
-    [[nodiscard]] auto log_sync(X& x, const Features& of) const {
+    [[nodiscard]] auto log_sync(X& x, const Features& features) const {
         using Scalar = std::remove_cvref_t<decltype(x[node_level])>;
         Scalar sum(0);
-        of.shape.for_each_sync_term([&](RefinedParameter at, double feature) { sum += x[at] * feature; });
+        features.shape.for_each_sync_term(
+            [&](RefinedParameter at, double feature) { sum += x[at] * feature; });
         return sum;
     }
     template <class X>
@@ -127,15 +131,15 @@ struct RefinedTerms {
     }
 };
 
-/// Beyond so many of a prior's deviations a parameter of how computing scales is one that was not expected:
-/// then the prior pulls no harder than there (RefinedProblem::loosen).
+/// Beyond this many deviations of the prior, a parameter of how computing scales counts as unexpected, and
+/// the prior pulls no harder (RefinedProblem::loosen).
 inline constexpr double unlikely_deviations = 2;
 inline constexpr std::size_t most_break_points = most_parameters - refined_parameters;
 
 using RefinedRow = ThroughputRow<RefinedTerms>;
 
-/// In which samples computing was measured: those whose step is split, or where none is, those of the fewest
-/// replicas, which stand for them.
+/// Decides in which samples computing was measured: those with a split step or, if there are none, those
+/// with the fewest replicas, which stand in for them.
 class ComputingMeasured {
 public:
     explicit ComputingMeasured(std::span<const ThroughputSample> samples) {
@@ -155,10 +159,10 @@ private:
 
 struct RefinedProblem {
     ThroughputResiduals<RefinedTerms> residuals{};
-    std::vector<double> batches{};       ///< the samples', ascending
-    std::vector<RefinedShape> shapes{};  ///< likewise
-    RefinedPrior believed{};             ///< the prior, in its own units; the residuals' in the coordinates
-                                         ///< has what loosen() made of it
+    std::vector<double> batches{};       ///< the samples' batches, ascending
+    std::vector<RefinedShape> shapes{};  ///< the samples' shapes, ascending
+    /// The prior in its own units. The residuals hold it in the coordinates, as changed by loosen().
+    RefinedPrior believed{};
 
     [[nodiscard]] std::size_t parameters() const { return residuals.terms.parameters(); }
     [[nodiscard]] double middle_batch() const { return batches[batches.size() / 2]; }
@@ -169,7 +173,7 @@ struct RefinedProblem {
         return fewest;
     }
 
-    /// Variance of ln of a row's step that its shape's own factors make, which are not among the laws: the
+    /// The variance of ln of a row's step due to the factors of its shape, which the laws do not cover: the
     /// mean over all rows at x.
     [[nodiscard]] double own_variance(const FitParameters& x) const {
         double sum = 0;
@@ -181,7 +185,7 @@ struct RefinedProblem {
         return sum / static_cast<double>(residuals.rows.size());
     }
 
-    /// The prior in the coordinates of a type that computes for `seconds` at `batch`.
+    /// Sets the prior, in the coordinates of a type that computes for `seconds` at `batch`.
     void set_prior(const RefinedPrior& prior, double batch, double seconds) {
         believed = prior;
         FitParameters &mean = residuals.mean, &deviation = residuals.deviation;
@@ -194,9 +198,9 @@ struct RefinedProblem {
         mean[node_level] += std::log(seconds);
     }
 
-    /// Widens what is believed of the number of replicas in computing, where x is far from it: caches, data
-    /// loaders and other hosts can make computing scale in ways that no prior foresees. Whether that changes
-    /// much.
+    /// Widens the prior of how computing depends on the number of replicas if x is far from it. Caches,
+    /// data loaders and other hosts can make computing scale in ways that no prior foresees. Returns
+    /// whether a deviation changes by more than 5 %.
     bool loosen(const FitParameters& x) {
         bool changed = false;
         for (const RefinedParameter at : {alone_factor, straggling_exponent}) {
@@ -208,34 +212,35 @@ struct RefinedProblem {
         return changed;
     }
 
-    /// Takes in samples, which are valid. Keeps its buffers.
+    /// Takes in valid samples. Keeps its buffers.
     void read(std::span<const ThroughputSample> samples);
 
-    /// The model that the coordinates stand for, its factors of single shapes left out.
+    /// Writes the model for these coordinates, without the factors of single shapes.
     void write(const FitParameters& x, RefinedThroughput& model) const;
 };
 
 inline void RefinedProblem::read(std::span<const ThroughputSample> samples) {
-    const auto by_shape = [](const RefinedShape& at, Shape of) { return at.shape < of; };
+    const auto by_shape = [](const RefinedShape& at, Shape wanted) { return at.shape < wanted; };
     shapes.clear();
     batches.clear();
     for (const ThroughputSample& sample : samples) {
         const auto shape = std::lower_bound(shapes.begin(), shapes.end(), sample.shape, by_shape);
         if (shape == shapes.end() || shape->shape != sample.shape)
             shapes.insert(shape, RefinedShape(sample.shape));
-        const double its = sample.plan.atomic_batch;
-        const auto batch = std::lower_bound(batches.begin(), batches.end(), its);
-        if (batch == batches.end() || *batch != its) batches.insert(batch, its);
+        const double atomic = sample.plan.atomic_batch;
+        const auto batch = std::lower_bound(batches.begin(), batches.end(), atomic);
+        if (batch == batches.end() || *batch != atomic) batches.insert(batch, atomic);
     }
-    // A batch whose computing nobody measured gets no break point: it would take up what the laws of
-    // synchronising leave unexplained. Where there are too many batches, evenly many share one.
+    // A batch whose computing time was not measured gets no break point, because it would absorb what the
+    // laws of synchronising leave unexplained. If there are too many batches, break points are spread
+    // evenly over them.
     const ComputingMeasured measured(samples);
     std::vector<double>& breaks = residuals.terms.breaks;
     breaks.clear();
     for (const ThroughputSample& sample : samples) {
-        const double its = sample.plan.atomic_batch;
-        const auto at = std::lower_bound(breaks.begin(), breaks.end(), its);
-        if (measured(sample) && (at == breaks.end() || *at != its)) breaks.insert(at, its);
+        const double atomic = sample.plan.atomic_batch;
+        const auto at = std::lower_bound(breaks.begin(), breaks.end(), atomic);
+        if (measured(sample) && (at == breaks.end() || *at != atomic)) breaks.insert(at, atomic);
     }
     const std::size_t all = breaks.size(), count = std::min(all, most_break_points);
     for (std::size_t i = 0; i < count; ++i) breaks[i] = breaks[count < 2 ? 0 : i * (all - 1) / (count - 1)];
@@ -267,9 +272,10 @@ inline void RefinedProblem::write(const FitParameters& x, RefinedThroughput& mod
         model.batches.push_back({residuals.terms.breaks[i], std::exp(x[refined_parameters + i])});
 }
 
-/// Relative least squares over the computing times, neither part negative; twice again without what is far
-/// off. Where no computing time was measured, the steps of the fewest replicas stand for them. A single batch
-/// has no slope: then half of the time at the reference batch is constant, as is believed beforehand.
+/// Fits a line with neither parameter negative to the computing times, by relative least squares, and twice
+/// again with less weight for outliers. If no computing time was measured, the steps of the fewest replicas
+/// stand in for them. A single batch determines no slope; then half of the time at the reference batch is
+/// constant, as in the prior.
 inline Line line_of_computing(const RefinedProblem& samples, double reference_batch) {
     int most_replicas = 0;
     if (std::ranges::none_of(samples.residuals.rows, &RefinedRow::split))
@@ -305,22 +311,22 @@ inline Line line_of_computing(const RefinedProblem& samples, double reference_ba
             sums.add(weight / (seconds * seconds), batch, seconds);
         }
         const Line next = sums.line();
-        if (!(next.at(1) > 0)) break;  // no sample is near enough to the line before
+        if (!(next.at(1) > 0)) break;  // no sample is near enough to the previous line
         line = next;
     }
     if (line.at(1) > 0) return line;
     return {middle_seconds, 0};
 }
 
-/// ln of factors on the line by which computing depends on the number of replicas.
+/// ln of factors on the line: how computing depends on the number of replicas.
 struct ScalingStart {
-    double level = 0;       ///< of several replicas
-    double straggling = 0;  ///< exponent of their number
-    double alone = 0;       ///< of a single replica
+    double level = 0;       ///< ln of the factor of several replicas
+    double straggling = 0;  ///< exponent of the number of replicas
+    double alone = 0;       ///< ln of the factor of a single replica
 };
 
-/// How computing depends on the replicas, where that is far from what is believed beforehand; else nothing.
-/// By what was measured of computing, and by steps that are shorter than computing would be on the line.
+/// Returns how computing depends on the replicas if that is far from the prior, else nothing. Uses measured
+/// computing times, and steps that are shorter than computing would be on the line.
 inline std::optional<ScalingStart> unexpected_scaling(const RefinedProblem& samples, const Line& line) {
     LineSums several;
     double single = 0, singles = 0;
@@ -349,8 +355,8 @@ inline std::optional<ScalingStart> unexpected_scaling(const RefinedProblem& samp
     return std::nullopt;
 }
 
-/// Computing from the line; synchronising at each of three overlaps from what the steps then say of it. Or
-/// what is believed beforehand, where that explains the samples better.
+/// Returns the start of a fit: computing from the line, and synchronising from what the steps then imply at
+/// each of three overlaps. Returns the prior's mean if that explains the samples better.
 inline FitParameters cold_start(const RefinedProblem& samples, const Line& line) {
     FitParameters best = samples.residuals.mean;
     double least_squares = samples.residuals.squares(best);
@@ -373,13 +379,14 @@ inline FitParameters cold_start(const RefinedProblem& samples, const Line& line)
                                                ? row.log_compute
                                                : std::log(line.at(row.features.batch.batch)) + scaling.level +
                                                      scaling.straggling * shape.log_replicas;
-                // Of an iteration the last step, which takes as long as computing at least.
+                // The last step of an iteration. It takes at least as long as computing.
                 const double log_step =
                     row.log_step +
                     std::log(std::max(1 - row.further_steps * std::exp(log_compute - row.log_step),
                                       std::exp(log_compute - row.log_step)));
                 const double part = std::exp(gamma * (log_compute - log_step));
-                // Where nearly everything is hidden, the step says little of it but that it is short.
+                // If computing hides nearly all synchronisation, the step time reveals only that
+                // synchronisation is short.
                 const double log_sync = log_step + std::log(std::max(1 - part, 1e-3)) / gamma;
                 const double law = shape.network() ? x[network_gpus_exponent] * shape.log_per_node +
                                                          x[network_nodes_exponent] * shape.log_half_nodes +

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_FIT_DETAIL_TOUCHED_PARAMETERS_HPP
 #define GOODPUT_FIT_DETAIL_TOUCHED_PARAMETERS_HPP
 
-// Parameters that become variables when they are read, so that what is computed of a few of many carries the
-// derivatives by these few alone (Ceres' jets).
+// Parameters that become variables when they are read. A value computed from a few of many parameters then
+// carries derivatives by these few alone (Ceres' jets).
 
 #include <ceres/jet.h>
 
@@ -13,7 +13,7 @@
 
 namespace goodput::detail {
 
-/// The parameters at `values`, of which at most `Most` different ones are read.
+/// The parameters at `values`. At most `Most` different ones may be read.
 template <int Most>
 class TouchedParameters {
 public:
@@ -21,7 +21,7 @@ public:
 
     explicit TouchedParameters(const double* values) : values_(values) {}
 
-    /// A variable.
+    /// Reads a parameter as a variable. Throws std::invalid_argument if more than `Most` are read.
     [[nodiscard]] Scalar operator[](std::size_t i) {
         int slot = 0;
         while (slot < count_ && at_[static_cast<std::size_t>(slot)] != i) ++slot;
@@ -33,10 +33,10 @@ public:
         return Scalar(values_[i], slot);
     }
 
-    /// Calls visit(i, derivative by parameter i) for what was read so far.
+    /// Calls visit(i, derivative by parameter i) for the parameters read so far.
     template <class Visit>
-    void for_each_derivative(const Scalar& of, Visit visit) const {
-        for (int slot = 0; slot < count_; ++slot) visit(at_[static_cast<std::size_t>(slot)], of.v[slot]);
+    void for_each_derivative(const Scalar& term, Visit visit) const {
+        for (int slot = 0; slot < count_; ++slot) visit(at_[static_cast<std::size_t>(slot)], term.v[slot]);
     }
 
 private:

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_HADAR_DETAIL_PARTS_TRIED_HPP
 #define GOODPUT_HADAR_DETAIL_PARTS_TRIED_HPP
 
-// Which pools and sizes the makers of configurations of several parts try.
+// Selects the pools and sizes that makers of configurations with several parts try.
 
 #include <algorithm>
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace goodput::detail {
 
-/// The pools that a job can use, fastest first as far as its owner declared rates, at most `most` of them.
+/// Returns at most `most` pools that a job can use: the fastest ones by the rates that its owner declared.
 inline std::vector<std::size_t> fastest_pools(const Round& round, const Job& job, std::size_t most) {
     std::vector<std::size_t> pools;
     for (std::size_t p = 0; p < round.pools.size(); ++p)
@@ -28,7 +28,7 @@ inline std::vector<std::size_t> fastest_pools(const Round& round, const Job& job
     return pools;
 }
 
-/// Leaves every so many of a list that is longer than `most`, the first and the last among them.
+/// Thins a list longer than `most` to `most` evenly spaced entries, including the first and the last.
 template <class T>
 void thin_out(std::vector<T>& list, std::size_t most) {
     if (list.size() <= most) return;

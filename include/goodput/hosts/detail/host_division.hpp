@@ -1,23 +1,26 @@
 #ifndef GOODPUT_HOSTS_DETAIL_HOST_DIVISION_HPP
 #define GOODPUT_HOSTS_DETAIL_HOST_DIVISION_HPP
 
-// Which of its variants of cores and memory a job gets once its nodes are known, and which nodes those are.
+// Chooses each job's variant of cores and memory once its nodes are known, and may change which nodes these
+// are.
 //
-// The allotment counts cores and memory as sums over a pool, and a node may not have what its jobs were
-// allotted. So every node divides anew what it has (host_nodes.hpp), and jobs change places between nodes of
+// The allotment counts cores and memory as sums over a pool, so a node may lack what its jobs were
+// allotted. Therefore every node divides what it has anew (host_nodes.hpp), and jobs move between nodes of
 // one pool, for two reasons.
 //
-// A job that would get nothing, because its node has too little for it, goes where there is enough: to free
-// GPUs, in exchange for jobs that the other node has in their place, or with everything that lies on its node
-// in exchange for everything that lies on the other. Only then may jobs move that pay for it.
+// First, a job may get nothing because its node has too little for it. It then moves to a node with enough:
+// to free GPUs, in exchange for jobs of the other node, or together with everything on its node in exchange
+// for everything on the other. Only in this case may jobs move that pay for moving.
 //
-// And where a node with high prices has a job that pays much, and one with low prices a job of as many GPUs
-// that pays little, they change places if that gains. With the prices of a node before,
+// Second, a node with high prices may have a job that pays much, and a node with low prices a job with as
+// many GPUs that pays little. The two change places if that gains. With the prices of a node before the
+// swap,
 //
 //     prices . capacity + sum over its jobs of (largest value less price)
 //
-// is at least what any jobs on it can be worth together, so the change of this number is about what a swap
-// can gain at most. The best few are tried, with both nodes divided anew, as long as that finds something.
+// is an upper bound on what any jobs on the node can be worth together. The change of this number therefore
+// bounds, about, what a swap can gain. The best few swaps are tried, with both nodes divided anew, until
+// none gains.
 
 #include <algorithm>
 #include <chrono>
@@ -33,12 +36,13 @@
 
 namespace goodput::detail {
 
-/// Divides cores and memory. Keeps its buffers.
+/// Divides cores and memory among jobs. Keeps its buffers between calls.
 class HostDivision {
 public:
-    /// Sets `chosen`, and `placement` of those that move: `chosen` is no_option for a job whose node cannot
-    /// give the least of its variants beside the others. Placements must not take more GPUs than nodes have.
-    /// From `end` on no more jobs change places; none: all that may be better is tried.
+    /// Sets `chosen`, and `placement` of the jobs that move. `chosen` becomes no_option for a job whose
+    /// node cannot provide the least of its variants together with the other jobs. Placements must not take
+    /// more GPUs than nodes have. After `end` no more jobs move; without it, everything that may be better
+    /// is tried.
     void divide(const Cluster& cluster, std::span<HostClaim> claims,
                 std::optional<std::chrono::steady_clock::time_point> end = {}) {
         end_ = end;
@@ -61,15 +65,15 @@ public:
 private:
     static constexpr std::size_t most_partners = 64, most_tries = 12, most_rooms = 48, most_looks = 2048;
 
-    /// A job goes from one node to another.
+    /// A move of a job from one node to another.
     struct Move {
         std::size_t claim = 0, from = 0, to = 0;
     };
 
     // --- Trying -----------------------------------------------------------------------------------------
 
-    /// Divides both nodes after the moves, and takes them back unless `better(worth, unplaced)` says yes to
-    /// the worth of both groups and the number of jobs that get nothing of them.
+    /// Divides both nodes after the moves. Undoes the moves unless `better(worth, unplaced)` is true for
+    /// the worth of both groups and the number of their jobs that get nothing.
     template <class Better>
     bool try_moves(std::size_t a, std::size_t b, std::span<const Move> moves, Better better) {
         const HostNodes::Group group_a = nodes_.group_of(a), group_b = nodes_.group_of(b);
@@ -93,7 +97,7 @@ private:
         for (const auto& [c, chosen] : chosen_) nodes_.claim(c).chosen = chosen;
         return false;
     }
-    /// Whether jobs tie two nodes together.
+    /// Returns whether two nodes are in one group because jobs span both.
     [[nodiscard]] bool are_one(std::size_t a, std::size_t b) const {
         return nodes_.node(a).group == nodes_.node(b).group;
     }
@@ -103,7 +107,7 @@ private:
     [[nodiscard]] std::size_t unplaced_on(std::size_t a, std::size_t b) const {
         return nodes_.unplaced_with(a) + (are_one(a, b) ? 0 : nodes_.unplaced_with(b));
     }
-    /// It lies on one node.
+    /// Moves a job that lies on one node.
     void go(std::size_t c, std::size_t from, std::size_t to) {
         NodeShare& held = nodes_.claim(c).placement.front();
         std::erase(nodes_.node(from).claims, c);
@@ -112,7 +116,7 @@ private:
         nodes_.node(to).free_gpus -= held.gpus;
         held.node = to;
     }
-    /// Everything on two nodes changes places. Nobody lies on both.
+    /// Exchanges everything on two nodes. No job may lie on both.
     void exchange_all(std::size_t a, std::size_t b) {
         HostNodes::OfNode &here = nodes_.node(a), &there = nodes_.node(b);
         const auto relabel = [&](std::size_t from, std::size_t to) {
@@ -139,7 +143,7 @@ private:
         if (!nodes_.claim(c).movable && !nodes_.claim(c).may_pay) return;
         for (const bool pay : {false, true}) {
             if (pay && !any_pays_) break;
-            // Each round finds another node that is too small for it.
+            // Each pass finds another node that is too small for the job.
             for (std::size_t round = 0; round < nodes_.claim(c).placement.size(); ++round) {
                 if (nodes_.claim(c).chosen != no_option || !find_room_once(c, pay)) break;
             }
@@ -154,7 +158,7 @@ private:
             if (b == a || !are_alike(a, b)) continue;
             for (const auto find :
                  {&HostDivision::find_free, &HostDivision::find_whole, &HostDivision::find_partners}) {
-                // A node that has no more cannot hold all either.
+                // A node that has no more cannot hold all jobs either.
                 if (find == &HostDivision::find_whole && lacking && has_as_much(a, b)) continue;
                 if (!(this->*find)(c, a, b, pay)) continue;
                 --tries_left;
@@ -162,7 +166,7 @@ private:
                 const std::ptrdiff_t short_before = shortage(c);
                 if (try_moves(a, b, moves_, [&](double, std::size_t unplaced) {
                         return unplaced < before ||
-                               // Nobody else gets nothing instead.
+                               // No other job may get nothing instead.
                                (unplaced == before && nodes_.claim(c).chosen == no_option &&
                                 shortage(c) < short_before);
                     }))
@@ -171,19 +175,19 @@ private:
         }
         return false;
     }
-    /// How many nodes a job looks at: on large clusters some behind its own, so that the time does not grow
-    /// with the square of the nodes.
+    /// How many nodes a job examines. On large clusters it examines only some that follow its own, so that
+    /// the time does not grow with the square of the number of nodes.
     [[nodiscard]] std::size_t looks() const { return std::min(nodes_.size(), most_looks); }
     [[nodiscard]] std::size_t looked_at(std::size_t look, std::size_t own) const {
         return nodes_.size() <= most_looks ? look : (own + look) % nodes_.size();
     }
-    /// A job that gets nothing so far goes to free GPUs.
+    /// Tries to move a job that gets nothing to free GPUs.
     bool find_free(std::size_t c, std::size_t a, std::size_t b, bool pay) {
         moves_.assign(1, {c, a, b});
         return may_leave(c, pay) && nodes_.claim(c).placement.front().gpus <= nodes_.node(b).free_gpus &&
                least_fits(b, c, {});
     }
-    /// Everything on both nodes changes places; the moves are none, for all.
+    /// Tries to exchange everything on both nodes. Empty `moves_` stand for that.
     bool find_whole(std::size_t c, std::size_t a, std::size_t b, bool pay) {
         moves_.clear();
         const auto may_all = [&](std::size_t from, std::size_t other) {
@@ -193,7 +197,8 @@ private:
         };
         return may_all(a, b) && may_all(b, a) && least_of_all_fits(a, b, c) && least_of_all_fits(b, a, c);
     }
-    /// It changes places with the fewest jobs of the other node that leave enough GPUs, the largest first.
+    /// Tries to exchange the job for the fewest jobs of the other node that free enough GPUs, the largest
+    /// first.
     bool find_partners(std::size_t c, std::size_t a, std::size_t b, bool pay) {
         if (!may_leave(c, pay)) return false;
         const int gpus = nodes_.claim(c).placement.front().gpus;
@@ -207,37 +212,37 @@ private:
         });
         std::vector<std::size_t> leaving;
         for (const std::size_t other : partners) {
-            const int its = nodes_.gpus_on(other, b);
-            if (its > room || (left >= gpus && least_fits(b, c, leaving))) continue;
-            left += its;
-            room -= its;
+            const int other_gpus = nodes_.gpus_on(other, b);
+            if (other_gpus > room || (left >= gpus && least_fits(b, c, leaving))) continue;
+            left += other_gpus;
+            room -= other_gpus;
             leaving.push_back(other);
             moves_.push_back({other, b, a});
         }
         return !leaving.empty() && left >= gpus && least_fits(b, c, leaving);
     }
 
-    /// Nodes of one pool, to which something may come.
+    /// Returns whether both nodes are of one pool and accept jobs.
     [[nodiscard]] bool are_alike(std::size_t a, std::size_t b) const {
         const Node &here = nodes_.cluster().nodes[a], &there = nodes_.cluster().nodes[b];
         return there.gpu_type == here.gpu_type && there.gpus == here.gpus && there.spot == here.spot &&
                there.group == here.group && !here.drained && !there.drained;
     }
-    /// Whether two nodes have as many cores, and as much memory.
+    /// Returns whether one node has as many cores and as much memory as the other.
     [[nodiscard]] bool has_as_much(std::size_t a, std::size_t b) const {
         for (std::size_t r = 0; r < host_resources; ++r)
             if (nodes_.capacity(a, r) != nodes_.capacity(b, r)) return false;
         return true;
     }
-    /// May change its nodes, for nothing or at a cost.
+    /// Returns whether the job may change its nodes, for nothing or, if `pay`, at a cost.
     [[nodiscard]] bool may_move(std::size_t c, bool pay) const {
         return nodes_.claim(c).movable || (pay && nodes_.claim(c).may_pay);
     }
-    /// And lies on one alone.
+    /// Returns whether the job may do so and lies on one node.
     [[nodiscard]] bool may_leave(std::size_t c, bool pay) const {
         return may_move(c, pay) && nodes_.claim(c).placement.size() == 1;
     }
-    /// Whether a node has what `units(resource)` says, where it counts that.
+    /// Returns whether a node has what `units(resource)` says, if it counts that resource.
     template <class Units>
     [[nodiscard]] bool has(std::size_t n, Units units) const {
         for (std::size_t r = 0; r < host_resources; ++r) {
@@ -246,8 +251,8 @@ private:
         }
         return true;
     }
-    /// The least that those on `from` who get anything, and `also`, would take of the node `to`, but for
-    /// those that leave.
+    /// Returns the minimum that the jobs on `from` that get anything, and `also`, would take of the node
+    /// `to`, without the jobs in `leave`.
     [[nodiscard]] double least_of_all(std::size_t from, std::size_t to, std::size_t also, std::size_t r,
                                       std::span<const std::size_t> leave = {}) const {
         double units = 0;
@@ -257,7 +262,8 @@ private:
                 units += nodes_.least_units(c, to, nodes_.gpus_on(c, from), r);
         return units;
     }
-    /// Whether a node has that for a job that comes and the others, but for those that leave.
+    /// Returns whether a node has the minimum for an arriving job and its other jobs, without those that
+    /// leave.
     [[nodiscard]] bool least_fits(std::size_t n, std::size_t comes,
                                   std::span<const std::size_t> leave) const {
         return has(n, [&](std::size_t r) {
@@ -268,7 +274,8 @@ private:
     [[nodiscard]] bool least_of_all_fits(std::size_t from, std::size_t to, std::size_t also) const {
         return has(to, [&](std::size_t r) { return least_of_all(from, to, also, r); });
     }
-    /// What a node lacks for the least that the job and the others on it take, as a part of what it has.
+    /// Returns what a node lacks for the minimum of the job and its other jobs, as a part of what the node
+    /// has.
     [[nodiscard]] double lacks(std::size_t c, std::size_t n) const {
         double lacking = 0;
         for (std::size_t r = 0; r < host_resources; ++r)
@@ -276,7 +283,7 @@ private:
                 lacking = std::max(lacking, least_of_all(n, n, c, r) / all - 1);
         return lacking;
     }
-    /// How many of its nodes lack something.
+    /// Returns how many of the job's nodes lack something.
     [[nodiscard]] std::ptrdiff_t shortage(std::size_t c) const {
         return std::ranges::count_if(nodes_.claim(c).placement,
                                      [&](const NodeShare& held) { return lacks(c, held.node) > 1e-9; });
@@ -290,13 +297,14 @@ private:
             ->node;
     }
 
-    /// It has less than it was allotted.
+    /// Returns whether the job has less than it was allotted.
     [[nodiscard]] bool is_short(std::size_t c) const {
         const HostClaim& claim = nodes_.claim(c);
         return claim.chosen != no_option && claim.variants[claim.chosen].value < wished_[c].value;
     }
-    /// Everything on a node that has less than was allotted to a job changes places with everything on one
-    /// that has as much, if that gains, or if the job has fewer such nodes then and nobody loses.
+    /// Looks for a node that has what was allotted to the job, and exchanges everything on it with
+    /// everything on a node of the job that has less. Does so if that gains, or if a job over several nodes
+    /// then has fewer such nodes and no job loses.
     bool find_more(std::size_t c) {
         const auto has_wished = [&](std::size_t n, int gpus) {
             return has(n, [&](std::size_t r) { return nodes_.units(wished_[c], n, gpus, r); });
@@ -324,7 +332,7 @@ private:
 
     // --- Changing places for more -----------------------------------------------------------------------
 
-    /// What a node asks for its GPUs' share of it, a GPU.
+    /// Returns the price per GPU for the GPUs' share of a node.
     [[nodiscard]] double dearness(std::size_t n) const {
         double sum = 0;
         for (std::size_t r = 0; r < host_resources; ++r)
@@ -332,11 +340,11 @@ private:
         return sum / nodes_.cluster().nodes[n].gpus;
     }
 
-    /// A swap that may gain: a job of the dear node against one of the cheap node, or against free GPUs.
+    /// A swap that may gain: a job of the expensive node for a job of the cheap node, or for free GPUs.
     struct Swap {
         std::size_t cheap = 0;          ///< the other node
-        std::size_t leaves = 0;         ///< a job of the dear node
-        std::size_t comes = no_option;  ///< a job of the cheap node, or nobody
+        std::size_t leaves = 0;         ///< a job of the expensive node
+        std::size_t comes = no_option;  ///< a job of the cheap node, or no_option for free GPUs
         double most_gain = 0;
     };
 
@@ -362,13 +370,13 @@ private:
         }
     }
 
-    /// Lets a node change jobs with cheap nodes of its pool while that gains.
+    /// Exchanges jobs of a node with cheap nodes of its pool while that gains.
     bool improve(std::size_t a, std::size_t& tries_left) {
         bool any = false;
         for (bool again = true; again;) {
             again = false;
             swaps_.clear();
-            // On large clusters some of all, the cheapest among them.
+            // On large clusters examine only some of the nodes, including the cheapest.
             const std::size_t stride = 1 + order_.size() / most_partners;
             for (std::size_t k = order_.size(); k > 0; k -= std::min(k, stride))
                 if (const std::size_t b = order_[k - 1]; b != a && are_alike(a, b)) find_swaps(a, b);
@@ -416,12 +424,12 @@ private:
     [[nodiscard]] bool late() const { return end_ && std::chrono::steady_clock::now() >= *end_; }
 
     std::optional<std::chrono::steady_clock::time_point> end_;
-    bool any_pays_ = false;  // for a move
+    bool any_pays_ = false;  // whether any job pays for a move
     HostNodes nodes_;
     std::vector<HostVariant> wished_;  // by claim
     std::vector<Move> moves_;
-    std::vector<std::pair<std::size_t, std::size_t>> chosen_;  // before a try, by claim
-    std::vector<std::size_t> order_;                           // nodes that may change jobs
+    std::vector<std::pair<std::size_t, std::size_t>> chosen_;  // choices before a try, by claim
+    std::vector<std::size_t> order_;                           // nodes that may exchange jobs
     std::vector<Swap> swaps_;
 };
 

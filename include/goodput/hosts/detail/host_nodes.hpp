@@ -1,16 +1,16 @@
 #ifndef GOODPUT_HOSTS_DETAIL_HOST_NODES_HPP
 #define GOODPUT_HOSTS_DETAIL_HOST_NODES_HPP
 
-// The cores and the memory of nodes, divided among the jobs that lie there.
+// Divides the cores and the memory of nodes among the jobs placed there.
 //
-// Every node divides what it has, exactly: one option a variant, and one row for the cores and one for the
-// memory of each node. Jobs over several nodes tie these together; without them each node is a problem of its
-// own, of a handful of jobs.
+// Each node divides what it has exactly: the problem has one option per variant, and one row for the cores
+// and one for the memory of each node. Jobs over several nodes tie these nodes together. Without such jobs,
+// each node is a separate problem with a handful of jobs.
 //
-// Nobody gets less than with its share of each of its nodes (the part of the node's cores and memory that its
-// GPUs are of the node's): it is at least as fast as with the fastest of the variants that take no more than
-// that. All these together fit, because the GPUs do. Where jobs that keep what they hold need
-// more than their shares, the shares of the others are those of what is left.
+// Each job is at least as fast as with the fastest variant that takes no more than the job's share of each
+// of its nodes. The share is the part of the node's cores and memory that matches the job's part of its
+// GPUs. All shares together fit, because the GPUs do. If jobs that keep what they hold need more than their
+// shares, the shares of the others are parts of what is left.
 
 #include <algorithm>
 #include <array>
@@ -30,37 +30,39 @@
 
 namespace goodput::detail {
 
-/// So much beside each GPU, worth that. An empty share stands for the job's part of each node.
+/// An amount per GPU, and its value. An empty share stands for the job's part of each node.
 struct HostVariant {
     HostShare share{};
     double value = 0;
-    double speed = 0;        ///< of the job with it; nobody is slower than with its share of its nodes
-    std::size_t option = 0;  ///< of the job, which it stands for
+    /// Speed of the job with this share. No job is slower than with its share of its nodes.
+    double speed = 0;
+    std::size_t option = 0;  ///< option of the job that this variant stands for
 };
 
 /// A job that has nodes.
 struct HostClaim {
-    Placement placement{};                ///< may be changed by the division, if `movable` or `may_pay`
+    Placement placement{};                ///< the division may change it if `movable` or `may_pay`
     std::vector<HostVariant> variants{};  ///< at least one
-    std::size_t chosen = 0;               ///< of the variants: before and after
-    bool movable = false;                 ///< may go to another node of its pool
-    bool may_pay = false;                 ///< may do so at a cost, where a job would get nothing otherwise
+    std::size_t chosen = 0;               ///< index of the chosen variant, before and after
+    bool movable = false;                 ///< may move to another node of its pool
+    bool may_pay = false;                 ///< may do so at a cost if a job would get nothing otherwise
     bool must = true;                     ///< keeps its GPUs whatever happens
 };
 
-/// Nodes, and the claims on them. Keeps its buffers.
+/// Nodes, and the claims on them. Keeps its buffers between calls.
 class HostNodes {
 public:
     struct OfNode {
-        std::size_t group = 0;              ///< of the nodes that jobs tie together
-        int free_gpus = 0;                  ///< on it
-        std::vector<std::size_t> claims{};  ///< on it
-        HostAmounts share{};                ///< of a GPU that nobody keeps; infinity where it is not counted
+        std::size_t group = 0;              ///< group of nodes that jobs tie together
+        int free_gpus = 0;                  ///< free GPUs on the node
+        std::vector<std::size_t> claims{};  ///< claims on the node
+        HostAmounts share{};                ///< amount per GPU that no job keeps; infinity if it is not
+                                            ///< counted
     };
     struct Group {
         std::vector<std::size_t> members{};
-        double worth = 0;     ///< of its jobs, when it was divided last
-        HostAmounts price{};  ///< of a core and of a GiB then, if it is one node
+        double worth = 0;     ///< worth of the group's jobs when it was last divided
+        HostAmounts price{};  ///< price per core and per GiB then, if the group is one node
     };
 
     /// Groups the nodes, and divides what each group has.
@@ -81,17 +83,17 @@ public:
     [[nodiscard]] const HostClaim& claim(std::size_t c) const { return claims_[c]; }
     [[nodiscard]] const Cluster& cluster() const { return *cluster_; }
 
-    /// Cores or memory of it; 0 where it does not count them.
+    /// Returns the cores or memory of a node; 0 if it does not count them.
     [[nodiscard]] double capacity(std::size_t n, std::size_t resource) const {
         return host_capacity(cluster_->nodes[n], resource);
     }
-    /// What a variant takes of a node with so many of the job's GPUs.
+    /// Returns what a variant takes of a node that has `gpus` of the job's GPUs.
     [[nodiscard]] double units(const HostVariant& variant, std::size_t n, int gpus,
                                std::size_t resource) const {
         return gpus * (variant.share.empty() ? capacity(n, resource) / cluster_->nodes[n].gpus
                                              : a_gpu_of(variant.share, resource));
     }
-    /// The least that any variant takes of a node with so many of the job's GPUs.
+    /// Returns the least that any variant takes of a node that has `gpus` of the job's GPUs.
     [[nodiscard]] double least_units(std::size_t c, std::size_t n, int gpus, std::size_t resource) const {
         double least = std::numeric_limits<double>::infinity();
         for (const HostVariant& variant : claims_[c].variants)
@@ -103,7 +105,7 @@ public:
             if (held.node == n) return held.gpus;
         return 0;
     }
-    /// Jobs of a node's group that get nothing.
+    /// Returns the number of jobs in a node's group that get nothing.
     [[nodiscard]] std::size_t unplaced_with(std::size_t n) const {
         std::size_t count = 0;
         for (const std::size_t member : group_of(n).members)
@@ -115,8 +117,8 @@ public:
     /// Divides what a node's group has.
     void solve_with(std::size_t n) { solve(nodes_[n].group); }
 
-    /// At the prices of a node that is a group of its own: the largest value less price of the variants of a
-    /// job that lies on one node.
+    /// Returns the largest value less price of the variants of a job that lies on one node, at the prices
+    /// of a node that is a group of its own.
     [[nodiscard]] double reduced(std::size_t c, std::size_t n) const {
         double best = -std::numeric_limits<double>::infinity();
         for (const HostVariant& variant : claims_[c].variants) {
@@ -140,7 +142,7 @@ private:
         for (std::size_t c = 0; c < claims_.size(); ++c)
             for (const NodeShare& held : claims_[c].placement) {
                 nodes_[held.node].claims.push_back(c);
-                // A job over several nodes has them to itself.
+                // A job over several nodes has these to itself.
                 int& free_gpus = nodes_[held.node].free_gpus;
                 free_gpus -= claims_[c].placement.size() > 1 ? free_gpus : held.gpus;
                 const std::size_t a = root_of(held.node), b = root_of(claims_[c].placement.front().node);
@@ -157,7 +159,8 @@ private:
         while (root_[n] != n) n = root_[n] = root_[root_[n]];
         return n;
     }
-    /// Those who keep what they hold have their share at least, if they can use it, and what they need.
+    /// Finds the share per GPU. Jobs that keep what they hold get what they need, and at least their share
+    /// if they can use it.
     void find_share(std::size_t n) {
         const int gpus = cluster_->nodes[n].gpus;
         for (std::size_t r = 0; r < host_resources; ++r) {
@@ -166,20 +169,20 @@ private:
             int free = gpus;
             for (const std::size_t c : nodes_[n].claims) {
                 if (!claims_[c].must) continue;
-                const int its = gpus_on(c, n);
+                const int job_gpus = gpus_on(c, n);
                 double most = 0;
                 for (const HostVariant& variant : claims_[c].variants)
-                    most = std::max(most, units(variant, n, its, r));
-                free -= its;
-                left -= std::max(least_units(c, n, its, r), std::min(its * usual, most));
+                    most = std::max(most, units(variant, n, job_gpus, r));
+                free -= job_gpus;
+                left -= std::max(least_units(c, n, job_gpus, r), std::min(job_gpus * usual, most));
             }
             nodes_[n].share[r] = all <= 0    ? std::numeric_limits<double>::infinity()
                                  : free <= 0 ? usual
                                              : std::min(usual, std::max(left, 0.0) / free);
         }
     }
-    /// How fast a job is with its share of each of its nodes at least; 0 where none of its variants takes as
-    /// little.
+    /// Returns the lowest speed that a job must get, from its share of each of its nodes; 0 if none of its
+    /// variants takes as little.
     [[nodiscard]] double least_speed(std::size_t c) const {
         double best = 0;
         for (const HostVariant& variant : claims_[c].variants) {
@@ -197,8 +200,8 @@ private:
         return best * (1 - 1e-9);
     }
 
-    /// What the nodes of a group have with the variants that are chosen is enough, and no job could have a
-    /// better one of it.
+    /// Returns whether the nodes of a group have enough for the chosen variants, and no job could have a
+    /// better one.
     bool as_wished(std::size_t g) {
         for (const std::size_t n : groups_[g].members)
             for (std::size_t r = 0; r < host_resources; ++r) {
@@ -223,8 +226,8 @@ private:
         return true;
     }
 
-    /// Divides what the nodes of a group have: with everybody, at its share or better; else without some;
-    /// else below shares as well.
+    /// Divides what the nodes of a group have. Tries first with all jobs, each at its share or better, then
+    /// without some jobs, and then below the shares as well.
     void solve(std::size_t g) {
         Group& group = groups_[g];
         const AllotOptions exact{.gap = 1e-9, .most_states = 1 << 14};
@@ -248,7 +251,7 @@ private:
         for (std::size_t r = 0; r < host_resources; ++r)
             group.price[r] = result.prices.empty() ? 0 : result.prices[r];
     }
-    /// The problem of these nodes; its jobs are jobs_.
+    /// Poses the problem of these nodes. Its jobs are jobs_.
     void pose(std::span<const std::size_t> members, bool all_must, bool floors) {
         problem_.clear();
         problem_.capacity.clear();
@@ -288,11 +291,11 @@ private:
     std::span<HostClaim> claims_{};
     std::vector<OfNode> nodes_;
     std::vector<std::size_t> root_;  // by node, while groups are found
-    std::vector<Group> groups_;      // some without nodes
-    // The problem that is posed: by job
+    std::vector<Group> groups_;      // groups; some have no nodes
+    // the current problem, by job
     std::vector<std::size_t> jobs_, first_of_;
-    std::vector<std::size_t> variant_of_;  // by option, job after job
-    std::vector<std::uint32_t> row_of_;    // by node: that of its cores
+    std::vector<std::size_t> variant_of_;  // variant by option, job after job
+    std::vector<std::uint32_t> row_of_;    // by node: row of its cores
     std::vector<ResourceUse> uses_;
     AllotmentProblem problem_;
     Allotter<> solver_;

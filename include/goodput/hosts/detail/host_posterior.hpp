@@ -1,16 +1,17 @@
 #ifndef GOODPUT_HOSTS_DETAIL_HOST_POSTERIOR_HPP
 #define GOODPUT_HOSTS_DETAIL_HOST_POSTERIOR_HPP
 
-// Surfaces of hosts/host_speed.hpp that explain measurements, each as likely as the others.
+// Draws equally likely surfaces of hosts/host_speed.hpp that explain the measurements.
 //
 // With a = ln of the speed that computing allows, the form is
 //
 //     ln f(c, m) = a + min(0, p(c), q(m)),   p = power ln(c / knee),   q = -ln stall - ln(1 - m / cached)
 //
-// knee: the cores from which on preparing does not slow; stall: seconds of reading everything over seconds of
-// computing. Knee, power, cached and stall are laid out on a grid with a prior. A measurement scatters
-// normally in ln f, and a is linear, so every point of the grid has its best a, squares and weight in closed
-// form. Surfaces are drawn at equal steps of the summed weights. No random numbers.
+// The knee is the number of cores beyond which preparing does not slow the iteration. The stall is the
+// seconds for reading everything divided by the seconds of computing. Knee, power, cached and stall form a
+// grid with a prior. A measurement has a normal error in ln f, and a is linear, so each grid point has its
+// best a, its squares and its weight in closed form. Surfaces are drawn at equal steps of the summed
+// weights, without random numbers.
 
 #include <algorithm>
 #include <array>
@@ -27,9 +28,9 @@
 
 namespace goodput::detail {
 
-/// The grid, first by knee and power, then by memory and stall. The prior is round figures of what is usual:
-/// four cores and 64 GiB a GPU, give or take a factor of 4.5 (ln: 1.5), reading as long as computing, give or
-/// take 7.4 (ln: 2), powers from 0.7 to 1 alike.
+/// The grid, ordered by knee and power, then by memory and stall. The prior uses round figures of usual
+/// values: four cores and 64 GiB per GPU within a factor of 4.5 (1.5 in ln), reading as long as computing
+/// within a factor of 7.4 (2 in ln), and powers from 0.7 to 1 with equal weight.
 struct HostGrid {
     static constexpr std::size_t knees = 64, powers = 4, sizes = 24, stalls = 17;
     static constexpr std::size_t by_cores = knees * powers, by_memory = sizes * stalls;
@@ -37,12 +38,12 @@ struct HostGrid {
     static double at(std::size_t i, std::size_t count, double low, double high) {
         return low + (high - low) * static_cast<double>(i) / static_cast<double>(count - 1);
     }
-    /// ln of the knee, from 1/4 to 256 cores.
+    /// Returns ln of the knee, from 1/4 to 256 cores.
     static double knee(std::size_t i) { return at(i / powers, knees, std::log(0.25), std::log(256)); }
     static double power(std::size_t i) { return at(i % powers, powers, 0.7, 1.0); }
-    /// ln of the memory that holds everything, from 4 GiB to 4 TiB.
+    /// Returns ln of the memory that holds everything, from 4 GiB to 4 TiB.
     static double cached(std::size_t i) { return at(i / stalls, sizes, std::log(4), std::log(4096)); }
-    /// ln of the stall.
+    /// Returns ln of the stall.
     static double stall(std::size_t i) { return at(i % stalls, stalls, -4, 4); }
 
     static double p(std::size_t i, const HostShare& share) {
@@ -52,7 +53,7 @@ struct HostGrid {
         const double missed = 1 - share.memory_gib_per_gpu / std::exp(cached(i));
         return missed > 0 ? -stall(i) - std::log(missed) : 0;
     }
-    /// Minus ln of the prior, but for a constant.
+    /// Returns minus ln of the prior, up to a constant.
     static double against_cores(std::size_t i) { return square((knee(i) - std::log(4)) / 1.5) / 2; }
     static double against_memory(std::size_t i) {
         return square((cached(i) - std::log(64)) / 1.5) / 2 + square(stall(i) / 2) / 2;
@@ -60,14 +61,15 @@ struct HostGrid {
     static double square(double x) { return x * x; }
 };
 
-/// Surfaces, and how far from them what is true is taken to be.
+/// Surfaces, and how far the true speed is assumed to be from them.
 struct HostPosterior {
     std::vector<HostSpeedModel> surfaces{};
-    double form_deviation = 0;  ///< standard deviation in ln, with the mean square that no surface explains
+    double form_deviation = 0;  ///< standard deviation in ln, including the mean square that no surface
+                                ///< explains
 };
 
-/// `count` surfaces from speeds y (in ln) measured with these shares; without any, computing has speed 1,
-/// give or take a factor of e.
+/// Returns `count` surfaces from the speeds `y` (in ln) measured with these shares. Without any
+/// measurements, computing has speed 1 within a factor of e.
 inline HostPosterior host_posterior(std::span<const HostShare> shares, std::span<const double> y,
                                     double deviation, double form_deviation, std::size_t count) {
     using Grid = HostGrid;
@@ -104,7 +106,7 @@ inline HostPosterior host_posterior(std::span<const HostShare> shares, std::span
             double& weight = squares[i * Grid::by_memory + k];
             const double exponent =
                 (least - weight) / (2 * variance) - Grid::against_cores(i) - Grid::against_memory(k);
-            weight = exponent > -40 ? std::exp(exponent) : 0;  // so little counts for nothing
+            weight = exponent > -40 ? std::exp(exponent) : 0;  // a smaller weight counts as 0
             total += weight;
         }
     const double level_deviation = y.empty() ? 1 : std::sqrt(variance / measured);
@@ -114,7 +116,7 @@ inline HostPosterior host_posterior(std::span<const HostShare> shares, std::span
         const double step = static_cast<double>(s) + 0.5;
         while (before * static_cast<double>(count) < step * total && at + 1 < squares.size())
             before += squares[++at];
-        // Levels in the order of the golden section: spread evenly over any run of surfaces.
+        // Steps of the golden section spread the levels evenly over any range of surfaces.
         const double part = 2 * std::fmod(step * std::numbers::phi, 1.0) - 1;
         const double off = std::copysign(normal_quantile(std::abs(part)), part) * level_deviation;
         const std::size_t i = at / Grid::by_memory, k = at % Grid::by_memory;

@@ -1,12 +1,12 @@
 #ifndef GOODPUT_HOSTS_DETAIL_HOSTS_LEFT_HPP
 #define GOODPUT_HOSTS_DETAIL_HOSTS_LEFT_HPP
 
-// What the nodes of a round have of cores and memory beside the jobs that keep what they hold, and what each
-// of these may have.
+// Computes the cores and memory that each node has left after its pinned jobs (jobs that keep what they
+// hold), and how much each pinned job may have.
 //
-// A job that keeps what it holds has at least the least that it needs, or its share of the node where it says
-// nothing. Where a node has less than that for all of them together, those whose least is more than their
-// share are cut back to their share, which all nodes have because they have the GPUs.
+// A pinned job gets at least the minimum that it declares, or its share of the node if it declares none. If
+// a node has too little for all its pinned jobs, those whose minimum exceeds their share are cut back to
+// their share. A node can always provide all shares, because it has the GPUs that the shares go with.
 
 #include <algorithm>
 #include <array>
@@ -22,19 +22,19 @@ namespace goodput::detail {
 
 inline constexpr std::size_t host_resources = 2;  // cores, memory
 
-/// Cores or memory of a node; 0: not counted.
+/// Returns the cores or memory of a node; 0 if not counted.
 inline double host_capacity(const Node& node, std::size_t resource) {
     return resource == 0 ? node.cores : node.memory_gib;
 }
-/// Cores or memory of a share; 0 where they are not counted.
+/// Returns the cores or memory of a share; 0 if not counted.
 inline double a_gpu_of(const HostShare& share, std::size_t resource) {
     return resource == 0 ? share.cores_per_gpu : share.memory_gib_per_gpu;
 }
-/// Whether a share counts cores, or memory.
+/// Returns whether a share counts cores, or memory.
 inline bool counts(const HostShare& share, std::size_t resource) {
     return resource == 0 ? share.counts_cores() : share.counts_memory();
 }
-/// Makes cores, or memory, of a share an amount.
+/// Sets the cores, or memory, of a share.
 inline void set_amount(HostShare& share, std::size_t resource, double amount) {
     if (resource == 0)
         share.set_cores(amount);
@@ -42,13 +42,13 @@ inline void set_amount(HostShare& share, std::size_t resource, double amount) {
         share.set_memory(amount);
 }
 
-/// Of one node, by resource; infinity where it is not counted.
+/// The amounts of one node, by resource; infinity if not counted.
 using HostAmounts = std::array<double, host_resources>;
 
-/// Keeps its buffers from round to round.
+/// Computes what pinned jobs leave of the nodes. Keeps its buffers from round to round.
 class HostsLeft {
 public:
-    /// Answers for these jobs on the nodes of that cluster.
+    /// Computes the answers for these jobs on the nodes of this cluster.
     void find(const Cluster& cluster, std::span<const Job> jobs) {
         cluster_ = &cluster;
         nodes_.assign(cluster.nodes.size(), {});
@@ -63,28 +63,28 @@ public:
         for (const Job& job : jobs) add(job);
     }
 
-    /// GPUs of a node that nobody keeps.
+    /// Returns the GPUs of a node that no pinned job holds.
     [[nodiscard]] int gpus(std::size_t node) const { return cluster_->nodes[node].gpus - nodes_[node].gpus; }
-    /// What nobody keeps: more than that no other job can get of the node.
+    /// Returns what pinned jobs leave of a node, which is the most that another job can get there.
     [[nodiscard]] HostAmounts left(std::size_t node) const { return left(node, nodes_[node].least); }
-    /// The share of one of these GPUs: what goes with it on the node, or less where those who keep what they
-    /// hold have more than their shares.
+    /// Returns the share of one of these GPUs: what goes with it on the node, or less if pinned jobs have
+    /// more than their shares.
     [[nodiscard]] HostAmounts share(std::size_t node) const {
         HostAmounts amounts = left(node, nodes_[node].fair);
         for (std::size_t r = 0; r < host_resources; ++r)
             amounts[r] = gpus(node) > 0 ? std::min(usual(node, r), amounts[r] / gpus(node)) : usual(node, r);
         return amounts;
     }
-    /// Cores or memory that go with a GPU of a node; infinity where it does not count them.
+    /// Returns the cores or memory that go with a GPU of a node; infinity if the node does not count them.
     [[nodiscard]] double usual(std::size_t node, std::size_t resource) const {
         const double all = host_capacity(cluster_->nodes[node], resource);
         return all > 0 ? all / cluster_->nodes[node].gpus : std::numeric_limits<double>::infinity();
     }
-    /// The job keeps what it holds, but its nodes have less than it needs: it gets its share at least.
+    /// Returns whether a pinned job's nodes have less than it needs. The job then gets at least its share.
     [[nodiscard]] bool is_cut_back(const Job& job) const {
         return std::find(cut_.begin(), cut_.end(), &job) != cut_.end();
     }
-    /// All who keep GPUs of its nodes can have their shares, and what they need.
+    /// Returns whether all pinned jobs on the job's nodes can have their shares and what they need.
     [[nodiscard]] bool has_its_share(const Job& job) const {
         for (const NodeShare& held : job.placement)
             for (std::size_t r = 0; r < host_resources; ++r) {
@@ -93,7 +93,8 @@ public:
             }
         return true;
     }
-    /// Beside what others keep, most a GPU that a job that keeps what it holds can get of all its nodes.
+    /// Returns the most per GPU that a pinned job can get on all its nodes, given what other pinned jobs
+    /// hold.
     [[nodiscard]] HostAmounts most_beside_others(const Job& job) const {
         HostAmounts most;
         most.fill(std::numeric_limits<double>::infinity());
@@ -107,7 +108,7 @@ public:
 private:
     struct OfNode {
         int gpus = 0;
-        HostAmounts least{}, fair{};  ///< of those that keep what they hold, together
+        HostAmounts least{}, fair{};  ///< sums over the node's pinned jobs
     };
 
     [[nodiscard]] HostAmounts left(std::size_t node, const HostAmounts& taken) const {
@@ -118,12 +119,12 @@ private:
         }
         return amounts;
     }
-    /// A GPU, of a node that counts it.
+    /// Returns the minimum per GPU on a node that counts the resource.
     [[nodiscard]] double least_of(const Job& job, std::size_t node, std::size_t resource) const {
         if (!job.host || job.host->most.empty()) return usual(node, resource);
         return a_gpu_of(job.host->least, resource);
     }
-    /// The same, or its share where it is cut back to that.
+    /// Returns the same minimum, or the job's share if it is cut back to that.
     [[nodiscard]] double kept_least_of(const Job& job, std::size_t node, std::size_t resource) const {
         const double least = least_of(job, node, resource);
         return is_cut_back(job) ? std::min(least, usual(node, resource)) : least;
@@ -131,19 +132,19 @@ private:
     void add(const Job& job) {
         if (!job.keeps_what_it_holds()) return;
         for (const NodeShare& held : job.placement) {
-            OfNode& of = nodes_[held.node];
-            of.gpus += held.gpus;
+            OfNode& totals = nodes_[held.node];
+            totals.gpus += held.gpus;
             for (std::size_t r = 0; r < host_resources; ++r) {
                 if (host_capacity(cluster_->nodes[held.node], r) <= 0) continue;
                 const double share = usual(held.node, r);
                 const double least = kept_least_of(job, held.node, r);
                 const double most = job.host && !job.host->most.empty() ? a_gpu_of(job.host->most, r) : share;
-                of.least[r] += held.gpus * least;
-                of.fair[r] += held.gpus * std::max(std::min(share, most), least);
+                totals.least[r] += held.gpus * least;
+                totals.fair[r] += held.gpus * std::max(std::min(share, most), least);
             }
         }
     }
-    /// Of a node on which it needs more than its share.
+    /// Returns whether the job is on a node where it needs more than its share and too little is left.
     [[nodiscard]] bool needs_more_than_there_is(const Job& job) const {
         for (const NodeShare& held : job.placement)
             for (std::size_t r = 0; r < host_resources; ++r) {
@@ -160,8 +161,8 @@ private:
     std::vector<const Job*> cut_;
 };
 
-/// GPUs on the nodes of a configuration's part, as placers lay it out: many nodes full, one with the rest,
-/// and the others with one each.
+/// The GPUs on the nodes of a configuration's part, as placers lay them out: several full nodes, one node
+/// with the rest, and the other nodes with one GPU each.
 struct NodeLoads {
     int full_nodes = 0, full = 0, rest = 0, single_nodes = 0;
 

@@ -1,19 +1,19 @@
 #ifndef GOODPUT_MODEL_DETAIL_BATCH_SEARCH_HPP
 #define GOODPUT_MODEL_DETAIL_BATCH_SEARCH_HPP
 
-// The proven search for the cheapest batch plan under a model whose computing time is a broken line in the
-// batch (BrokenLineModel). With T, cost and tangent as in batch_plan.hpp, c(b) the broken line, f the factor
-// of the shape, and the plans of one number of microbatches a level:
+// The search for the cheapest batch plan, with a proof, for a model whose computing time is a broken line in
+// the batch (BrokenLineModel). T, cost and tangent are as in batch_plan.hpp; c(b) is the broken line, f the
+// factor of the shape, and a level is the set of plans with the same number of microbatches.
 //
-// 1. On each piece c is straight, so on a level the tangent's bound has its least integer at a square root or
-//    an end, and points 1 and 2 there hold piece by piece, also where c starts below zero. Where c falls,
-//    both factors of the cost fall, and the right end is best.
-// 2. Let alpha + beta b <= c(b), neither negative, be a support of c. Plans of k or more microbatches with a
-//    load of L examples a replica take at least (k - 1 + p) f (alpha + beta L / k) + q w, which does not fall
-//    with k. So whatever costs less than the best has a load between the roots of a quadratic, which says
-//    which numbers of microbatches to skip, and when nothing is left.
-// 3. At the batch with the fewest seconds per example, the cost is convex in k, and its least integer is a
-//    square root: where more microbatches pay at all, this plan makes the intervals small.
+// 1. c is straight on each piece. Therefore the tangent's bound on a level is least next to a square root or
+//    at an end of the piece. Points 1 and 2 of batch_plan.hpp hold for each piece, even if c starts below
+//    zero. Where c falls, both factors of the cost fall, and the right end is best.
+// 2. Let alpha + beta b <= c(b) be a support of c, with alpha and beta not negative. A plan with k or more
+//    microbatches and a load of L examples per replica takes at least (k - 1 + p) f (alpha + beta L / k)
+//    + q w, which does not fall with k. So every plan that costs less than the best one has a load between
+//    the roots of a quadratic. The roots tell which numbers of microbatches to skip, and when to stop.
+// 3. At the batch with the fewest seconds per example, the cost is convex in k and least next to a square
+//    root. If more microbatches pay at all, this plan makes the intervals small.
 
 #include <algorithm>
 #include <cmath>
@@ -27,24 +27,24 @@
 
 namespace goodput::detail {
 
-// The integer x of [least, most] at which (noise / x + signal)(intercept + slope x) is least. Its derivative
-// has the sign of rising x^2 - falling: so the least x where both are right, also where the intercept is
-// negative, and the largest where the slope is, because there both factors fall.
+// Returns the integer x of [least, most] at which (noise / x + signal)(intercept + slope x) is least. The
+// derivative has the sign of rising x^2 - falling. This also holds if the intercept is negative (the result
+// is `least`). If the slope is negative, both factors fall, and the result is `most`.
 inline double least_at(double falling, double rising, double least, double most) {
-    if (!(rising * least * least < falling)) return least;  // also for what is not a number
+    if (!(rising * least * least < falling)) return least;  // also for NaN
     if (!(rising * most * most > falling)) return most;
     const double at = std::floor(std::sqrt(falling / rising));
-    // The sign of cost(at + 1) - cost(at), without a division.
+    // Tests the sign of cost(at + 1) - cost(at) without a division.
     return rising * at * (at + 1) < falling ? at + 1 : at;
 }
 
 struct CheapestPlan {
     BatchPlan plan{};
-    double cost = std::numeric_limits<double>::infinity();  // infinite: there is no plan
+    double cost = std::numeric_limits<double>::infinity();  // infinite if there is no plan
 
-    void consider(double its_cost, double atomic_batch, double microbatches) {
-        if (its_cost < cost && its_cost > 0)
-            *this = {{static_cast<int>(atomic_batch), static_cast<int>(microbatches) - 1}, its_cost};
+    void consider(double plan_cost, double atomic_batch, double microbatches) {
+        if (plan_cost < cost && plan_cost > 0)
+            *this = {{static_cast<int>(atomic_batch), static_cast<int>(microbatches) - 1}, plan_cost};
     }
 };
 
@@ -56,7 +56,7 @@ public:
         : model_(model), limits_(limits), noise_(noise), signal_(signal), line_(model, limits) {}
 
     [[nodiscard]] CheapestPlan operator()(Shape shape) const {
-        // At first the tangent where computing and synchronising take equally long.
+        // Start with the tangent where computing and synchronising take equally long.
         const double half = std::exp2(1 / model_.gamma - 1);
         double factor = 1;
         if constexpr (requires { model_.compute_factor(shape); }) factor = model_.compute_factor(shape);
@@ -78,10 +78,10 @@ public:
     }
 
 private:
-    // One shape, with the cheapest plan so far and the step that was tried last.
+    // The search on one shape: the cheapest plan so far, and the step that was tried last.
     struct Progress {
         PlanRange range;
-        double factor;  // of computing
+        double factor;  // factor on the computing time
         double sync;
         double noise;  // noise / replicas
         CheapestPlan best;
@@ -90,7 +90,7 @@ private:
 
     struct Level {
         double microbatches;
-        double low, high;  // the atomic batches that are not ruled out
+        double low, high;  // the atomic batches that are not ruled out yet
         double noise;      // noise / replicas / microbatches
     };
 
@@ -98,7 +98,7 @@ private:
         double least, most;
     };
 
-    // Costs differ by this much from rounding alone.
+    // Costs within this factor may differ by rounding alone.
     static double clearly_below(double cost) {
         return cost * (1 - 16 * std::numeric_limits<double>::epsilon());
     }
@@ -112,8 +112,8 @@ private:
     [[nodiscard]] OverlappedStep step(double compute, double sync) const {
         return PolluxThroughput{.gamma = model_.gamma}.overlapped_step(compute, sync);
     }
-    // The tangent's lower bound on the seconds of an iteration is weight() computing + waiting(); that on the
-    // cost falls and rises with the batch as least_at() has it.
+    // The tangent bounds the seconds of an iteration from below by weight() * computing + waiting(). The
+    // bound on the cost falls and rises with the batch as least_at() expects.
     static double weight(const Level& level, const Progress& at) {
         return level.microbatches - 1 + at.tangent.per_compute;
     }
@@ -126,7 +126,8 @@ private:
         return signal_ * weight(level, at) * at.factor * piece.per_example;
     }
 
-    // On each piece of a level evaluates, discards and bounds in turn until nothing is better than the best.
+    // On each piece of a level, evaluates, discards and bounds in turn until no batch can beat the best
+    // plan.
     void search_level(const Level& level, Progress& at) const {
         for (const BrokenLine::Piece& piece : line_.pieces()) {
             if (piece.low > level.high) return;
@@ -143,7 +144,7 @@ private:
                 at.tangent = step(compute, at.sync);
                 at.best.consider(per_batch * ((part.microbatches - 1) * compute + at.tangent.seconds), next,
                                  part.microbatches);
-                // The tangent that touches here falls where the cost does (point 2).
+                // The tangent at this batch falls where the cost falls (point 2).
                 if (rising(part, piece, at) * next * (next + 1) < falling(part, piece, at))
                     part.low = next + 1;
                 else if (rising(part, piece, at) * next * (next - 1) > falling(part, piece, at))
@@ -154,8 +155,8 @@ private:
         }
     }
 
-    // The loads with which k or more microbatches may cost less than the best, from all supports: those L
-    // with rising L^2 - above L + falling < 0.
+    // Returns the range of loads L with which k or more microbatches may still cost less than the best
+    // plan. Every support requires rising L^2 - above L + falling < 0.
     [[nodiscard]] Loads loads_left(int k, const Progress& at) const {
         const double share = (k - 1 + at.tangent.per_compute) * at.factor, cost = clearly_below(at.best.cost);
         Loads left{static_cast<double>(std::max(at.range.least_load, k * at.range.least_atomic)),
@@ -174,7 +175,7 @@ private:
         return left;
     }
 
-    // All levels above the one of the fewest microbatches.
+    // Searches all levels above that of the fewest microbatches.
     void search_further(Progress& at) const {
         const int k = at.range.fewest_microbatches + 1;
         if (!at.range.allows(k)) return;
@@ -182,7 +183,8 @@ private:
         if (!(loads.least <= loads.most)) return;
         const CheapestPlan guess = most_efficient(k, at);
         if (guess.cost < at.best.cost) {
-            // Exaggerated, so that the search finds it again, or its equal with fewer microbatches.
+            // Exaggerate the cost, so that the search finds this plan again, or an equal one with fewer
+            // microbatches.
             at.best = guess;
             at.best.cost *= 1 + 256 * std::numeric_limits<double>::epsilon();
         }
@@ -194,7 +196,7 @@ private:
         while (at.range.allows(k)) {
             const Loads loads = loads_left(k, at);
             if (!(loads.least <= loads.most)) return;
-            // Fewer microbatches hold no such load.
+            // A smaller number of microbatches cannot hold such a load.
             k = std::max(k, static_cast<int>(std::ceil(loads.least / line_.pieces().back().high)));
             Level level = level_of(k, at);
             level.low = std::max(level.low, std::ceil(loads.least / k));
@@ -205,8 +207,8 @@ private:
         }
     }
 
-    // The best of k or more microbatches of the batch with the fewest seconds per example, whose step is the
-    // next tangent.
+    // Takes the batch with the fewest seconds per example and returns its best plan with k or more
+    // microbatches. The step of that plan becomes the next tangent.
     [[nodiscard]] CheapestPlan most_efficient(int k, Progress& at) const {
         const double atomic = line_.most_efficient(), compute = at.factor * line_.seconds_there();
         const double least = std::max<double>(k, std::ceil(at.range.least_load / atomic));

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_MODEL_DETAIL_BROKEN_LINE_HPP
 #define GOODPUT_MODEL_DETAIL_BROKEN_LINE_HPP
 
-// The computing time of a model (BrokenLineModel) over the atomic batches that a job may use, but for the
-// factor of a shape: straight pieces between integers, and straight lines below all of them.
+// The computing time of a BrokenLineModel over the atomic batches that a job may use, without the factor of
+// a shape: straight pieces between integers, and straight lines (supports) below all of them.
 
 #include <algorithm>
 #include <array>
@@ -16,8 +16,8 @@
 
 namespace goodput::detail {
 
-// Values one after the other, the first fifty of them (pieces of two dozen measured batches, which may all
-// lie between integers) without the heap.
+// A list whose first fifty values need no heap. That suffices for the pieces of two dozen measured batches,
+// all of which may lie between integers.
 template <class Value>
 class ShortList {
 public:
@@ -44,19 +44,20 @@ private:
 
 class BrokenLine {
 public:
-    // From the integer `low` to the integer `high`, where the next piece starts.
+    // A straight piece from the integer `low` to the integer `high`, where the next piece starts.
     struct Piece {
         double low, high;
-        double seconds, seconds_at_high;  // at the two
-        double constant, per_example;     // the line's; either may be negative
+        double seconds, seconds_at_high;  // computing time at low and at high
+        double constant, per_example;     // the line's parameters; either may be negative
 
-        // As a mean of both ends, in which nothing cancels.
+        // Computed as a weighted mean of both ends, so that no digits cancel.
         [[nodiscard]] double compute_seconds(double atomic) const {
             const double part = high > low ? (atomic - low) / (high - low) : 0;
             return seconds * (1 - part) + seconds_at_high * part;
         }
     };
-    // At most the computing time at every batch that may be used; neither number is negative.
+    // A line that is at most the computing time at every batch that may be used. Neither number is
+    // negative.
     struct Support {
         double constant, per_example;
     };
@@ -80,10 +81,10 @@ public:
         find_supports();
     }
 
-    // Ascending. Empty: no batch may be used.
+    // The pieces in ascending order. Empty if no batch may be used.
     [[nodiscard]] std::span<const Piece> pieces() const { return pieces_.all(); }
     [[nodiscard]] std::span<const Support> supports() const { return supports_.all(); }
-    // The batch with the fewest seconds per example, the largest of equals.
+    // The batch with the fewest seconds per example, the largest among equals.
     [[nodiscard]] double most_efficient() const { return most_efficient_; }
     [[nodiscard]] double seconds_there() const { return seconds_there_; }
 
@@ -99,8 +100,9 @@ private:
             {from.batch, to.batch, from.seconds, to.seconds, from.seconds - slope * from.batch, slope});
     }
 
-    // The sides of the convex hull from below, as far as they rise and start above zero; to the left of them
-    // the level of the least time, to the right the ray from the origin.
+    // Finds the supports. They are the sides of the lower convex hull that rise and start above zero, the
+    // horizontal line at the least time to the left of these sides, and the ray from the origin to the
+    // right of them.
     void find_supports() {
         ShortList<Point> corners;
         const auto add = [&](const Point& next) {

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_MODEL_DETAIL_GOODPUT_PREDICTOR_HPP
 #define GOODPUT_MODEL_DETAIL_GOODPUT_PREDICTOR_HPP
 
-// The bodies behind goodput_predictor.hpp.
+// The function bodies of goodput_predictor.hpp.
 
 #include <algorithm>
 #include <cmath>
@@ -80,8 +80,9 @@ GOODPUT_BODY std::size_t GoodputPredictor::furthest_measured(const Job& job, con
     };
     std::size_t furthest = 0;
     for (std::size_t type = 1; type < model.types.size(); ++type) {
-        const int its = model.types[type].most_replicas, most = model.types[furthest].most_replicas;
-        if (its > most || (its == most && its > 0 && comes_first(type, furthest))) furthest = type;
+        const int replicas = model.types[type].most_replicas, most = model.types[furthest].most_replicas;
+        if (replicas > most || (replicas == most && replicas > 0 && comes_first(type, furthest)))
+            furthest = type;
     }
     return furthest;
 }
@@ -119,7 +120,7 @@ GOODPUT_BODY void GoodputPredictor::predict_type(const Job& job, const JobModel&
     const double rate = single_rate(job, model, type, usable),
                  source_rate = single_rate(job, model, source, usable);
     const double quotient = rate > 0 && source_rate > 0 ? rate / source_rate : 1;
-    // Rates whose ratio is no number say nothing.
+    // Ignore rates whose ratio is not a positive finite number.
     const double ratio = quotient > 0 && std::isfinite(quotient) ? quotient : 1;
     predict_with(job, *other, options, ratio, Knowledge::projected);
     if (own)
@@ -187,7 +188,7 @@ GOODPUT_BODY int GoodputPredictor::fixed_total(const Job& job, Shape shape, cons
 }
 
 GOODPUT_BODY void GoodputPredictor::predict_unknown(const Job& job, std::span<Option> options) {
-    // Any model serves to ask whether a plan exists and which: its times are not used.
+    // Any model can tell whether a plan exists, and which one, because its times are not used.
     const PolluxThroughput any{0, 1, 0, 0, 0, 0, 1};
     for (Option& option : options) {
         const BatchLimits limits = batch_limits(job, option.configuration.first().gpu_type);

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_MODEL_DETAIL_PLAN_RANGE_HPP
 #define GOODPUT_MODEL_DETAIL_PLAN_RANGE_HPP
 
-// The batch plans that respect a job's limits on so many replicas. Microbatches times atomic batch are the
-// examples of one replica, its "load".
+// The batch plans that respect a job's limits on a given number of replicas. The "load" is the number of
+// examples per replica: microbatches times atomic batch.
 
 #include <algorithm>
 #include <cstdint>
@@ -16,10 +16,10 @@ constexpr int divide_up(int dividend, int divisor) {
 }
 
 struct PlanRange {
-    int least_load, most_load;  // none legal: 0, 0
+    int least_load, most_load;  // 0, 0 if no plan is legal
     int least_atomic, most_atomic;
     int fewest_microbatches;
-    // {initial_batch, 0} is legal besides, and nothing else without accumulation.
+    // Whether the plan {initial_batch, 0} is legal too. All other legal plans accumulate in that case.
     bool initial_without_accumulation;
 
     PlanRange(int replicas, const BatchLimits& limits)
@@ -43,7 +43,7 @@ struct PlanRange {
         }
     }
 
-    // Whether so many fit the largest load.
+    // Whether this number of microbatches fits the largest load.
     [[nodiscard]] bool allows(int microbatches) const {
         return std::int64_t{microbatches} * least_atomic <= most_load;
     }

@@ -26,7 +26,7 @@ namespace goodput {
 
 namespace detail {
 
-/// What Defragmenter does and keeps.
+/// The algorithm and the buffers of Defragmenter.
 class Defragmenting {
 public:
     DefragmentPlan plan(const Cluster& cluster, std::span<const PlacementRequest> requests,
@@ -47,9 +47,10 @@ private:
     LeastMovesPlacer placer_;
     Holders holders_;
     MoveOrder mover_;
-    Packer wishes_;                           // of the pool being ordered
-    Cluster cluster_;                         // nodes of jobs over several pools are drained here
-    std::vector<PlacementRequest> requests_;  // every job asks for what it holds; then the wishes
+    Packer wishes_;    // for the pool whose moves are ordered
+    Cluster cluster_;  // nodes of jobs over several pools are marked as drained
+    // One for each job, which asks for what it holds, followed by the wishes.
+    std::vector<PlacementRequest> requests_;
 };
 
 inline DefragmentPlan Defragmenting::plan(const Cluster& cluster, std::span<const PlacementRequest> requests,
@@ -92,7 +93,7 @@ inline DefragmentPlan Defragmenting::plan(const Cluster& cluster, std::span<cons
     return plan;
 }
 
-// Every running job as a request for what it holds.
+// Turns every running job into a request for what it holds.
 inline void Defragmenting::hold_all(std::span<const PlacementRequest> requests) {
     requests_.assign(requests.begin(), requests.end());
     for (PlacementRequest& request : requests_) {
@@ -102,7 +103,8 @@ inline void Defragmenting::hold_all(std::span<const PlacementRequest> requests) 
         request.pinned = false;
         for (const NodeShare& share : request.current) cluster_.nodes[share.node].drained = true;
     }
-    // Who would have to restart by the placer's rules is left alone; that may concern its neighbours.
+    // Pin jobs that would have to restart by the placer's rules. That may affect their neighbours, so
+    // repeat.
     for (bool all_hold = false; !all_hold;) {
         all_hold = true;
         holders_.find(cluster_, requests_);
@@ -114,13 +116,13 @@ inline void Defragmenting::hold_all(std::span<const PlacementRequest> requests) 
     }
 }
 
-// Places everything with as many of the wishes as can be; requests_ gets the wishes that are met.
+// Places everything with as many of the wishes as possible. Adds the wishes that are met to requests_.
 inline PlacementResult Defragmenting::choose(std::span<const PoolShare> wishes, DefragmentPlan& plan) {
     const std::size_t jobs = requests_.size();
     for (const PoolShare& wish : wishes) requests_.push_back({.part = wish});
     PlacementResult placed = placer_.place(cluster_, requests_);
     if (!placed.unplaced.empty()) {
-        // One by one: together they could displace a running job.
+        // Try the wishes one by one, because together they could displace a running job.
         for (std::size_t w = 0; w < wishes.size(); ++w) requests_[jobs + w].part = {};
         for (std::size_t w = 0; w < wishes.size(); ++w) {
             requests_[jobs + w].part = wishes[w];
@@ -164,7 +166,7 @@ inline void Defragmenting::order(const Pool& pool, std::size_t jobs, std::span<c
         [&](const FreeCounts& counts) { return wishes_.find(counts, blocks) == Packing::found; }, plan.moves);
 }
 
-// The wishes of a pool that are to be met, as blocks for wishes_.
+// Collects the wishes of a pool that are to be met, as blocks for wishes_.
 inline Blocks Defragmenting::wished_blocks(const Pool& pool, std::size_t jobs) {
     Blocks blocks;
     std::vector<int> sizes;
@@ -186,7 +188,7 @@ inline Blocks Defragmenting::wished_blocks(const Pool& pool, std::size_t jobs) {
     return blocks;
 }
 
-// Gives the wishes nodes beside where all jobs are in the end.
+// Gives the wishes nodes, given where all jobs are in the end.
 inline void Defragmenting::lay_out_wishes(std::span<const Placement> jobs, PlacementResult& placed) {
     for (std::size_t job = 0; job < jobs.size(); ++job) {
         requests_[job].current = jobs[job];

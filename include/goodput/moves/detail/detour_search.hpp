@@ -1,12 +1,13 @@
 #ifndef GOODPUT_MOVES_DETAIL_DETOUR_SEARCH_HPP
 #define GOODPUT_MOVES_DETAIL_DETOUR_SEARCH_HPP
 
-// The cheapest way out of a cycle of moves through free GPUs (move_order.hpp, step 3).
+// Finds the cheapest way out of a cycle of moves through free GPUs (move_order.hpp, step 3).
 //
-// Dijkstra over where the jobs of the pending moves and their neighbours are. A step takes one job to a node
-// with room for it and costs its restart. The goal is that the wishes fit; the targets do not matter any
-// more. Of the nodes that nobody leaves, those with equal room are alike: no more of them are looked at than
-// there are jobs. For few jobs only, and within a number of states.
+// This is Dijkstra's algorithm. A state says where the jobs of the pending moves and their neighbours are.
+// A step takes one job to a node with room for it, and costs its restart. The goal is that the wishes fit;
+// the planned targets no longer matter. Nodes that no job leaves are equivalent if they have the same room,
+// so at most as many of them are tried as there are jobs. The search is for few jobs only, and limited in
+// its states.
 
 #include <algorithm>
 #include <cstddef>
@@ -27,22 +28,22 @@ struct PendingMove {
     std::size_t to = 0;
     int gpus = 0;
     double cost = 0;
-    bool stopped = false;  ///< it holds nothing now
+    bool stopped = false;  ///< whether the job holds nothing now
 };
 
 class DetourSearch {
 public:
     struct Step {
-        std::size_t move = 0;  ///< index of the pending move whose job goes
+        std::size_t move = 0;  ///< index of the pending move whose job moves
         std::size_t node = 0;
     };
 
     static constexpr std::size_t most_moves = 12;
     static constexpr std::size_t most_states = 5'000;
 
-    /// Steps of these jobs after which `fits(counts)`, the nodes counted by the GPUs free on them, at least
-    /// cost; empty if there are none, or none was found. `room` is by node, now, at most `node_size`; nobody
-    /// is stopped.
+    /// Returns the cheapest steps of these jobs after which `fits(counts)` holds, where counts are the
+    /// nodes by their free GPUs. Empty if there are none, or if none was found. `room` is the present free
+    /// GPUs by node, at most `node_size`. No job may be stopped.
     template <class Fits>
     std::vector<Step> find(std::span<const int> room, std::span<const PendingMove> pending, int node_size,
                            Fits&& fits) {
@@ -88,7 +89,8 @@ private:
     using State = std::vector<std::size_t>;  // by pending move: index into nodes_
     struct Reached {
         double cost = 0;
-        std::size_t move = most_moves;  // the last to go, and where it was; most_moves: none has
+        // Move of the last job and its previous node; most_moves if no job has moved.
+        std::size_t move = most_moves;
         std::size_t from = 0;
     };
 
@@ -126,7 +128,7 @@ private:
         return steps;
     }
 
-    std::vector<std::size_t> nodes_;  // those looked at, ascending
+    std::vector<std::size_t> nodes_;  // nodes that are tried, ascending
 };
 
 }  // namespace goodput::detail

@@ -1,17 +1,18 @@
 #ifndef GOODPUT_MOVES_DETAIL_MOVE_ORDER_HPP
 #define GOODPUT_MOVES_DETAIL_MOVE_ORDER_HPP
 
-// In which order can jobs move, if each needs its target free before it goes? (../defragment.hpp, step 2.)
+// Finds an order of moves in which each target is free before its move (../defragment.hpp, step 2).
 //
-//  1. A move to a node with room for all that is still to come there hinders nobody: it goes at once.
-//  2. The others compete for room. Nodes that moves lead from one to the other in a circle are a strongly
-//     connected component, and if there is an order at all, there is one component after another, in
-//     topological order from the last on: what leaves for those before has gone, what comes from those behind
-//     has not come. Within one the order is searched depth-first, within a number of steps. Whether an order
-//     exists is NP-hard in general; few moves are left here.
-//  3. If none is found, a cycle is broken: jobs go the cheapest way through free GPUs, to other nodes than
-//     planned where that is cheaper, if they are few (detour_search.hpp); else a job stops until its target
-//     is free.
+// 1. If a node has room for all moves that are still to come there, these moves hinder no other: do them at
+//    once.
+// 2. The other moves compete for room. Nodes that are connected in a circle by moves are a strongly
+//    connected component. If there is an order at all, there is one component after another, from the last
+//    one in topological order: jobs that leave for earlier components have gone, and jobs from later ones
+//    have not come. Within a component the order is searched depth-first, with a limited number of steps.
+//    Whether an order exists is NP-hard in general, but few moves are left here.
+// 3. If none is found, a cycle is broken. If there are few jobs, they go the cheapest way through free
+//    GPUs, also to other nodes than planned if that costs less (detour_search.hpp). Otherwise a job stops
+//    until its target is free.
 
 #include <algorithm>
 #include <boost/graph/adjacency_list.hpp>
@@ -26,16 +27,16 @@
 namespace goodput::detail {
 
 struct MoveOrderLimits {
-    std::size_t search_steps = 20'000;  ///< of one search for an order, in moves looked at
+    std::size_t search_steps = 20'000;  ///< per search for an order, in moves tried
     bool step_aside = true;
-    int node_size = 0;  ///< of the pool
+    int node_size = 0;  ///< GPUs per node of the pool
 };
 
 class MoveOrder {
 public:
-    /// Appends the moves, all in one pool, in an order to `steps`. `room` is the free GPUs by node with all
-    /// jobs still in place, and 0 outside the pool; `others` are jobs that need not move but may (from ==
-    /// to). `fits(counts)` says whether the wishes fit if so many nodes have so much free.
+    /// Appends the moves, all in one pool, to `steps` in a feasible order. `room` is the free GPUs by node
+    /// with all jobs still in place, and 0 outside the pool. `others` are jobs that need not move but may
+    /// (from == to). `fits(counts)` says whether the wishes fit, given the number of nodes by free GPUs.
     template <class Fits>
     void order(std::vector<int> room, std::vector<PendingMove> pending, std::vector<PendingMove> others,
                MoveOrderLimits limits, Fits&& fits, std::vector<DefragmentMove>& steps) {
@@ -62,7 +63,7 @@ private:
 
     [[nodiscard]] bool fits(const PendingMove& m) const { return room_[m.to] >= m.gpus; }
 
-    // Does move p: takes it off the pending ones, which keep their order.
+    // Does move p, and removes it from the pending moves, which keep their order.
     void go(std::size_t p) {
         record(pending_[p], pending_[p].to, pending_[p].stopped ? MoveKind::starts : MoveKind::moves);
         incoming_[pending_[p].to] -= pending_[p].gpus;
@@ -96,8 +97,8 @@ private:
         }
     }
 
-    // Brings those moves to the front that come before all others, of running jobs among nodes that no move
-    // leaves; how many they are.
+    // Brings the moves that come first to the front: moves of running jobs within one component that no
+    // other move leaves. Returns their number.
     std::size_t next_component() {
         std::vector<std::size_t> nodes;
         for (const PendingMove& m : pending_)
@@ -111,7 +112,7 @@ private:
         boost::adjacency_list<> graph(nodes.size());
         for (const PendingMove& m : pending_)
             if (!m.stopped) boost::add_edge(vertex(m.from), vertex(m.to), graph);
-        std::vector<std::size_t> component(nodes.size());  // numbered from the last in topological order on
+        std::vector<std::size_t> component(nodes.size());  // numbered from the last in topological order
         boost::strong_components(
             graph, boost::make_iterator_property_map(component.begin(), get(boost::vertex_index, graph)));
         std::size_t first = nodes.size();
@@ -135,7 +136,7 @@ private:
         return false;
     }
 
-    // The first `count` of what is pending, in some order; on failure nothing has changed.
+    // Does the first `count` pending moves in some order. On failure nothing changes.
     bool search(std::size_t count) {
         done_.assign(count, 0);
         path_.clear();
@@ -170,7 +171,7 @@ private:
         return false;
     }
 
-    // What makes room for the wishes in the cheapest way through free GPUs, whatever was planned.
+    // Makes room for the wishes in the cheapest way through free GPUs, whatever was planned.
     template <class Fits>
     bool detour(int node_size, Fits& fits) {
         if (std::any_of(pending_.begin(), pending_.end(), [](const PendingMove& m) { return m.stopped; }))
@@ -196,7 +197,7 @@ private:
         return true;
     }
 
-    // The cheapest job whose GPUs would let another one move, or else the cheapest.
+    // Stops the cheapest job whose GPUs would let another one move, or else the cheapest one.
     void stop() {
         std::size_t chosen = pending_.size();
         bool helps = false;
@@ -218,7 +219,7 @@ private:
 
     std::vector<int> room_, incoming_;  // by node
     std::vector<PendingMove> pending_;
-    std::vector<PendingMove> others_;  // that may step aside: from == to
+    std::vector<PendingMove> others_;  // may step aside: from == to
     std::vector<std::size_t> path_;
     std::vector<char> done_;
     std::size_t steps_left_ = 0;

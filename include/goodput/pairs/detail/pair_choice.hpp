@@ -37,10 +37,10 @@ struct PairChoice {
 template <class MayChoose>
 [[nodiscard]] PairChoice choose_pairs(std::span<const double> alone, std::span<const WeighedPair> pairs,
                                       MayChoose may_choose) {
-    constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+    constexpr std::size_t no_pair = std::numeric_limits<std::size_t>::max();
     constexpr int most_passes = 16;
     const auto gain = [&](std::size_t p) {
-        return p == none ? 0 : pairs[p].worth - alone[pairs[p].jobs[0]] - alone[pairs[p].jobs[1]];
+        return p == no_pair ? 0 : pairs[p].worth - alone[pairs[p].jobs[0]] - alone[pairs[p].jobs[1]];
     };
     std::vector<std::size_t> order;
     double largest = 0;
@@ -51,38 +51,38 @@ template <class MayChoose>
     std::vector<std::vector<std::size_t>> pairs_of(alone.size());  // by job, the largest gain first
     for (const std::size_t p : order)
         for (const std::size_t job : pairs[p].jobs) pairs_of[job].push_back(p);
-    std::vector<std::size_t> with(alone.size(), none);  // by job: its pair
+    std::vector<std::size_t> with(alone.size(), no_pair);  // by job: its pair
     const auto other = [&](std::size_t p, std::size_t job) {
         return pairs[p].jobs[pairs[p].jobs[0] == job ? 1 : 0];
     };
     const auto put = [&](std::size_t p, std::size_t now) {
-        if (p == none) return;
+        if (p == no_pair) return;
         for (const std::size_t job : pairs[p].jobs) with[job] = now;
     };
-    // The best pair of a job with one that is in none.
+    // The best pair of a job with one that is in no_pair.
     const auto best_free = [&](std::size_t job) {
         for (const std::size_t p : pairs_of[job])
-            if (with[other(p, job)] == none && may_choose(p)) return p;
-        return none;
+            if (with[other(p, job)] == no_pair && may_choose(p)) return p;
+        return no_pair;
     };
     // A pair comes in for those that its jobs are in, whose other jobs may find others.
     const auto bring_in = [&](std::size_t p) {
         const auto [a, b] = pairs[p].jobs;
         const std::array<std::size_t, 2> out{with[a], with[b]};
-        for (const std::size_t q : out) put(q, none);
+        for (const std::size_t q : out) put(q, no_pair);
         put(p, p);
         double more = gain(p) - gain(out[0]) - gain(out[1]);
-        std::array<std::size_t, 2> in{none, none};
+        std::array<std::size_t, 2> in{no_pair, no_pair};
         for (std::size_t i = 0; i < 2; ++i)
-            if (const std::size_t job = out[i] == none ? none : other(out[i], pairs[p].jobs[i]);
-                job != none && with[job] == none) {
+            if (const std::size_t job = out[i] == no_pair ? no_pair : other(out[i], pairs[p].jobs[i]);
+                job != no_pair && with[job] == no_pair) {
                 in[i] = best_free(job);
                 more += gain(in[i]);
                 put(in[i], in[i]);
             }
         if (more > little) return true;
-        for (const std::size_t q : in) put(q, none);
-        put(p, none);
+        for (const std::size_t q : in) put(q, no_pair);
+        put(p, no_pair);
         for (const std::size_t q : out) put(q, q);
         return false;
     };
@@ -101,7 +101,7 @@ template <class MayChoose>
         if (pairs[p].worth > 0 && gain(p) <= little) rest.push_back(p);
     std::ranges::stable_sort(rest, std::greater(), gain);
     for (const std::size_t p : rest)
-        if (with[pairs[p].jobs[0]] == none && with[pairs[p].jobs[1]] == none && may_choose(p)) {
+        if (with[pairs[p].jobs[0]] == no_pair && with[pairs[p].jobs[1]] == no_pair && may_choose(p)) {
             put(p, p);
             choice.spare.push_back(p);
         }

@@ -178,10 +178,10 @@ private:
         std::vector<ResourceUse> uses{};
         std::vector<std::size_t> offsets = std::vector<std::size_t>(1, 0);
 
-        void begin(const OptionRow& row, const PairRound& of) {
+        void begin(const OptionRow& row, const PairRound& pair_round) {
             own = row.options.size();
             options.assign(row.options.begin(), row.options.end());
-            for (std::size_t k = 0; k < own; ++k) add_uses(row.uses(k), 1, of);
+            for (std::size_t k = 0; k < own; ++k) add_uses(row.uses(k), 1, pair_round);
         }
         /// Leaves no option. The job is known to keep what it holds.
         void keep(const Job& job) {
@@ -191,10 +191,10 @@ private:
         }
         /// One more, with this part of the goodput of that one, and half of these uses. Its index.
         std::size_t add(const Option& option, double part, std::span<const ResourceUse> used,
-                        const PairRound& of) {
+                        const PairRound& pair_round) {
             options.push_back(option);
             options.back().goodput *= part;
-            add_uses(used, 0.5, of);
+            add_uses(used, 0.5, pair_round);
             return options.size() - 1;
         }
         /// The row to ask about.
@@ -207,9 +207,9 @@ private:
         }
 
     private:
-        void add_uses(std::span<const ResourceUse> taken, double factor, const PairRound& of) {
+        void add_uses(std::span<const ResourceUse> taken, double factor, const PairRound& pair_round) {
             for (const ResourceUse& use : taken)
-                if (!of.is_place(use.resource)) uses.push_back({use.resource, use.units * factor});
+                if (!pair_round.is_place(use.resource)) uses.push_back({use.resource, use.units * factor});
             offsets.push_back(uses.size());
         }
     };

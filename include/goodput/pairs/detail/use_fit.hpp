@@ -33,7 +33,7 @@ struct UseRow {
 template <int K>
 struct UseError {
     double error = 0;
-    std::array<double, K> by_own{}, by_other{};
+    std::array<double, static_cast<std::size_t>(K)> by_own{}, by_other{};
 };
 
 /// Normal, of a kind's numbers.
@@ -57,8 +57,8 @@ struct UseProblem {
     /// Where the numbers of a kind's family are, behind those of all kinds; where there are none for a kind
     /// that has no family, for one that is known and for a family.
     [[nodiscard]] std::size_t family_of(std::size_t kind) const {
-        const bool none = kind >= families.size() || (kind < is_known.size() && is_known[kind]);
-        return static_cast<std::size_t>(features.rows()) + (none ? family_count : families[kind]);
+        const bool has_no_family = kind >= families.size() || (kind < is_known.size() && is_known[kind]);
+        return static_cast<std::size_t>(features.rows()) + (has_no_family ? family_count : families[kind]);
     }
 };
 

@@ -176,7 +176,7 @@ private:
                     if (box) boxes.push_back(std::move(*box));
                 };
                 if (!region.has_cut()) {
-                    add(ZoneCrossing::none, replicas);
+                    add(ZoneCrossing::anything, replicas);
                 } else {
                     add(ZoneCrossing::messages, replicas);
                     if (replicas > 1)
@@ -232,7 +232,7 @@ private:
             if (least > 0) least_weight = std::min(least_weight, least * goal_.weights()[t]);
             all_weight += cluster.gpus_of(t) * goal_.weights()[t];
         }
-        if (crossing != ZoneCrossing::none) add_traffic(model_, goal_, division);
+        if (crossing != ZoneCrossing::anything) add_traffic(model_, goal_, division);
         box.spend_low = division.spend_low = replicas * least_weight;
         box.spend_high = all_weight;
 

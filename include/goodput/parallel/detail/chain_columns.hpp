@@ -162,7 +162,7 @@ private:
                 std::size_t moved = 0;
                 int free = 0;
                 for (std::size_t s = 0; s < tables_.stages().size(); ++s) {
-                    moved += tables_.columns()[c][s] != tables_.columns()[column][s] ? 1 : 0;
+                    moved += tables_.columns()[c][s] != tables_.columns()[column][s] ? 1U : 0U;
                     free += left_[tables_.zones()[tables_.columns()[c][s]]][tables_.stages()[s].gpu_type];
                 }
                 next.emplace_back(moved, -free, c);

@@ -226,8 +226,8 @@ private:
         if (incumbent_.leave_out(bound)) return;
         const double value = incumbent_.try_chain(division.common->tables, division.replicas, chain_,
                                                   std::numeric_limits<int>::max());
-        const auto reaches = [](double value, double bound) {
-            return value <= bound + 1e-9 * std::abs(bound);
+        const auto reaches = [](double found, double proven) {
+            return found <= proven + 1e-9 * std::abs(proven);
         };
         if (reaches(value, bound)) return;
         double least = bound;

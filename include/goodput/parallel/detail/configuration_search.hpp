@@ -192,7 +192,7 @@ private:
 
     template <class Value>
     double bound_of(const Box& box, Value value) const {
-        constexpr double none = -std::numeric_limits<double>::infinity();
+        constexpr double no_plan = -std::numeric_limits<double>::infinity();
         int fewest = 0, largest = 0;
         double price = 0;
         gpus_.clear();
@@ -203,9 +203,9 @@ private:
             largest += high.shape.gpus;
             price += (*price_)[p] * low.occupied_gpus();
         }
-        if (fewest > most_ || largest < least_) return none;
+        if (fewest > most_ || largest < least_) return no_plan;
         const double throughput = (*ceiling_)(gpus_);
-        return throughput > 0 ? value(throughput) - price : none;
+        return throughput > 0 ? value(throughput) - price : no_plan;
     }
     template <class Value>
     void push(Box box, Value value) {

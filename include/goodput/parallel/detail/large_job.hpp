@@ -88,13 +88,13 @@ struct LargeJob {
     template <class Finder>
     const KnownPlan& learn(LargeModels<Finder>& large, const std::string& name,
                            const Configuration& configuration) {
-        const KnownPlan& known = large.settle(
+        const KnownPlan& settled = large.settle(
             name, configuration, configuration.same_gpus(held) || contains(offered, configuration));
         if (!contains(learned, configuration)) {
             learned.push_back(configuration);
-            ceiling.add_limit(gpus_by_pool(configuration), known.bound);
+            ceiling.add_limit(gpus_by_pool(configuration), settled.bound);
         }
-        return known;
+        return settled;
     }
 
     /// The GPUs of some pools.

@@ -82,7 +82,7 @@ struct BatchDivision {
     std::size_t most_in_flight = 0;  // micro-batches whose activations a stage keeps
     std::unique_ptr<ReduceTables> reduce{};
     MicrobatchTables* common = nullptr;
-    ZoneCrossing crossing = ZoneCrossing::none;
+    ZoneCrossing crossing = ZoneCrossing::anything;
     double ring_usd = 0;      // of all gradients at least, each time that they go from zone to zone
     double pipeline_usd = 0;  // of messages between zones at least, where all replicas send some
     std::vector<double> zone_spending{};  // of all GPUs in so many zones at most
@@ -105,11 +105,11 @@ struct BatchDivision {
     /// Dollars of traffic of a plan at least, if it spends at least so much on GPUs. Pipelines that send
     /// nothing between zones lie in one each, and as many as these have GPUs for. Where they lie in several
     /// zones, the gradients of all stages go round these.
-    [[nodiscard]] double traffic_usd(double spending) const {
-        if (crossing == ZoneCrossing::none) return 0;
+    [[nodiscard]] double traffic_usd(double spent) const {
+        if (crossing == ZoneCrossing::anything) return 0;
         double least = never;
         for (std::size_t zones = 0; zones < zone_spending.size(); ++zones) {
-            const double within = spending > 0 ? std::min(1.0, zone_spending[zones] / spending) : 1;
+            const double within = spent > 0 ? std::min(1.0, zone_spending[zones] / spent) : 1;
             const double round = zones < 2 ? 0 : static_cast<double>(zones) * ring_usd;
             least = std::min(least, round + (1 - within) * pipeline_usd);
         }

@@ -20,7 +20,7 @@ namespace goodput::detail {
 
 /// What crosses the cut of a region.
 enum class ZoneCrossing {
-    none,       ///< anything may: the region has no cut
+    anything,   ///< anything may: the region has no cut
     gradients,  ///< those of every stage, and no messages between stages
     messages    ///< messages between the stages of some column
 };

@@ -1,13 +1,14 @@
 #ifndef GOODPUT_PLACE_DETAIL_ADMISSION_HPP
 #define GOODPUT_PLACE_DETAIL_ADMISSION_HPP
 
-// Who is placed, if not everybody can be? (least_moves.hpp, step 2.)
+// Chooses the jobs to be placed if there is no room for all of them (least_moves.hpp, step 2).
 //
-// Exchanging a job for a smaller one keeps a set packable. So the most jobs that can be placed are the k
-// smallest for some k, found by bisection, and a set A can be extended to k jobs if and only if it can be
-// with the smallest of the others. The jobs are asked in the order of their priority: those that run, then
-// the lower index. A job is accepted if it, those accepted so far and the smallest undecided ones, k in all,
-// can be packed. O(jobs * sizes) where sizes form a divisor chain.
+// A set of jobs that can be packed still can be if a job is replaced by a smaller one. So the most jobs
+// that can be placed are the k smallest for some k, which is found by bisection. A set A can be extended to
+// k jobs if and only if it can be together with the smallest of the others. The jobs are tried in the order
+// of their priority: running ones first, then by index. A job is accepted if it can be packed with the jobs
+// accepted so far and the smallest undecided ones, k in all. O(jobs * sizes) if the sizes form a divisor
+// chain.
 
 #include <algorithm>
 #include <cstddef>
@@ -18,11 +19,11 @@
 
 namespace goodput::detail {
 
-/// Keeps its buffers from call to call.
+/// Chooses the accepted jobs. It keeps its buffers from call to call.
 class Admission {
 public:
     /// Sets `accepted` of all items, so that the accepted ones can be packed if none of them has to stay.
-    /// False if more of them might be placed: the search for a packing was given up.
+    /// Returns false if the search for a packing was given up, so that more of them might be placed.
     bool choose(PoolState& s);
 
 private:
@@ -49,7 +50,7 @@ inline bool Admission::choose(PoolState& s) {
     std::size_t most = s.items.size();
     count_smallest(most);
     if (fits()) return true;
-    std::size_t least = 0;  // this many fit
+    std::size_t least = 0;  // number of items that fit
     while (least + 1 < most) {
         const std::size_t middle = least + (most - least) / 2;
         count_smallest(middle);
@@ -57,7 +58,7 @@ inline bool Admission::choose(PoolState& s) {
     }
     const bool most_proven = !unknown;
 
-    // The blocks from here on: the accepted ones and the smallest undecided ones, `least` in all.
+    // From here on, `blocks` has the accepted items and the smallest undecided ones, `least` in all.
     order_.resize(s.items.size());
     std::iota(order_.begin(), order_.end(), std::size_t{0});
     std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
@@ -68,7 +69,7 @@ inline bool Admission::choose(PoolState& s) {
     filler_.assign(s.items.size(), 0);
     count_smallest(least);
     for (std::size_t i = s.items.size() - least; i < s.items.size(); ++i) filler_[i] = 1;
-    std::size_t largest_filler = s.items.size() - least;  // none before it
+    std::size_t largest_filler = s.items.size() - least;  // no filler comes before this index
     for (const std::size_t i : order_) {
         if (filler_[i]) {
             filler_[i] = 0;
@@ -76,7 +77,7 @@ inline bool Admission::choose(PoolState& s) {
             continue;
         }
         while (largest_filler < s.items.size() && !filler_[largest_filler]) ++largest_filler;
-        // Without search left, the smallest undecided ones are known to fit.
+        // Once the search budget is used up, only the smallest undecided items are known to fit.
         if (largest_filler == s.items.size() || (!s.packer.chain() && s.work_left == 0)) continue;
         s.count(s.items[i], 1);
         s.count(s.items[largest_filler], -1);

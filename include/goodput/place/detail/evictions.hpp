@@ -1,13 +1,14 @@
 #ifndef GOODPUT_PLACE_DETAIL_EVICTIONS_HPP
 #define GOODPUT_PLACE_DETAIL_EVICTIONS_HPP
 
-// Which jobs leave their nodes, at least cost, so that no size of block is short any more? (least_moves.hpp,
-// step 3.)
+// Chooses the jobs that leave their nodes, at least cost, so that no size of block is short any more
+// (least_moves.hpp, step 3).
 //
-// An allotment of what is not needed: with everybody gone from all nodes there are more blocks of each size
-// than are short, and whoever stays on a node takes some of them back. The options of a node are the sets of
-// its jobs that may stay, worth what moving them would cost. Of equally large jobs the cheapest leave first,
-// so that a set is a count for each size: a node of 8 GPUs has at most 15 of them.
+// This is an allotment of the blocks that are not needed. If all jobs left all nodes, there would be more
+// blocks of each size than are short, and a job that stays on a node takes some of them back. The options
+// of a node are the sets of its jobs that may stay; their value is the cost of moving these jobs. Among
+// equally large jobs the cheapest leave first, so a set is a count for each size: a node of 8 GPUs has at
+// most 15 sets.
 
 #include <algorithm>
 #include <cmath>
@@ -29,12 +30,12 @@ struct Stayer {
     std::size_t item = 0;
 };
 
-/// Keeps its buffers from call to call.
+/// Chooses evictions. It keeps its buffers from call to call.
 class EvictionChooser {
 public:
-    /// Chooses evictions that gain at least need[r] blocks of rows[r] GPUs for every r, and returns a lower
-    /// bound of the weight of any evictions that do. `free` is by node; `stayers` is sorted here. The search
-    /// looks at that many states.
+    /// Chooses evictions that gain at least need[r] blocks of rows[r] GPUs for every r. Returns a lower
+    /// bound on the weight of any such evictions. `free` is by node, and this sorts `stayers`. The search
+    /// looks at no more than `most_states` states.
     std::int64_t choose(std::vector<Stayer>& stayers, std::span<const int> free, std::span<const int> rows,
                         std::span<const int> need, std::size_t most_states) {
         std::sort(stayers.begin(), stayers.end(), [](const Stayer& a, const Stayer& b) {
@@ -75,21 +76,22 @@ public:
         return std::clamp<std::int64_t>(all - static_cast<std::int64_t>(std::ceil(best.bound)), 0, cost);
     }
 
-    /// Items that the last choose() evicts.
+    /// The items that the last choose() evicts.
     [[nodiscard]] std::span<const std::size_t> evicted() const { return evicted_; }
 
 private:
-    static constexpr std::size_t most_sets = 4096;  // of a node; beyond, only whole sizes leave
+    // Per node; with more sets, only all jobs of a size leave together.
+    static constexpr std::size_t most_sets = 4096;
 
     struct Kind {  // the stayers of one size on a node
         std::size_t first = 0, count = 0, leaving = 0;
         int size = 0;
     };
-    struct Node {  // its options are `kinds` counts each, of those who leave
+    struct Node {  // its options are `kinds` counts each: how many of each kind leave
         std::size_t first_kind = 0, kinds = 0, first_count = 0;
     };
 
-    // The options of one node, if it gains anything; what all that leave it then cost.
+    // Adds the options of one node, if it gains anything. Returns the weight of all its stayers.
     std::int64_t list(std::span<const Stayer> here, std::size_t first, int free, std::span<const int> rows,
                       std::span<const int> need) {
         const std::size_t first_kind = kinds_.size();
@@ -128,8 +130,8 @@ private:
         return weight;
     }
 
-    // The next combination of counts, like an odometer; not `all`: the smallest sizes in full, one more a
-    // time.
+    // Steps to the next combination of counts, like an odometer. Without `all`, the smallest sizes leave in
+    // full, one more at a time.
     static bool advance(std::span<Kind> kinds, bool all) {
         for (Kind& kind : kinds) {
             if (kind.leaving < kind.count) {
@@ -141,7 +143,8 @@ private:
         return false;
     }
 
-    // Blocks that there are more once those leave, or all do, and their own are found; no more than needed.
+    // Computes how many more blocks there are once the leaving jobs (or all) are gone and placed elsewhere;
+    // at most the need.
     static void gain(std::span<const Kind> kinds, int free, std::span<const int> rows,
                      std::span<const int> need, bool all, std::vector<int>& gain) {
         gain.clear();
@@ -158,7 +161,7 @@ private:
     }
 
     Allotter<> allotter_;
-    AllotmentProblem problem_;  // a job is a node
+    AllotmentProblem problem_;  // its jobs are nodes
     std::vector<Node> nodes_;   // by job of the problem
     std::vector<Kind> kinds_;
     std::vector<std::size_t> counts_, evicted_;

@@ -1,7 +1,8 @@
 #ifndef GOODPUT_PLACE_DETAIL_HOLDERS_HPP
 #define GOODPUT_PLACE_DETAIL_HOLDERS_HPP
 
-// Which jobs hold their allotment, and which of them cannot be moved (request.hpp has the words for both).
+// Finds the jobs that hold their allotment, and those of them that cannot be moved (request.hpp defines
+// both).
 
 #include <cstddef>
 #include <span>
@@ -12,22 +13,24 @@
 
 namespace goodput::detail {
 
-/// Keeps its buffers from call to call.
+/// Finds these jobs. It keeps its buffers from call to call.
 class Holders {
 public:
-    /// Answers for these requests, whose nodes and GPU types must exist. O(nodes held).
+    /// Computes the answers for these requests. Their nodes and GPU types must exist. O(nodes held).
     void find(const Cluster& cluster, std::span<const PlacementRequest> requests);
 
     [[nodiscard]] bool holds(std::size_t job) const { return state_[job] != State::restarts; }
 
-    /// Stays where it is in any case: pinned and running, or holds its allotment on a drained node.
+    /// Whether the job stays where it is in any case: it is pinned and runs, or holds its allotment on a
+    /// drained node.
     [[nodiscard]] bool fixed(std::size_t job) const { return state_[job] == State::fixed; }
 
 private:
     enum class State : char { restarts, holds, fixed };
-    std::vector<State> state_;       // by job
-    std::vector<int> holders_;       // by node: jobs whose current placement is their allotment
-    std::vector<int> wide_holders_;  // by node: those of them over several nodes; a pinned one counts for all
+    std::vector<State> state_;  // by job
+    std::vector<int> holders_;  // by node: number of jobs whose current placement is their allotment
+    // By node: those over several nodes; a pinned one counts as very many.
+    std::vector<int> wide_holders_;
 };
 
 inline void Holders::find(const Cluster& cluster, std::span<const PlacementRequest> requests) {

@@ -1,9 +1,9 @@
 #ifndef GOODPUT_PLACE_DETAIL_LAYOUT_HPP
 #define GOODPUT_PLACE_DETAIL_LAYOUT_HPP
 
-// From "so many blocks on nodes with so much free" to nodes. Jobs that take whole nodes come first and keep
-// what they are on, as far as no other job holds more there (HomeChoice may say otherwise); a block goes to a
-// node that its job is on if that is among those that best fit chooses from.
+// Turns a packing (blocks on nodes with a number of free GPUs) into nodes. Jobs that take whole nodes come
+// first and keep the nodes that they are on, unless another job holds more there (HomeChoice may decide
+// otherwise). A block goes to a node that its job is on, if best fit may choose that node.
 
 #include <algorithm>
 #include <cstddef>
@@ -14,21 +14,22 @@
 
 namespace goodput::detail {
 
-/// Keeps its buffers from call to call.
+/// Lays out a packing. It keeps its buffers from call to call.
 class Layout {
 public:
     using Placements = std::vector<Placement>;
 
-    /// Gives every accepted item its nodes, those that stay their own and the others as the last s.pack(),
-    /// which must have succeeded, has found. s.free is up to date afterwards.
+    /// Gives every accepted item its nodes. Items that stay keep theirs, and the others get nodes as found
+    /// by the last s.pack(), which must have succeeded. Updates s.free.
     void lay_out(PoolState& s, Placements& placements);
 
-    /// After lay_out(): where not all have nodes that stay as long as they need them, those that need them
-    /// longest get those that stay longest. What is put on two nodes on which as much was free changes
-    /// places.
+    /// After lay_out(): if some items have nodes that leave too early, items that need theirs longest get
+    /// the nodes that stay longest. The contents of two nodes are exchanged if the same number of GPUs was
+    /// free on both.
     void exchange_for_stay(PoolState& s, Placements& placements);
 
-    /// After lay_out(): accepts and places what still fits, for when the search for a packing was given up.
+    /// After lay_out(), if the search for a packing was given up: accepts and places the items that still
+    /// fit.
     void fill_up(PoolState& s, Placements& placements);
 
 private:
@@ -38,8 +39,8 @@ private:
     std::vector<std::vector<std::size_t>> nodes_by_free_;
     std::vector<std::size_t> slot_;  // by node: position in nodes_by_free_
     std::vector<HomeClaim> claims_;
-    std::vector<int> need_of_;  // by item: whole nodes still to get
-    std::vector<int> free_;     // by node: free before the loose items were laid out
+    std::vector<int> need_of_;  // by item: whole nodes that it still needs
+    std::vector<int> free_;     // by node: free GPUs before the loose items were laid out
 };
 
 inline void Layout::lay_out(PoolState& s, Placements& placements) {
@@ -61,7 +62,7 @@ inline void Layout::lay_out(PoolState& s, Placements& placements) {
             block(s, item, static_cast<std::size_t>(s.packer.hosts()[next++]), placements);
 }
 
-// One block on a node with `host` GPUs free, one that the job is on already if there is such.
+// Places a block on a node with `host` free GPUs; prefers one that the job is on already.
 inline void Layout::block(PoolState& s, const PoolItem& item, std::size_t host, Placements& placements) {
     auto& from = nodes_by_free_[host];
     std::size_t node = from.back();
@@ -120,12 +121,13 @@ inline void Layout::exchange_for_stay(PoolState& s, Placements& placements) {
             for (const NodeShare& share : placements[item.job])
                 any |= is_brief(share.node, s.needs_seconds(item));
     if (!any) return;
-    std::vector<double> needed(s.free.size(), 0);  // by node: the longest of what was put there
+    // By node: longest time that an item placed there needs.
+    std::vector<double> needed(s.free.size(), 0);
     for (const PoolItem& item : s.items)
         if (item.loose())
             for (const NodeShare& share : placements[item.job])
                 needed[share.node] = std::max(needed[share.node], s.needs_seconds(item));
-    // Nodes by what was free on them, then those that stay longest.
+    // Sort nodes by the GPUs that were free, then by how long they stay.
     std::vector<std::size_t> nodes = s.pool->nodes, contents = nodes, at(s.free.size());
     std::stable_sort(nodes.begin(), nodes.end(), [&](std::size_t a, std::size_t b) {
         return free_[a] != free_[b] ? free_[a] < free_[b] : s.leaves_seconds(a) > s.leaves_seconds(b);

@@ -1,45 +1,44 @@
 #ifndef GOODPUT_PLACE_DETAIL_LEAST_MOVES_HPP
 #define GOODPUT_PLACE_DETAIL_LEAST_MOVES_HPP
 
-// The bodies behind least_moves.hpp. Pools (GPU type, node size) are independent. In each pool of nodes with
-// G GPUs:
+// The bodies behind least_moves.hpp. Pools (GPU type, node size) are independent. In each pool of nodes
+// with G GPUs:
 //
-// 1. Keep all, and pack the others into what is free (detail/packing.hpp). Mostly that is all, in
-//    O(jobs log jobs + nodes).
+// 1. Keep all jobs that hold their allotment, and pack the others into what is free (detail/packing.hpp).
+//    This mostly suffices, and takes O(jobs log jobs + nodes).
 //
-// 2. If not everything fits even with all unpinned jobs moved: choose who is placed
+// 2. If the jobs do not fit even if all unpinned ones were moved, choose which are placed
 //    (detail/admission.hpp).
 //
-// 3. If it fits only with moves: a job on whole nodes never has to move (exchange the contents of
-//    nodes). Let d_s > 0 be the blocks of size s that are short. Moving a set E of jobs off a node
-//    with f GPUs free gains
+// 3. If they fit only with moves: a job on whole nodes never has to move, because the contents of nodes can
+//    be exchanged. Let d_s > 0 be the missing blocks of size s. Moving a set E of jobs off a node with f
+//    free GPUs gains
 //
 //        floor((f + |E|) / s) - floor(f / s) - sum_{e in E} floor(e / s)  >=  0
 //
-//    blocks of size s net of what the moved jobs need again. The cheapest sets with gains >= d over
-//    all nodes (detail/evictions.hpp) bound the move cost from below, and are
-//    optimal if the rest can then be packed. For sizes in a divisor chain (1, 2, 4, 8; or 3, 6) it
-//    always can.
+//    blocks of size s, after subtracting what the moved jobs need again. The cheapest sets with gains >= d
+//    over all nodes (detail/evictions.hpp) are a lower bound on the move cost. They are optimal if the rest
+//    can then be packed, which is always so for sizes in a divisor chain (1, 2, 4, 8; or 3, 6).
 //
 // 4. Otherwise (sizes such as 3 and 2) search for more moves (detail/move_search.hpp).
 //
-// 5. Best fit opens the fewest free nodes for a divisor chain; otherwise, and for the largest block,
-//    packings around what is to stay free are tried (PoolState::set_aside).
+// 5. Best fit opens the fewest free nodes for a divisor chain. Otherwise, and for the largest block, try
+//    packings that leave nodes or blocks free (PoolState::set_aside).
 //
-// 6. Nodes that leave before the jobs to be placed have ended count as full as long as the jobs fit without
-//    them, those that leave last only if they do not. Where some of them are needed, the jobs that need nodes
+// 6. Nodes that leave before the jobs to be placed have ended count as full if the jobs fit without them.
+//    If some of these nodes are needed, those that leave last are used, and the jobs that need nodes
 //    longest exchange theirs for those that stay longest (Layout::exchange_for_stay).
 //
-// Of the whole nodes that jobs restart on, those that hold most of a node keep it, or as a min-cost flow
-// has it (home_flow.hpp); which nodes to vacate is no flow, because the gains of one node in several sizes
-// cannot be had apart.
+// Among jobs that restart on whole nodes, the one that holds the most GPUs of a node keeps it, or a
+// min-cost flow decides (home_flow.hpp). The choice of nodes to vacate is no flow, because the gains of one
+// node in several sizes cannot be separated.
 //
-// Limits: without a divisor chain all of this is bin packing; beyond the step limits the answer is
-// still valid, and fewest_unplaced_proven and move_cost_bound tell what is not known (of c nothing
-// does). With a chain the number of placed jobs is always the largest, and the move cost the least
-// unless many sizes are short by a lot in one pool at once. c) compares placements of the same jobs
-// moving; others that cost as much may leave more. Topology: topology_placer.hpp. No sharing of a node
-// between a job over several nodes and others.
+// Limits: without a divisor chain all of this is bin packing. Beyond the step limits the answer is still
+// valid, and fewest_unplaced_proven and move_cost_bound say what is not proven; nothing says so for goal c.
+// With a chain, the number of placed jobs is always the largest, and the move cost is the least unless many
+// sizes are short by a lot in one pool at once. Goal c compares only placements in which the same jobs
+// move; other placements of the same cost may leave more free. For topologies see topology_placer.hpp. A
+// job over several nodes does not share a node with others.
 
 #include <algorithm>
 #include <cstddef>
@@ -64,14 +63,14 @@ namespace goodput {
 
 namespace detail {
 
-/// What LeastMovesPlacer does and keeps.
+/// The algorithm and the buffers of LeastMovesPlacer.
 class LeastMoves {
 public:
-    /// For the placements from now on.
+    /// Sets the options for all following placements.
     void set_options(const PlacementOptions& options) { options_ = options; }
-    /// Refuses what LeastMovesPlacer::place() says that it does.
+    /// Throws std::invalid_argument as LeastMovesPlacer::place() says.
     void validate(const Cluster& cluster, std::span<const PlacementRequest> requests);
-    /// Nodes for requests that are valid.
+    /// Returns nodes for valid requests.
     const PlacementResult& place(const Cluster& cluster, std::span<const PlacementRequest> requests);
 
 private:
@@ -167,7 +166,7 @@ inline void LeastMoves::read(const Cluster& cluster, std::span<const PlacementRe
     for (auto& jobs : jobs_of_pool_) jobs.clear();
     std::int64_t total = 0;
     for (const PlacementRequest& request : requests) total += milliseconds(request.move_cost);
-    // Weights order by cost first and count moves second, where that fits into 62 bits.
+    // Weights order by cost first and by the number of moves second, if that fits into 62 bits.
     const std::int64_t jobs = static_cast<std::int64_t>(requests.size()) + 1;
     weight_scale_ = total < (std::int64_t{1} << 60) / jobs - jobs ? jobs : 1;
     holders_.find(cluster, requests);
@@ -228,7 +227,7 @@ inline void LeastMoves::place_pool(std::size_t pool, PlacementResult& result) {
             result.move_cost_bound += static_cast<double>(least) / 1000;
         }
     }
-    // fill_up() needs the free GPUs as they are.
+    // fill_up() needs the unchanged free GPUs.
     if (most_proven) s.avoid_leaving();
     const SetAside aside = most_proven ? s.set_aside() : SetAside{};
     layout_.lay_out(s, result.placements);
@@ -254,12 +253,12 @@ inline void LeastMoves::place_pool(std::size_t pool, PlacementResult& result) {
 
 inline std::string LeastMoves::reason(const PoolItem& item, const FreeSpace& left) const {
     const PoolState& s = state_;
-    const std::string of = " of the " + text_of(s.pool->nodes.size()) + (s.pool->spot ? " spot " : " ") +
-                           s.cluster->gpu_types[s.pool->gpu_type] + " nodes of " +
-                           text_of(s.pool->gpus_per_node) + " GPUs";
+    const std::string nodes = " of the " + text_of(s.pool->nodes.size()) + (s.pool->spot ? " spot " : " ") +
+                              s.cluster->gpu_types[s.pool->gpu_type] + " nodes of " +
+                              text_of(s.pool->gpus_per_node) + " GPUs";
     if (item.whole)
-        return "needs " + text_of(item.nodes) + of + " wholly free; " + text_of(left.whole_nodes) + " are";
-    return "needs " + text_of(item.size) + " GPUs on one" + of + "; the largest free block is " +
+        return "needs " + text_of(item.nodes) + nodes + " wholly free; " + text_of(left.whole_nodes) + " are";
+    return "needs " + text_of(item.size) + " GPUs on one" + nodes + "; the largest free block is " +
            text_of(left.largest_block);
 }
 

@@ -1,12 +1,12 @@
 #ifndef GOODPUT_PLACE_DETAIL_MOVE_SEARCH_HPP
 #define GOODPUT_PLACE_DETAIL_MOVE_SEARCH_HPP
 
-// Which jobs make room, if not everybody can stay? (least_moves.hpp, steps 3 and 4.)
+// Chooses the jobs that make room if not all can stay (least_moves.hpp, steps 3 and 4).
 //
-// First the cheapest evictions that end every shortage of blocks (evictions.hpp): a lower bound, and for
-// sizes in a divisor chain the answer. If the others still cannot be packed, more and more of the jobs that
-// cost least leave, until they can; then jobs that need not leave after all stay; then branch and bound over
-// who leaves, within the limit on work.
+// First come the cheapest evictions that end every shortage of blocks (evictions.hpp). They are a lower
+// bound and, for sizes in a divisor chain, the answer. If the others still cannot be packed, more and more
+// of the cheapest jobs leave until they can. Then jobs that need not leave after all stay. Finally branch
+// and bound decides which jobs leave, within the limit on work.
 
 #include <algorithm>
 #include <cstddef>
@@ -18,12 +18,12 @@
 
 namespace goodput::detail {
 
-/// Keeps its buffers from call to call.
+/// Searches for evictions. It keeps its buffers from call to call.
 class MoveSearch {
 public:
-    /// Sets `evicted` of the items, so that s.pack() succeeds, as it has done last when this returns. The
-    /// answer is a lower bound of the weight of any evictions that make room. Expects accepted items that
-    /// could be packed if none had to stay, and s.pack() to have failed with all of them staying.
+    /// Sets `evicted` of the items so that s.pack() succeeds; the last s.pack() before the return is with
+    /// this answer. Returns a lower bound on the weight of any evictions that make room. The accepted items
+    /// must fit if none of them has to stay, and s.pack() must have failed with all of them staying.
     std::int64_t choose(PoolState& s);
 
 private:
@@ -36,7 +36,7 @@ private:
     EvictionChooser evictions_;
     std::vector<Stayer> stayers_;
     std::vector<int> rows_;  // sizes that are short
-    std::vector<int> need_;  // and by how many blocks
+    std::vector<int> need_;  // missing blocks of each of these sizes
     std::vector<std::size_t> by_weight_, best_evicted_, kept_;
     std::int64_t best_weight_ = 0, bound_ = 0;
     bool search_complete_ = true;
@@ -59,7 +59,7 @@ inline std::int64_t MoveSearch::choose(PoolState& s) {
     return s.pack() == Packing::found ? bound : search(s, bound);
 }
 
-// Marks the cheapest evictions that gain need_; free_ is that of everyone staying.
+// Marks the cheapest evictions that gain need_. s.free must be as if every item stayed.
 inline std::int64_t MoveSearch::evict_for_need(PoolState& s) {
     stayers_.clear();
     for (std::size_t i = 0; i < s.items.size(); ++i) {
@@ -78,7 +78,7 @@ inline std::int64_t MoveSearch::evicted_weight(const PoolState& s) {
     return weight;
 }
 
-// Step 4, from the evictions of step 3; returns a lower bound of the weight.
+// Continues with step 4 from the evictions of step 3. Returns a lower bound on the weight.
 inline std::int64_t MoveSearch::search(PoolState& s, std::int64_t bound) {
     by_weight_.clear();
     for (std::size_t i = 0; i < s.items.size(); ++i)
@@ -87,8 +87,8 @@ inline std::int64_t MoveSearch::search(PoolState& s, std::int64_t bound) {
         return s.items[a].weight != s.items[b].weight ? s.items[a].weight > s.items[b].weight : a < b;
     };
     std::sort(by_weight_.begin(), by_weight_.end(), heavier);
-    // A first solution: more and more of the light ones leave. With all of them gone it is a packing that the
-    // admission has seen.
+    // Find a first solution: more and more of the light items leave. If all of them left, admission would
+    // have found this packing.
     std::size_t lightest = by_weight_.size();
     for (std::size_t batch = 1; lightest > 0; batch *= 2) {
         for (std::size_t i = 0; i < batch && lightest > 0; ++i)
@@ -114,11 +114,11 @@ inline std::int64_t MoveSearch::search(PoolState& s, std::int64_t bound) {
     return std::min(bound, best_weight_);
 }
 
-// Lets evicted jobs stay again where the rest still fits, in runs of the heaviest first that are halved until
-// they succeed.
+// Lets evicted jobs stay again if the others still fit. It tries runs of jobs, the heaviest first, and
+// halves the runs until they succeed.
 inline void MoveSearch::keep_again(PoolState& s) {
     std::size_t evicted = 0;
-    for (const std::size_t i : by_weight_) evicted += s.items[i].evicted ? 1 : 0;
+    for (const std::size_t i : by_weight_) evicted += s.items[i].evicted ? 1U : 0U;
     for (std::size_t run = std::max<std::size_t>(evicted / 2, 1); evicted > 0; run /= 2) {
         for (std::size_t at = 0; at < by_weight_.size();) {
             kept_.clear();
@@ -133,8 +133,8 @@ inline void MoveSearch::keep_again(PoolState& s) {
     }
 }
 
-// Branch and bound over who leaves, the heaviest decided first. `failed`: keeping all from `next` on has
-// failed.
+// Branch and bound over the jobs that leave, the heaviest decided first. `failed` says that keeping all
+// items from `next` on has failed.
 inline void MoveSearch::branch(PoolState& s, std::size_t next, std::int64_t cost, bool failed) {
     if (cost >= best_weight_ || best_weight_ <= bound_) return;
     if (s.work_left == 0) {

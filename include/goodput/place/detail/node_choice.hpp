@@ -1,7 +1,7 @@
 #ifndef GOODPUT_PLACE_DETAIL_NODE_CHOICE_HPP
 #define GOODPUT_PLACE_DETAIL_NODE_CHOICE_HPP
 
-// Which of the nodes that are available does a job over several take, so that they are close together?
+// Chooses which of the available nodes a job over several nodes takes, so that they are close together.
 
 #include <algorithm>
 #include <cstddef>
@@ -14,16 +14,16 @@
 
 namespace goodput::detail {
 
-/// Keeps its buffers from call to call.
+/// Chooses nodes by topology. It keeps its buffers from call to call.
 class NodeChoice {
 public:
-    /// Nodes that lie in one domain of a level, as positions in nodes().
+    /// Nodes in one domain of a level, as positions in nodes().
     struct Range {
         std::size_t begin = 0, end = 0, available = 0;
     };
 
-    /// To choose from these nodes of a pool, all of them available; `last`, by node: only taken where the
-    /// domain has no others.
+    /// Starts with these nodes of a pool, all of them available. Nodes marked in `last` (by node) are taken
+    /// only if the domain has no others.
     void start(const Topology& topology, std::vector<std::size_t> nodes, std::vector<char> last) {
         topology_ = &topology;
         nodes_ = std::move(nodes);
@@ -39,7 +39,7 @@ public:
         make_all_available();
     }
 
-    /// All that may be taken, domain by domain.
+    /// Returns all nodes that may be taken, domain by domain.
     [[nodiscard]] std::span<const std::size_t> nodes() const { return nodes_; }
     [[nodiscard]] bool is_available(std::size_t node) const { return available_[node] != 0; }
     [[nodiscard]] std::size_t number_available() const {
@@ -54,8 +54,9 @@ public:
         for (const std::size_t node : nodes_) available_[node] = 1;
     }
 
-    /// Takes that many available nodes of a range, a domain of that level (all of them: the number of levels)
-    /// that has as many, for a job that is on `home`. They are in ascending order.
+    /// Takes `nodes` available nodes of a range, for a job that is on `home`. The range is a domain of that
+    /// level with at least as many (or all nodes, with the number of levels). Returns them in ascending
+    /// order.
     std::span<const std::size_t> take(std::size_t level, Range range, std::size_t nodes,
                                       const Placement& home) {
         chosen_.clear();
@@ -65,7 +66,7 @@ public:
         return chosen_;
     }
 
-    /// Takes that many available nodes from position `next` on. They are in ascending order.
+    /// Takes `nodes` available nodes from position `next` on. Returns them in ascending order.
     std::span<const std::size_t> take_next(std::size_t& next, std::size_t nodes) {
         chosen_.clear();
         for (; chosen_.size() < nodes; ++next)
@@ -77,8 +78,8 @@ public:
 
     [[nodiscard]] Range everywhere() const { return {0, nodes_.size(), 0}; }
 
-    /// The domains of a level that have that many nodes available: those inside which they are closest first,
-    /// of these the fullest.
+    /// Returns the domains of a level with at least `nodes` available nodes. Domains in which these nodes
+    /// are closest come first, then the fullest ones.
     std::vector<Range> domains_for(std::size_t level, std::size_t nodes);
 
 private:
@@ -105,21 +106,21 @@ inline auto NodeChoice::domains_for(std::size_t level, std::size_t nodes) -> std
     return ranges;
 }
 
-// The domains of the level below `level` in a range of nodes_, with how many of their nodes are available.
+// Splits a range of nodes_ into domains of the level below `level`, and counts their available nodes.
 inline auto NodeChoice::split(std::size_t level, Range range) const -> std::vector<Range> {
     std::vector<Range> parts;
     const auto& domain_of = topology_->levels[level - 1].domain_of;
     for (std::size_t i = range.begin; i < range.end; ++i) {
         if (i == range.begin || domain_of[nodes_[i]] != domain_of[nodes_[i - 1]]) parts.push_back({i, i, 0});
         parts.back().end = i + 1;
-        parts.back().available += available_[nodes_[i]] ? 1 : 0;
+        parts.back().available += available_[nodes_[i]] ? 1U : 0U;
     }
     return parts;
 }
 
-// In order of their available nodes, which are few; of equal ones the first.
+// Sorts by available nodes, of which there are few; the order of equal ones stays. This is a counting sort.
 inline auto NodeChoice::fullest_first(const std::vector<Range>& parts) -> std::vector<Range> {
-    std::vector<std::size_t> place(2, 0);  // by available nodes: where the parts with more of them end
+    std::vector<std::size_t> place(2, 0);  // by available nodes: position of the next part with that many
     for (const Range& part : parts) {
         if (place.size() < part.available + 2) place.resize(part.available + 2, 0);
         ++place[part.available];
@@ -131,12 +132,13 @@ inline auto NodeChoice::fullest_first(const std::vector<Range>& parts) -> std::v
     return sorted;
 }
 
-// Chooses available nodes in a range (`dry`: only says what that costs), within domains of levels below.
+// Chooses available nodes in a range, within domains of the levels below. Returns the cost; `dry` computes
+// only that.
 inline double NodeChoice::choose(std::size_t level, Range range, std::size_t nodes, const Placement& home,
                                  bool dry) {
     if (level == 0) {
         if (dry) return 0;
-        // Those at home first, and last those that something else would have to leave.
+        // First take nodes at home, and last those that another job would have to leave.
         const auto rank = [&](std::size_t node) {
             if (std::any_of(home.begin(), home.end(), [&](NodeShare s) { return s.node == node; })) return 0;
             return last_[node] == 0 ? 1 : 2;
@@ -158,7 +160,7 @@ inline double NodeChoice::choose(std::size_t level, Range range, std::size_t nod
             nodes -= parts[next].available;
             continue;
         }
-        // Fits into one domain: the cheapest inside, then the fullest.
+        // It fits into one domain: take the cheapest one inside, then the fullest.
         std::size_t best = next;
         double least = choose(level - 1, parts[next], nodes, home, true);
         for (std::size_t i = next + 1; i < parts.size() && parts[i].available >= nodes; ++i) {

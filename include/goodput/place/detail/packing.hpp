@@ -1,20 +1,21 @@
 #ifndef GOODPUT_PLACE_DETAIL_PACKING_HPP
 #define GOODPUT_PLACE_DETAIL_PACKING_HPP
 
-// Do these blocks fit into what is free on the nodes of a pool? Nodes matter only by how much they have free.
+// Decides whether blocks fit into what is free on the nodes of a pool. Only the number of free GPUs of a
+// node matters.
 //
-// Levels. A node with f GPUs free holds floor(f/s) blocks of s GPUs, and a job of t GPUs uses up floor(t/s)
-// of them at least (floor is superadditive). So for every size s
+// Levels: a node with f free GPUs holds floor(f/s) blocks of s GPUs, and a job of t GPUs uses at least
+// floor(t/s) of them (floor is superadditive). So for every size s the condition
 //
 //     sum_jobs floor(t/s) <= sum_nodes floor(f/s)
 //
-// is necessary. If the sizes below a node form a divisor chain (each divides the next; whole nodes stand
-// above the chain without having to be multiples), a job of t >= s uses exactly t/s blocks of whatever node
-// it is put on, so that these conditions are also sufficient: placing the largest first, anywhere, never gets
-// stuck. Best fit then also opens the fewest untouched nodes.
+// is necessary. Suppose the sizes below a node form a divisor chain: each divides the next. (Whole nodes
+// are above the chain, and need not be multiples.) Then a job of t >= s uses exactly t/s blocks of any
+// node, and the conditions are also sufficient: placing the largest first, anywhere, never fails. Best fit
+// then also opens the fewest untouched nodes.
 //
-// Without a chain this is bin packing: best fit decreasing, then depth-first search over the counts of nodes
-// by free GPUs, cut off by a number of steps.
+// Without a chain this is bin packing: best fit decreasing, followed by depth-first search over the counts
+// of nodes by free GPUs, with a limited number of steps.
 
 #include <algorithm>
 #include <cstddef>
@@ -24,32 +25,32 @@
 
 namespace goodput::detail {
 
-/// count[f] nodes have f GPUs free; the last entry counts the wholly free nodes.
+/// By free GPUs f: number of nodes with f free GPUs. The last entry counts the wholly free nodes.
 using FreeCounts = std::vector<int>;
 
-/// What has to be placed: whole nodes, and for each size below a node how many blocks (in the order of
-/// Packer::sizes()).
+/// The blocks to be placed: a number of whole nodes, and a number of blocks of each size in Packer::sizes().
 struct Blocks {
     int whole_nodes = 0;
     std::vector<int> count;
 };
 
-/// True if every size divides the next larger one. `sizes` ascending, without repeats.
+/// Whether every size divides the next larger one. `sizes` must be ascending without repeats.
 inline bool is_divisor_chain(std::span<const int> sizes) {
     for (std::size_t i = 1; i < sizes.size(); ++i)
         if (sizes[i] % sizes[i - 1] != 0) return false;
     return true;
 }
 
-/// A search places one block a level of its recursion; more blocks than this are left to best fit.
+/// A search places one block per level of its recursion. If there are more blocks than this, only best fit
+/// is tried.
 inline constexpr std::size_t search_depth = 2000;
 
 enum class Packing { found, impossible, gave_up };
 
-/// Keeps its buffers from call to call.
+/// Packs blocks into free GPUs. It keeps its buffers from call to call.
 class Packer {
 public:
-    /// The sizes below a node that can occur, ascending, and how many steps a search may take.
+    /// Sets the possible sizes below a node, ascending, and the limit on the steps of a search.
     void prepare(std::span<const int> sizes, std::size_t step_limit) {
         sizes_.assign(sizes.begin(), sizes.end());
         chain_ = is_divisor_chain(sizes);
@@ -59,8 +60,8 @@ public:
     [[nodiscard]] bool chain() const { return chain_; }
     [[nodiscard]] std::span<const int> sizes() const { return sizes_; }
 
-    /// How many blocks of `size` GPUs are short: what the blocks use up less what is free. Positive proves
-    /// that they do not fit.
+    /// Returns the shortage of blocks of `size` GPUs: those that are used minus those that are free. A
+    /// positive shortage proves that the blocks do not fit.
     [[nodiscard]] std::int64_t shortage(const FreeCounts& free, const Blocks& blocks, int size) const {
         const int node = static_cast<int>(free.size()) - 1;
         std::int64_t shortage = std::int64_t{blocks.whole_nodes} * (node / size);
@@ -71,14 +72,14 @@ public:
         return shortage;
     }
 
-    /// No size is short: necessary, and sufficient for a divisor chain.
+    /// Whether no size is short. This is necessary, and sufficient for a divisor chain.
     [[nodiscard]] bool levels_hold(const FreeCounts& free, const Blocks& blocks) const {
         if (blocks.whole_nodes > free.back()) return false;
         return std::none_of(sizes_.begin(), sizes_.end(),
                             [&](int size) { return shortage(free, blocks, size) > 0; });
     }
 
-    /// Looks for a packing; hosts() then tells for each block, the largest first, how much its node had free
+    /// Looks for a packing. Then hosts() has, for each block from the largest on, the free GPUs of its node
     /// just before.
     Packing find(const FreeCounts& free, const Blocks& blocks) {
         steps_ = 0;
@@ -93,7 +94,8 @@ public:
         if (hosts_.size() == largest_first_.size()) return Packing::found;
         if (largest_first_.size() > search_depth) return Packing::gave_up;
         start(free, blocks);
-        // What may be left over in all; a rest below the smallest block is lost for good.
+        // Compute how many free GPUs may remain unused. A remainder below the smallest block is lost for
+        // good.
         const int smallest = largest_first_.back();
         std::int64_t spare = 0;
         for (std::size_t f = static_cast<std::size_t>(smallest); f < count_.size(); ++f)
@@ -105,8 +107,8 @@ public:
 
     [[nodiscard]] std::span<const int> hosts() const { return hosts_; }
 
-    /// How many blocks the last find() was to place, and what it left after it succeeded: nodes that are
-    /// wholly free, and the most GPUs that are free on one.
+    /// The number of blocks in the last find(), and what a successful one left: wholly free nodes, and the
+    /// most free GPUs on one node.
     [[nodiscard]] std::size_t blocks() const { return largest_first_.size(); }
     [[nodiscard]] int whole_left() const { return count_.back(); }
     [[nodiscard]] int largest_left() const {
@@ -115,7 +117,7 @@ public:
         return static_cast<int>(f);
     }
 
-    /// Steps that the last find() spent on searching.
+    /// Returns the steps that the last find() spent on searching.
     [[nodiscard]] std::size_t steps() const { return steps_; }
 
 private:
@@ -139,7 +141,7 @@ private:
         if (next == largest_first_.size()) return true;
         if (spare < 0 || ++steps_ > step_limit_) return false;
         const int size = largest_first_[next];
-        // Equal blocks are interchangeable: their hosts go down.
+        // Equal blocks are interchangeable, so their hosts must not increase.
         const bool again = next > 0 && size == largest_first_[next - 1];
         const std::size_t most = again ? static_cast<std::size_t>(hosts_[next - 1]) : count_.size() - 1;
         for (std::size_t host = static_cast<std::size_t>(size); host <= most; ++host) {

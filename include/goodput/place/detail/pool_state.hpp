@@ -1,7 +1,8 @@
 #ifndef GOODPUT_PLACE_DETAIL_POOL_STATE_HPP
 #define GOODPUT_PLACE_DETAIL_POOL_STATE_HPP
 
-// What the steps of a placement share: the jobs of one pool, who stays, and what is free beside them.
+// The state that the steps of a placement share: the jobs of one pool, which of them stay, and what is
+// free.
 
 #include <algorithm>
 #include <cstddef>
@@ -20,60 +21,61 @@ namespace goodput::detail {
 struct PoolItem {
     std::size_t job = 0;
     int nodes = 1;
-    int size = 0;             ///< GPUs on each node; the node's size for whole nodes
-    std::int64_t weight = 0;  ///< of moving it: milliseconds, then one a move
+    int size = 0;             ///< GPUs on each of its nodes; the node's size for whole nodes
+    std::int64_t weight = 0;  ///< weight of moving it: milliseconds first, then one per move
     bool running = false;
-    bool held = false;     ///< holds its allotment
-    bool accepted = true;  ///< gets nodes
-    bool evicted = false;  ///< has to leave those that it holds
-    bool whole = false;    ///< takes whole nodes
+    bool held = false;     ///< whether it holds its allotment
+    bool accepted = true;  ///< whether it gets nodes
+    bool evicted = false;  ///< whether it must leave the nodes that it holds
+    bool whole = false;    ///< whether it takes whole nodes
 
-    /// Needs nodes: does not hold them, or not any more.
+    /// Whether it needs nodes, because it never held them or must leave them.
     [[nodiscard]] bool loose() const { return accepted && (!held || evicted); }
     [[nodiscard]] std::int64_t occupied() const { return std::int64_t{nodes} * size; }
 };
 
-/// GPUs of a node that the loose items are to leave free.
+/// GPUs of a node that the loose items have to leave free.
 struct SetAside {
     std::size_t node = 0;
-    int gpus = 0;  ///< 0: nothing is set aside
+    int gpus = 0;  ///< 0 if nothing is set aside
 };
 
-/// One pool while its jobs are placed. By node means by index into Cluster::nodes.
+/// One pool while its jobs are placed. "By node" means by index into Cluster::nodes.
 struct PoolState {
     const Cluster* cluster = nullptr;
     std::span<const PlacementRequest> requests;
     const Pool* pool = nullptr;
-    std::vector<PoolItem> items;  ///< the largest first, of equal ones those that run, then the lower index
-    std::vector<int> base;        ///< by node: free if only the pinned jobs stay
-    std::vector<int> free;        ///< by node: free beside those who stay, after set_free()
-    FreeCounts free_counts;       ///< of `free`, after count_free()
-    Blocks blocks;                ///< of the loose items, after count_blocks()
+    /// Sorted by size, largest first; then running ones, then the lower index.
+    std::vector<PoolItem> items;
+    std::vector<int> base;   ///< by node: GPUs that are free if only the pinned jobs stay
+    std::vector<int> free;   ///< by node: GPUs that the staying jobs leave free, after set_free()
+    FreeCounts free_counts;  ///< counts of `free`, after count_free()
+    Blocks blocks;           ///< blocks of the loose items, after count_blocks()
     Packer packer;
     std::size_t search_work = 0;  ///< limit in items and nodes looked at
     std::size_t work_left = 0;
     std::size_t cover_states = 0;
     HomeChoice homes = nullptr;
 
-    /// Sorts the items and prepares the packer; `items` and `base` are filled in before.
+    /// Sorts the items and prepares the packer. `items` and `base` must be filled in before.
     void start(std::size_t search_steps);
 
-    /// Free GPUs with everyone in place who is accepted and stays.
+    /// Computes the free GPUs if every accepted item that stays is in place.
     void set_free();
     void count_free();
     void count_blocks();
 
-    /// Tries to place the loose items beside those that stay.
+    /// Tries to place the loose items next to those that stay.
     Packing pack();
 
-    /// After a successful pack(): packs anew, so that most nodes stay wholly free, then, if none does, the
-    /// largest block. Exact for a divisor chain, else as far as the searches get. The block is taken off
-    /// `free` and stays packed around until the caller gives it back.
+    /// After a successful pack(): packs again, so that the most nodes stay wholly free or, if none does,
+    /// the largest block. This is exact for a divisor chain; otherwise the searches are limited. The block
+    /// is taken off `free`, and stays so until the caller gives it back.
     SetAside set_aside();
 
-    /// After a successful pack(): packs anew without nodes that leave before the loose items have ended, as
-    /// many of them as can be spared, those that leave first. What is free on them is missing in `free` until
-    /// give_back_leaving().
+    /// After a successful pack(): packs again without nodes that leave before the loose items have ended.
+    /// It avoids as many of these nodes as possible, the earliest to leave first. Their free GPUs are
+    /// missing in `free` until give_back_leaving().
     void avoid_leaving();
     void give_back_leaving() {
         for (const NodeShare& share : avoided_) free[share.node] += share.gpus;
@@ -88,7 +90,7 @@ struct PoolState {
 
     void spend(std::size_t work) { work_left -= std::min(work_left, work); }
 
-    /// Adds an item to the blocks, or with `sign` -1 takes it out.
+    /// Adds an item to the blocks, or removes it if `sign` is -1.
     void count(const PoolItem& item, int sign) {
         if (item.whole)
             blocks.whole_nodes += sign * item.nodes;
@@ -111,8 +113,8 @@ private:
         return packing;
     }
     bool pack_without(double leaves_by);
-    std::vector<NodeShare> avoided_;  // what is free on nodes that leave
-    std::vector<double> departures_;  // of nodes with free GPUs
+    std::vector<NodeShare> avoided_;  // free GPUs on avoided nodes
+    std::vector<double> departures_;  // departures of nodes with free GPUs
     std::vector<int> sizes_;
     FreeCounts reduced_;
 };
@@ -171,7 +173,8 @@ inline void PoolState::avoid_leaving() {
     std::sort(departures_.begin(), departures_.end());
     departures_.erase(std::unique(departures_.begin(), departures_.end()), departures_.end());
     if (pack_without(departures_.back())) return;
-    std::size_t spared = 0, needed = departures_.size();  // the first that many can be spared, or cannot
+    // The first `spared` departures can be avoided, the first `needed` cannot.
+    std::size_t spared = 0, needed = departures_.size();
     while (spared + 1 < needed) {
         const std::size_t middle = spared + (needed - spared) / 2;
         (pack_without(departures_[middle - 1]) ? spared : needed) = middle;
@@ -181,7 +184,7 @@ inline void PoolState::avoid_leaving() {
     pack();
 }
 
-// Packs with nothing free on nodes that leave until then.
+// Packs without free GPUs on nodes that leave by then.
 inline bool PoolState::pack_without(double leaves_by) {
     avoided_.clear();
     set_free();
@@ -195,7 +198,8 @@ inline bool PoolState::pack_without(double leaves_by) {
 inline SetAside PoolState::set_aside() {
     if (packer.blocks() == 0) return {};
     reduced_ = free_counts;
-    // Best fit opens the fewest nodes if the sizes are a chain; else one node less at a time.
+    // Best fit opens the fewest nodes if the sizes are a chain. Otherwise try to keep one more node free at
+    // a time.
     int whole = packer.whole_left();
     if (!packer.chain() && free_counts.back() > blocks.whole_nodes) {
         const auto keep = [&](int nodes) {

@@ -1,15 +1,15 @@
 #ifndef GOODPUT_PLACE_DETAIL_SPREAD_LAYOUT_HPP
 #define GOODPUT_PLACE_DETAIL_SPREAD_LAYOUT_HPP
 
-// Nodes of one pool for those who are to be placed anew, close together (topology_placer.hpp, steps 1 to 4).
+// Lays out the jobs of one pool that are placed anew close together (topology_placer.hpp, steps 1 to 4).
 //
 // A job roams if it takes whole nodes and does not stay where it runs. Roaming jobs exchange their nodes
-// among each other and with wholly free ones; for those that have to lie within a domain, nodes on which
-// nobody stays count as well: what is to be put there goes to another node in one piece. So the nodes that
-// may be exchanged are all alike, and whether each job that has to lie within a domain can is a question of
-// how many of them the domains have. The search for an answer goes from the innermost level outwards, and
-// there from the largest job down, which makes it exact but for its limit: a job of an outer level does not
-// mind which nodes of its domain the others have left.
+// among each other and with wholly free ones. For jobs that must stay within a domain, nodes on which no
+// job stays also count: what was to be placed there goes to another node in one piece. So all exchangeable
+// nodes are alike, and whether each such job finds a domain depends only on their number in each domain.
+// The search goes from the innermost level outwards, and in each level from the largest job down. Apart
+// from its limit it is exact, because a job of an outer level does not care which nodes of its domain the
+// others leave.
 
 #include <algorithm>
 #include <cmath>
@@ -26,8 +26,8 @@
 
 namespace goodput::detail {
 
-/// The level within one domain of which all nodes of a request have to lie; the number of levels if they may
-/// lie anywhere.
+/// Returns the level within one domain of which all nodes of a request must be, or the number of levels if
+/// they may be anywhere.
 inline std::size_t level_within(const Topology& topology, const PlacementRequest& request) {
     const auto& levels = topology.levels;
     if (request.within.empty() || request.part.shape.nodes < 2) return levels.size();
@@ -37,13 +37,13 @@ inline std::size_t level_within(const Topology& topology, const PlacementRequest
         levels.begin());
 }
 
-/// Keeps its buffers from call to call.
+/// Lays out roaming jobs. It keeps its buffers from call to call.
 class SpreadLayout {
 public:
-    /// Lays out the roaming jobs of a pool anew, unless they are as close together as they can be got. Jobs
-    /// that find no domain lose their placement and are appended to `homeless`. Returns by how much the
-    /// others cost more, in sum, than each would if it had all the nodes for itself. After the deadline jobs
-    /// that may lie anywhere are not brought closer together.
+    /// Lays out the roaming jobs of a pool again, unless they cannot be closer together. Jobs that find no
+    /// domain lose their placement and are appended to `homeless`. Returns the cost of the other jobs minus
+    /// what each would cost if it had all the nodes for itself, in sum. After the deadline, jobs that may
+    /// be anywhere are not brought closer together.
     double lay_out(const Cluster& cluster, const Topology& topology, const Pool& pool,
                    std::span<const PlacementRequest> requests, PlacementResult& result,
                    std::vector<std::size_t>& homeless, Clock& clock) {
@@ -61,16 +61,16 @@ public:
     }
 
 private:
-    static constexpr std::size_t tries = 400;         // pairs laid out anew, a pool
+    static constexpr std::size_t tries = 400;         // pairs laid out again, per pool
     static constexpr std::size_t most_steps = 2'000;  // domains tried in one search
 
     struct Roamer {
         std::size_t job = 0, level = 0, nodes = 0;
-        double alone = 0;  // lower bound of its cost
+        double alone = 0;  // lower bound on its cost
     };
     enum Content : char { nothing, restarting, staying };
 
-    // `staying_nodes`: without free nodes that leave before the roaming jobs have ended, if the others
+    // `staying_nodes` excludes free nodes that leave before the roaming jobs have ended, if the others
     // suffice.
     double lay_out(const Cluster& cluster, const Topology& topology, const Pool& pool,
                    std::span<const PlacementRequest> requests, PlacementResult& result,
@@ -103,12 +103,12 @@ private:
     std::span<const PlacementRequest> requests_;
     std::vector<Placement>* placements_ = nullptr;
     std::vector<Placement> before_;
-    std::vector<Roamer> roaming_;           // those that have to lie within a domain first, then the largest
-    NodeChoice choice_;                     // of the nodes that may be exchanged
-    std::vector<Content> content_;          // by node, beside the roaming jobs
+    std::vector<Roamer> roaming_;           // jobs that must stay within a domain first, then the largest
+    NodeChoice choice_;                     // nodes that may be exchanged
+    std::vector<Content> content_;          // by node, without the roaming jobs
     std::vector<std::size_t> wishes_;       // jobs of a search, as indices into roaming_
-    std::vector<std::size_t> unfulfilled_;  // those of them that were skipped
-    std::size_t reserved_ = 0;              // nodes that others than the wishes need
+    std::vector<std::size_t> unfulfilled_;  // wishes that were skipped
+    std::size_t reserved_ = 0;              // nodes that jobs other than the wishes need
     std::size_t steps_ = 0;
 };
 
@@ -129,7 +129,7 @@ inline double SpreadLayout::lay_out(const Cluster& cluster, const Topology& topo
     if (!was_lawful || !clock_->late()) lay_out_all(homeless);
     bound_alone();
     exchange_pairs();
-    // If the inner placer's nodes are as cheap, they stay.
+    // If the inner placer's nodes cost no more, they stay.
     if (was_lawful && (homeless.size() > homeless_before || cost() >= cost_before)) {
         result.placements = before_;
         homeless.resize(homeless_before);
@@ -141,7 +141,7 @@ inline double SpreadLayout::lay_out(const Cluster& cluster, const Topology& topo
     return above;
 }
 
-// False if nobody is there whose nodes matter.
+// Finds the roaming jobs and their nodes. Returns false if there is no job whose choice of nodes matters.
 inline bool SpreadLayout::gather(const Cluster& cluster, const Pool& pool, const PlacementResult& result,
                                  bool staying_nodes) {
     roaming_.clear();
@@ -171,7 +171,7 @@ inline bool SpreadLayout::gather(const Cluster& cluster, const Pool& pool, const
     }
     if (!wide) return false;
     double longest = 0;
-    std::size_t needed = 0;  // nodes, those of what gives way included
+    std::size_t needed = 0;  // number of nodes, including those for contents that give way
     for (const Roamer& roamer : roaming_) {
         longest = std::max(longest, requests_[roamer.job].needs_seconds);
         needed += roamer.nodes;
@@ -180,7 +180,7 @@ inline bool SpreadLayout::gather(const Cluster& cluster, const Pool& pool, const
     std::vector<std::size_t> nodes, brief;
     for (const std::size_t node : pool.nodes) {
         if (cluster.nodes[node].drained || content_[node] > (bound ? restarting : nothing)) continue;
-        needed += content_[node] == restarting ? 1 : 0;
+        needed += content_[node] == restarting ? 1U : 0U;
         (staying_nodes && content_[node] == nothing && is_brief(node) ? brief : nodes).push_back(node);
     }
     if (nodes.size() < needed) nodes.insert(nodes.end(), brief.begin(), brief.end());
@@ -194,7 +194,7 @@ inline bool SpreadLayout::gather(const Cluster& cluster, const Pool& pool, const
     return true;
 }
 
-// Level by level, the fewest domains that have as many nodes.
+// For each level, finds the fewest domains that together have as many nodes as the job needs.
 inline void SpreadLayout::bound_alone() {
     const auto nodes = choice_.nodes();
     std::vector<std::size_t> sizes;
@@ -219,7 +219,7 @@ inline void SpreadLayout::lay_out_all(std::vector<std::size_t>& homeless) {
     if (!may_lie_anywhere(roaming_.front())) settle_all(homeless);
     for (const std::size_t node : choice_.nodes())
         if (content_[node] == restarting) choice_.make_available(node, false);
-    std::size_t next = 0;  // node, for those for which no time is left
+    std::size_t next = 0;  // next node to take once the time is up
     for (const Roamer& roamer : roaming_) {
         if (!may_lie_anywhere(roamer)) continue;
         if (!clock_->late(choice_.nodes().size()))
@@ -230,8 +230,8 @@ inline void SpreadLayout::lay_out_all(std::vector<std::size_t>& homeless) {
     move_contents();
 }
 
-// Nodes for all roaming jobs that have to lie within a domain, if the search finds some for all of them; else
-// for those that find a domain one after the other. The others are homeless.
+// Finds nodes for all roaming jobs that must stay within a domain. If the search does not find nodes for
+// all of them, takes those that find a domain one after the other. The others are homeless.
 inline void SpreadLayout::settle_all(std::vector<std::size_t>& homeless) {
     wishes_.clear();
     unfulfilled_.clear();
@@ -241,7 +241,7 @@ inline void SpreadLayout::settle_all(std::vector<std::size_t>& homeless) {
             reserved_ += roaming_[r].nodes;
         else
             wishes_.push_back(r);
-    for (const std::size_t node : choice_.nodes()) reserved_ += content_[node] == restarting ? 1 : 0;
+    for (const std::size_t node : choice_.nodes()) reserved_ += content_[node] == restarting ? 1U : 0U;
     steps_ = most_steps;
     if (settle(0, false)) return;
     settle(0, true);
@@ -253,13 +253,13 @@ inline void SpreadLayout::settle_all(std::vector<std::size_t>& homeless) {
     }
 }
 
-// Nodes for the wishes from this one on. `skips`: who finds no domain is noted instead, and nothing is taken
-// back.
+// Finds nodes for the wishes from this one on. With `skips`, a job that finds no domain is noted and
+// nothing is taken back.
 inline bool SpreadLayout::settle(std::size_t wish, bool skips) {
     if (wish == wishes_.size()) return true;
     const Roamer& roamer = roaming_[wishes_[wish]];
     const bool outermost = roamer.level + 1 == topology_->levels.size();
-    std::vector<std::pair<std::size_t, std::size_t>> seen;  // domains that differ in nothing that matters
+    std::vector<std::pair<std::size_t, std::size_t>> seen;  // domains that are equivalent for the search
     if (choice_.number_available() >= reserved_ + roamer.nodes)
         for (const auto& range : choice_.domains_for(roamer.level, roamer.nodes)) {
             const std::size_t node = choice_.nodes()[range.begin];
@@ -278,7 +278,7 @@ inline bool SpreadLayout::settle(std::size_t wish, bool skips) {
     return settle(wish + 1, skips);
 }
 
-// What was to be put on nodes that have been given away goes to others.
+// Moves contents of nodes that were given away to other nodes.
 inline void SpreadLayout::move_contents() {
     std::vector<std::pair<std::size_t, std::size_t>> moves;
     std::vector<char> given(content_.size(), 0);
@@ -314,19 +314,19 @@ inline void SpreadLayout::exchange_pairs() {
             if (cost_of(first) <= first.alone) break;
             if (a == b) continue;
             --left;
-            const Placement of_first = placement(first), of_second = placement(second);
+            const Placement first_before = placement(first), second_before = placement(second);
             const double cost = cost_of(first) + cost_of(second);
-            choice_.make_available(of_first, true), choice_.make_available(of_second, true);
+            choice_.make_available(first_before, true), choice_.make_available(second_before, true);
             const bool first_taken = take(first), second_taken = first_taken && take(second);
             if (second_taken && cost_of(first) + cost_of(second) < cost) continue;
             if (first_taken) choice_.make_available(placement(first), true);
             if (second_taken) choice_.make_available(placement(second), true);
-            (*placements_)[first.job] = of_first, (*placements_)[second.job] = of_second;
-            choice_.make_available(of_first, false), choice_.make_available(of_second, false);
+            (*placements_)[first.job] = first_before, (*placements_)[second.job] = second_before;
+            choice_.make_available(first_before, false), choice_.make_available(second_before, false);
         }
 }
 
-// Whether every roaming job lies where it has to.
+// Whether every roaming job is where it must be.
 inline bool SpreadLayout::lawful() const {
     return std::all_of(roaming_.begin(), roaming_.end(), [&](const Roamer& roamer) {
         return may_lie_anywhere(roamer) || domains(topology_->levels[roamer.level], placement(roamer)) == 1;
@@ -339,7 +339,7 @@ inline double SpreadLayout::cost() const {
     return cost;
 }
 
-// Nodes for one job; false, with nothing changed, if no domain has as many.
+// Takes nodes for one job. Returns false, and changes nothing, if no domain has enough.
 inline bool SpreadLayout::take(const Roamer& roamer) {
     NodeChoice::Range range = choice_.everywhere();
     if (!may_lie_anywhere(roamer)) {
@@ -351,7 +351,7 @@ inline bool SpreadLayout::take(const Roamer& roamer) {
     return true;
 }
 
-// Nodes of a range for a job whose placement tells how many GPUs of each.
+// Puts a job on nodes of a range. Its placement already has the number of GPUs on each node.
 inline void SpreadLayout::put(const Roamer& roamer, NodeChoice::Range range) {
     put(roamer, choice_.take(roamer.level, range, roamer.nodes, requests_[roamer.job].current));
 }

@@ -1,33 +1,33 @@
 #ifndef GOODPUT_PLACE_DETAIL_TOPOLOGY_PLACER_HPP
 #define GOODPUT_PLACE_DETAIL_TOPOLOGY_PLACER_HPP
 
-// The bodies behind topology_placer.hpp. Choosing n_j nodes for each job so that the sum of spread costs is
-// least is NP-hard (do jobs of n_j nodes fit racks of a_d nodes, none of them split?).
-// Method, by pool:
+// The bodies behind topology_placer.hpp. Choosing n_j nodes for each job with the least sum of spread costs
+// is NP-hard: it includes the question of whether jobs of n_j nodes fit racks of a_d nodes without being
+// split. The method, pool by pool, is:
 //
-//  1. Jobs that have to stay within one domain of a level (PlacementRequest::within) come first; they may
-//     also have nodes on which nobody stays, see detail/spread_layout.hpp.
-//  2. Then the largest jobs first. A job goes into one domain of the outermost level if it fits into one:
-//     into that which costs it least inside, of these the one with the fewest nodes to spare, so that large
-//     free pieces stay; otherwise it fills the largest domains up and the rest goes best fit. The same
-//     inside.
-//  3. Pairs of jobs, one of which costs more than it would alone, are laid out anew in both orders.
-//  4. If the inner placer's nodes were as cheap, they stay.
+// 1. Jobs that must stay within one domain of a level (PlacementRequest::within) come first. They may also
+//    use nodes on which no job stays, see detail/spread_layout.hpp.
+// 2. Then the largest jobs come first. A job goes into one domain of the outermost level if it fits into
+//    one. Among these domains it takes the one with the least cost inside, then the one with the fewest
+//    nodes to spare, so that large free pieces remain. A job that fits into none fills the largest domains,
+//    and its rest goes best fit. The same is repeated inside.
+// 3. Pairs of jobs are laid out again in both orders if one of them costs more than it would alone.
+// 4. If the inner placer's nodes cost no more, they stay.
 //
-// Spread::bound sums what each job would cost if it had all these nodes for itself, level by level: cost =
-// bound proves the choice of nodes best for what the inner placer left to choose from. Not proven, and not
-// looked at: other ways to make room that move as few jobs and leave better nodes. Complexity O(jobs * nodes)
-// of those that are to be chosen, for the first steps and, with its limited number of tries, for step 3.
+// Spread::bound sums what each job would cost if it had all these nodes for itself, level by level. If cost
+// = bound, the choice of nodes is the best one among what the inner placer left. Other ways to make room
+// that move as few jobs but leave better nodes are neither considered nor covered by the proof. The first
+// steps take O(jobs * nodes) of those to be chosen, and so does step 3 with its limited number of tries.
 //
-// Pools do not share nodes, so each is placed by itself where a job has to stay within a domain. The search
-// for other ways to make room is limited in all (PlacingEffort) and ends at the caller's deadline.
+// Pools do not share nodes, so if a job must stay within a domain, each pool is placed by itself. The total
+// search for other ways to make room is limited (PlacingEffort), and ends at the caller's deadline.
 //
-// Where a job finds no domain so, the inner placer is asked again, without it and, domain by domain, with
-// those told to leave who hold the nodes that are cheapest to vacate; the best answer by the order of
-// least_moves.hpp counts. So nobody is left out, or moves, for a job that then gets no nodes, and a job that
-// runs as it should loses its nodes only to more jobs that get some. It is a search over few answers: with
-// jobs left out, PlacementResult::fewest_unplaced_proven is true only if the inner placer had to leave out
-// as many with no regard to domains.
+// If a job finds no domain in this way, the inner placer is asked again: once without the job and then,
+// domain by domain, with the holders of the nodes that are cheapest to vacate told to leave. The best
+// answer by the order of least_moves.hpp counts. So no job is left out, or moved, for a job that then gets
+// no nodes, and a job that holds its allotment loses its nodes only if more jobs get some. The search
+// covers few answers. If jobs are left out, PlacementResult::fewest_unplaced_proven is true only if the
+// inner placer had to leave out as many without regard to domains.
 
 #include <algorithm>
 #include <chrono>
@@ -54,7 +54,7 @@ namespace goodput {
 
 namespace detail {
 
-/// What TopologyPlacer does and keeps.
+/// The algorithm and the buffers of TopologyPlacer.
 class TopologyPlacing {
 public:
     const PlacementResult& place(const Cluster& cluster, std::span<const PlacementRequest> requests,
@@ -82,7 +82,7 @@ inline const PlacementResult& TopologyPlacing::place(
     spread = {};
     if (topology.levels.empty()) return result_;
     find_pools(cluster, pools_);
-    double above = 0;  // the costs less the bounds of all jobs that are laid out anew
+    double above = 0;  // sum of cost minus bound over all jobs that are laid out again
     const bool bound_to_domains =
         std::any_of(requests.begin(), requests.end(), [&](const PlacementRequest& request) {
             return level_within(topology, request) < topology.levels.size();
@@ -90,17 +90,17 @@ inline const PlacementResult& TopologyPlacing::place(
     if (bound_to_domains) {
         above = place_pools(cluster, requests, topology, clock);
     } else {
-        std::vector<std::size_t> none;
+        std::vector<std::size_t> homeless;
         for (const Pool& pool : pools_)
-            above += layout_.lay_out(cluster, topology, pool, requests, result_, none, clock);
+            above += layout_.lay_out(cluster, topology, pool, requests, result_, homeless, clock);
     }
     spread.cost = spread_cost(topology, result_.placements);
     spread.bound = std::max(spread.cost - above, 0.0);
     return result_;
 }
 
-// Places pool by pool, each on a cluster of its nodes and those that its jobs hold elsewhere. Returns by how
-// much jobs that were laid out anew cost more than each would alone.
+// Places pool by pool, each on a cluster of its own nodes and of nodes that its jobs hold elsewhere.
+// Returns the cost of the jobs that were laid out again, minus what each would cost alone.
 inline double TopologyPlacing::place_pools(const Cluster& cluster, std::span<const PlacementRequest> requests,
                                            const Topology& topology, const Clock& clock) {
     std::vector<std::vector<std::size_t>> jobs(pools_.size());

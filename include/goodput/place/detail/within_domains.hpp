@@ -1,9 +1,10 @@
 #ifndef GOODPUT_PLACE_DETAIL_WITHIN_DOMAINS_HPP
 #define GOODPUT_PLACE_DETAIL_WITHIN_DOMAINS_HPP
 
-// Placements in which every job that has to stay within a domain does (topology_placer.hpp). An answer of the
-// inner placer, laid out, is a draft; who finds no domain in it is homeless. Homeless jobs are looked at one
-// by one: the draft without the job is compared with those in which others are told to leave its domains.
+// Finds placements in which every job that must stay within a domain does (topology_placer.hpp). A draft is
+// an answer of the inner placer, laid out again. A job that finds no domain in a draft is homeless.
+// Homeless jobs are considered one by one: the draft without the job is compared with drafts in which other
+// jobs are told to leave one of its domains.
 
 #include <algorithm>
 #include <compare>
@@ -28,7 +29,7 @@
 
 namespace goodput::detail {
 
-/// How much more is tried, in all pools together, once jobs have found no domain.
+/// The effort that may still be spent, for all pools together, once jobs have found no domain.
 class PlacingEffort {
 public:
     explicit PlacingEffort(const Clock& clock) : clock_(clock) {}
@@ -36,7 +37,7 @@ public:
     /// Whether the caller's deadline has passed.
     [[nodiscard]] bool late() { return clock_.late(); }
     [[nodiscard]] Clock& clock() { return clock_; }
-    /// Whether one more draft may be tried, of so many jobs and nodes in all. It is counted.
+    /// Whether one more draft of this many jobs and nodes may be tried. If so, counts it.
     [[nodiscard]] bool allows(std::size_t jobs_and_nodes) {
         if (late() || drafts_ == 0 || work_ < jobs_and_nodes) return false;
         --drafts_;
@@ -50,7 +51,7 @@ private:
     Clock clock_;
 };
 
-/// One round of a placer that keeps jobs within domains.
+/// One call of a placer that keeps jobs within domains.
 class WithinDomains {
 public:
     WithinDomains(LeastMoves& inner, SpreadLayout& layout, const Topology& topology, const Cluster& cluster,
@@ -64,16 +65,17 @@ public:
           requests_(requests),
           effort_(effort) {}
 
-    /// The placement, given that the requests are valid. `above` becomes by how much the jobs that were laid
-    /// out anew cost more than each would alone.
+    /// Returns the placement for valid requests. Sets `above` to the cost of the jobs that were laid out
+    /// again, minus what each would cost alone.
     PlacementResult place(double& above);
 
 private:
-    static constexpr std::size_t most_domains = 8;  // in which others are told to leave for a job
-    static constexpr std::size_t most_drafts = 32;  // in all of a pool
+    // Domains that other jobs are told to leave for one job.
+    static constexpr std::size_t most_domains = 8;
+    static constexpr std::size_t most_drafts = 32;  // drafts per pool
 
-    // Smaller is better: fewest jobs left out, running ones and then lower indices placed first, least cost
-    // of moves, fewest moves, least spread.
+    // Orders drafts, better ones first: fewest jobs left out, then running jobs and lower indices placed,
+    // then least move cost, fewest moves, least spread.
     struct Score {
         std::size_t left_out = 0;
         std::vector<char> who;
@@ -90,7 +92,7 @@ private:
     };
     struct Leaving {
         std::int64_t cost = 0;
-        std::set<std::size_t> jobs;  // who has to leave
+        std::set<std::size_t> jobs;  // jobs that must leave
     };
 
     void read();
@@ -113,9 +115,9 @@ private:
     std::span<const PlacementRequest> requests_;
     PlacingEffort& effort_;
     Holders holders_;
-    std::vector<PlacementRequest> asked_;        // of the inner placer, now
-    std::vector<std::size_t> by_priority_;       // jobs, those that run first
-    std::vector<std::size_t> unlawful_;          // jobs that hold their allotment in several domains
+    std::vector<PlacementRequest> asked_;        // present requests to the inner placer
+    std::vector<std::size_t> by_priority_;       // jobs, running ones first
+    std::vector<std::size_t> unlawful_;          // jobs whose allotment is spread over several domains
     std::map<std::size_t, Verdict> impossible_;  // by job
 };
 
@@ -131,7 +133,7 @@ inline PlacementResult WithinDomains::place(double& above) {
     const std::size_t work = cluster_.nodes.size() + requests_.size();
     while (!best.homeless.empty() && !effort_.late()) {
         if (drafts_left == 0 || !effort_.allows(work)) {
-            // All that found no domain give their nodes to others at once.
+            // All homeless jobs release their nodes to other jobs at once.
             for (const std::size_t job : best.homeless) asked_[job].part = {};
             best = draft(asked_);
             continue;
@@ -168,8 +170,8 @@ inline PlacementResult WithinDomains::place(double& above) {
     return std::move(result);
 }
 
-// What the inner placer is asked: jobs that hold nodes of several domains have to leave them, and those that
-// no domain has enough nodes for are not asked for.
+// Prepares the requests to the inner placer: jobs that hold nodes of several domains must leave them, and
+// jobs for which no domain has enough nodes are left out.
 inline void WithinDomains::read() {
     holders_.find(cluster_, requests_);
     asked_.assign(requests_.begin(), requests_.end());
@@ -184,7 +186,7 @@ inline void WithinDomains::read() {
         const TopologyLevel& level = topology_.levels[l];
         if (holders_.holds(job) && domains(level, request.current) == 1) continue;
         const std::size_t pool = find_pool(pools_, request.part);
-        if (pool == pools_.size()) continue;  // the inner placer says so
+        if (pool == pools_.size()) continue;  // the inner placer reports it
         const auto [known, is_new] = most_of.try_emplace({l, pool}, 0);
         if (is_new)
             known->second =
@@ -236,7 +238,7 @@ inline void WithinDomains::count_moves(PlacementResult& result) const {
     result.move_cost = static_cast<double>(cost) / 1000;
 }
 
-// Who would have to leave for a job to have nodes of one domain, the cheapest domains first.
+// Returns the jobs that would have to leave to give a job nodes of one domain, the cheapest domains first.
 inline auto WithinDomains::ways_to_vacate(std::size_t job, const PlacementResult& result) const
     -> std::vector<Leaving> {
     const PlacementRequest& request = requests_[job];
@@ -278,7 +280,7 @@ inline auto WithinDomains::ways_to_vacate(std::size_t job, const PlacementResult
     return ways;
 }
 
-// What is still free goes to those who were given up and fit there. Returns what they cost by their spread.
+// Gives free nodes to jobs that were given up and that now fit. Returns the cost of their spread.
 inline double WithinDomains::give_free_nodes(PlacementResult& result) const {
     double cost = 0;
     std::vector<int> free = free_gpus(cluster_, result.placements);
@@ -326,7 +328,8 @@ inline void WithinDomains::say_why(PlacementResult& result) const {
     result.largest_free_block = space.largest_block;
 }
 
-// The inner placer's bound for the same jobs, and what those cost that cannot stay where they are.
+// Bounds the move cost: the inner placer's bound for the same jobs, plus the cost of jobs that cannot stay
+// where they are.
 inline void WithinDomains::bound_moves(PlacementResult& result, bool first_draft) {
     double bound = result.move_cost_bound;
     if (!first_draft) {

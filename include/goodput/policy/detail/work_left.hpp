@@ -1,8 +1,8 @@
 #ifndef GOODPUT_POLICY_DETAIL_WORK_LEFT_HPP
 #define GOODPUT_POLICY_DETAIL_WORK_LEFT_HPP
 
-// How much a job has still to do, and how fast it would get there alone or with an equal share of the
-// cluster: what policies of completion times ask of a row.
+// Computes how much work a job has left, and how fast it would run alone or with an equal share of the
+// cluster. Policies that use completion times need this.
 
 #include <algorithm>
 #include <cstddef>
@@ -14,7 +14,8 @@
 
 namespace goodput::detail {
 
-/// The option of largest goodput, of equals one with fewest GPUs; null where none has any.
+/// Returns the option with the largest goodput; among equal ones, one with the fewest GPUs. Null if no
+/// option has goodput.
 inline const Option* best_option(std::span<const Option> options) {
     const Option* best = nullptr;
     for (const Option& option : options) {
@@ -26,24 +27,24 @@ inline const Option* best_option(std::span<const Option> options) {
     return best;
 }
 
-/// Examples that a job has still to do: as declared, else as jobs of its kind needed, else what takes
-/// `assumed_seconds` on its best option.
+/// Returns the examples that a job has left: the declared ones, or else the expectation from jobs of its
+/// kind, or else as many as take `assumed_seconds` on its best option.
 inline double examples_left(const OptionRow& row, double assumed_seconds) {
     if (row.job.remaining_examples) return *row.job.remaining_examples;
     if (row.job.expected_examples) return *row.job.expected_examples;
     return assumed_seconds * best_goodput(row.options);
 }
 
-/// Share of its past progress that a job of that age keeps if it restarts now, in [0, 1] (Pollux, section
-/// 4.1.1).
+/// Returns the part of its past progress that a job of that age keeps if it restarts now, in [0, 1]
+/// (Pollux, section 4.1.1).
 inline double kept_of_life(double age, int restarts, double cost) {
     return std::max(age - restarts * cost, 0.0) / std::max(age + cost, std::numeric_limits<double>::min());
 }
 
-/// Examples/s of a job that has 1 / jobs of the GPUs of every pool for itself, for a part of the time where
-/// that is less than it needs (the isolated throughput of Gavel, OSDI'20, section 4): the sum over pools of
-/// capacity / (jobs x GPUs) x goodput of the best option there, scaled down if these parts of the time are
-/// more than all of it. If no pool has an option, the answer is its best goodput.
+/// Returns the examples/s of a job that has 1 / jobs of the GPUs of every pool for itself, for a part of
+/// the time if that is less than it needs (the isolated throughput of Gavel, OSDI'20, section 4). This is
+/// the sum over pools of capacity / (jobs x GPUs) x goodput of the best option there. It is scaled down if
+/// the parts of the time add up to more than 1. If no pool has an option, returns the job's best goodput.
 inline double isolated_goodput(const Round& round, const OptionRow& row, std::size_t jobs) {
     double time = 0, rate = 0;
     for (std::size_t p = 0; p < round.pools.size(); ++p) {

@@ -2,16 +2,14 @@
 #define GOODPUT_PROOF_DETAIL_EXACT_NUMBERS_HPP
 
 // Exact numbers for certificates. Every finite double is a whole number times a power of two, so a
-// certificate counts everything in whole numbers of some unit 2^-bits and never rounds.
+// certificate counts everything in whole numbers of some unit 2^-bits and never rounds. In most problems all
+// of them fit into 128 bits; for the others there are whole numbers of any size.
 
 #include <algorithm>
-#include <charconv>
+#include <bit>
 #include <cmath>
-#include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <string>
-#include <vector>
 
 #include <boost/multiprecision/cpp_int.hpp>
 
@@ -21,30 +19,74 @@ namespace goodput::detail {
 using WholeNumber =
     boost::multiprecision::number<boost::multiprecision::cpp_int_backend<128>, boost::multiprecision::et_off>;
 
+/// A whole number of 127 bits and a sign. Nothing checks whether it is enough: see ExactScale::narrow().
+__extension__ typedef __int128 NarrowNumber;
+__extension__ typedef unsigned __int128 NarrowMagnitude;
+
+template <class Whole>
+[[nodiscard]] Whole absolute(const Whole& number) {
+    return number < 0 ? Whole(-number) : number;
+}
+/// How often 2 divides a number that is not 0.
+inline int twos_in(const WholeNumber& number) { return static_cast<int>(lsb(absolute(number))); }
+inline int twos_in(NarrowNumber number) {
+    const auto low = static_cast<std::uint64_t>(number);
+    return low != 0 ? std::countr_zero(low) : 64 + std::countr_zero(static_cast<std::uint64_t>(number >> 64));
+}
+/// The bits of a number that is not 0, without its sign.
+inline int bits_of(const WholeNumber& number) { return static_cast<int>(msb(absolute(number))) + 1; }
+inline int bits_of(NarrowNumber number) {
+    const auto size = static_cast<NarrowMagnitude>(absolute(number));
+    const auto high = static_cast<std::uint64_t>(size >> 64);
+    return static_cast<int>(high != 0 ? 64 + std::bit_width(high)
+                                      : std::bit_width(static_cast<std::uint64_t>(size)));
+}
+template <class Whole>
+[[nodiscard]] Whole common_divisor(Whole a, Whole b) {
+    while (b != 0) {
+        Whole rest = a % b;
+        a = std::move(b);
+        b = std::move(rest);
+    }
+    return absolute(a);
+}
+
+/// A double is `whole` times 2^exponent.
+struct BinaryParts {
+    std::int64_t whole;
+    int exponent;
+};
+inline BinaryParts binary_parts(double number) {
+    const auto word = std::bit_cast<std::uint64_t>(number);
+    const int exponent = static_cast<int>(word >> 52 & 0x7ff);
+    auto whole = static_cast<std::int64_t>(word & ((std::uint64_t{1} << 52) - 1));
+    if (exponent != 0) whole += std::int64_t{1} << 52;
+    return {number < 0 ? -whole : whole, std::max(exponent, 1) - 1075};
+}
+
 /// The fewest bits after the binary point that `number` needs.
 inline int fraction_bits(double number) {
-    if (number == 0 || std::floor(number) == number) return 0;
-    int exponent = 0;
-    auto mantissa = static_cast<std::int64_t>(std::ldexp(std::frexp(std::abs(number), &exponent), 53));
-    for (exponent -= 53; mantissa % 2 == 0; ++exponent) mantissa /= 2;
-    return std::max(0, -exponent);
+    const BinaryParts parts = binary_parts(number);
+    if (parts.exponent >= 0 || parts.whole == 0) return 0;
+    return std::max(0, -parts.exponent - std::countr_zero(static_cast<std::uint64_t>(parts.whole)));
 }
 
 /// `number` in units of 2^-bits, rounded to the nearest where that needs more bits.
-inline WholeNumber scaled(double number, int bits) {
-    int exponent = 0;
-    const auto mantissa = static_cast<std::int64_t>(std::ldexp(std::frexp(number, &exponent), 53));
-    const int shift = exponent - 53 + bits;
-    if (shift >= 0) return WholeNumber(mantissa) << static_cast<unsigned>(shift);
+template <class Whole>
+[[nodiscard]] Whole scaled(double number, int bits) {
+    const BinaryParts parts = binary_parts(number);
+    const int shift = parts.exponent + bits;
+    if (shift >= 0) return Whole(parts.whole) << static_cast<unsigned>(shift);
     if (shift < -60) return 0;
-    return WholeNumber(std::llround(std::ldexp(static_cast<double>(mantissa), shift)));
+    return std::llround(std::ldexp(static_cast<double>(parts.whole), shift));
 }
 
 /// `number` units of 2^-bits as a double, but for rounding.
-inline double to_double(const WholeNumber& number, int bits) {
+template <class Whole>
+[[nodiscard]] double to_double(const Whole& number, int bits) {
     if (number == 0) return 0;
-    const int dropped = std::max(0, static_cast<int>(msb(abs(number))) - 100);
-    return std::ldexp((number >> static_cast<unsigned>(dropped)).convert_to<double>(), dropped - bits);
+    const int dropped = std::max(0, bits_of(number) - 101);
+    return std::ldexp(static_cast<double>(Whole(number >> static_cast<unsigned>(dropped))), dropped - bits);
 }
 
 /// The least double that is not below `number` units of 2^-bits.
@@ -52,50 +94,10 @@ inline double double_above(const WholeNumber& number, int bits) {
     double above = to_double(number, bits);
     if (!std::isfinite(above)) return above;
     const int its_bits = std::max(bits, fraction_bits(above));
-    if (scaled(above, its_bits) < (number << static_cast<unsigned>(its_bits - bits)))
+    if (scaled<WholeNumber>(above, its_bits) < (number << static_cast<unsigned>(its_bits - bits)))
         above = std::nextafter(above, std::numeric_limits<double>::infinity());
     return above;
 }
-
-/// Appends a whole number to a text.
-template <class Whole>
-void append_whole(std::string& text, Whole number) {
-    char digits[24];
-    const std::to_chars_result end = std::to_chars(digits, digits + sizeof digits, number);
-    text.append(digits, end.ptr);
-}
-
-/// Writes numbers as reduced fractions.
-class FractionText {
-public:
-    /// Appends `number` units of 2^-bits to a text.
-    void append(std::string& text, WholeNumber number, int bits) {
-        if (number == 0) bits = 0;
-        if (bits > 0) {
-            const int zeros = std::min(bits, static_cast<int>(lsb(abs(number))));
-            number >>= static_cast<unsigned>(zeros);
-            bits -= zeros;
-        }
-        if (number <= largest && number >= -largest)
-            append_whole(text, number.convert_to<std::int64_t>());
-        else
-            text += number.str();
-        if (bits == 0) return;
-        text += '/';
-        text += power_of_two(bits);
-    }
-
-private:
-    const std::string& power_of_two(int bits) {
-        const auto at = static_cast<std::size_t>(bits);
-        if (powers_.size() <= at) powers_.resize(at + 1);
-        if (powers_[at].empty()) powers_[at] = (WholeNumber(1) << static_cast<unsigned>(bits)).str();
-        return powers_[at];
-    }
-
-    static constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
-    std::vector<std::string> powers_;
-};
 
 }  // namespace goodput::detail
 

@@ -11,55 +11,127 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/problem.hpp"
+#include "goodput/allot/result.hpp"
 #include "goodput/proof/detail/exact_numbers.hpp"
+#include "goodput/proof/detail/proof_text.hpp"
 
 namespace goodput::detail {
 
-struct ExactProblem {
-    /// One capacity: what variables use of it, in units of 2^-unit_bits.
-    struct Row {
-        WholeNumber capacity{};
-        std::vector<std::pair<std::uint32_t, WholeNumber>> uses{};
-        bool with_tolerance = false;  ///< the answer needs the solver's tolerance
-    };
+/// How fine the numbers of a certificate have to be, and how large they become.
+struct ExactScale {
+    int unit_bits = 0, price_bits = 0, value_bits = 0;  ///< after the binary point; the last is their sum
+    double magnitude = 0;                               ///< sum over jobs of the largest |value| of what fits
+    double everything = 0;                              ///< sum over jobs of the largest |value|
+    std::vector<double>
+        largest{};  ///< by resource: its capacity, or what an option uses of it if that is more
+    std::vector<std::size_t> uses{};  ///< by resource: how often it is used
 
-    std::vector<std::size_t> first{};  ///< by job, and one more: its first variable
-    std::vector<WholeNumber> value{};  ///< by variable, in units of 2^-value_bits
-    std::vector<Row> rows{};           ///< by resource
-    int unit_bits = 0, price_bits = 0, value_bits = 0;
-
-    /// Reads `problem`; capacities that `choice` exceeds by no more than the solver's tolerance include it.
-    /// `magnitude`: what all jobs are worth at most. `finest`: further values that have to be exact.
-    ExactProblem(const AllotmentProblem& problem, std::span<const std::size_t> choice, double magnitude,
-                 std::span<const double> finest) {
-        first.assign(1, 0);
+    ExactScale() = default;
+    /// Of a problem, and an answer that may need the solver's tolerance.
+    ExactScale(const AllotmentProblem& problem, std::span<const std::size_t> choice) {
         double capacities = 1;
         int bits = 0;
+        largest = problem.capacity;
+        uses.assign(largest.size(), 0);
         for (const double c : problem.capacity) {
-            unit_bits = std::max({unit_bits, fraction_bits(c), fraction_bits(c + capacity_tolerance(c))});
+            unit_bits = std::max(unit_bits, fraction_bits(c));
             capacities += c;
         }
+        std::vector<double> used(largest.size(), 0);
         for (std::size_t job = 0; job < problem.jobs(); ++job) {
-            first.push_back(first.back() + problem.options_of(job));
-            for (const ResourceUse& use : problem.uses(job))
+            for (const ResourceUse& use : problem.uses(job)) {
                 unit_bits = std::max(unit_bits, fraction_bits(use.units));
-            for (const double v : problem.values(job)) bits = std::max(bits, fraction_bits(v));
+                largest[use.resource] = std::max(largest[use.resource], use.units);
+                ++uses[use.resource];
+            }
+            double most = 0, most_fitting = 0;
+            if (choice[job] != no_option)
+                for (const ResourceUse& use : problem.uses(job, choice[job])) used[use.resource] += use.units;
+            for (std::size_t k = 0; k < problem.options_of(job); ++k) {
+                const double v = problem.value(job, k);
+                bits = std::max(bits, fraction_bits(v));
+                most = std::max(most, std::abs(v));
+                if (std::abs(v) > most_fitting && fits(problem, problem.uses(job, k)))
+                    most_fitting = std::abs(v);
+            }
+            magnitude += most_fitting;
+            everything += most;
         }
-        for (const double number : finest) bits = std::max(bits, fraction_bits(number));
+        // Sums of whole units are exact.
+        const double nearly = unit_bits == 0 ? 1 : 1 - 1e-9;
+        for (std::size_t r = 0; r < used.size(); ++r)
+            if (const double c = problem.capacity[r]; used[r] > nearly * c)
+                unit_bits = std::max(unit_bits, fraction_bits(c + capacity_tolerance(c)));
         // So fine that rounded prices change a bound by far less than the rounding of doubles.
         const double part = magnitude > 0 ? capacities / magnitude : 1;
         price_bits = std::max({0, bits - unit_bits, 52 + static_cast<int>(std::ceil(std::log2(part)))});
         value_bits = unit_bits + price_bits;
-        value.reserve(variables());
-        for (std::size_t job = 0; job < problem.jobs(); ++job)
-            for (const double v : problem.values(job)) value.push_back(scaled(v, value_bits));
-        read_rows(problem, choice);
+    }
+
+    /// This number has to be exact as a value, too.
+    void refine(double number) {
+        price_bits = std::max(price_bits, fraction_bits(number) - unit_bits);
+        value_bits = unit_bits + price_bits;
+    }
+    /// What all capacities, or one option, pay at these prices: no more.
+    [[nodiscard]] double most_paid(std::span<const double> prices) const {
+        double paid = 0;
+        for (std::size_t r = 0; r < std::min(prices.size(), largest.size()); ++r)
+            paid += std::max(0.0, prices[r]) * largest[r];
+        return paid;
+    }
+    /// Whether numbers of `jobs` jobs at prices at which nothing pays more than `most_paid` fit into a
+    /// NarrowNumber. The largest are sums over all jobs of what jobs are worth or pay, times a number of
+    /// jobs; fixing by the root may double them several times.
+    [[nodiscard]] bool narrow(std::size_t jobs, double most_paid) const {
+        constexpr double room = 100;
+        const double often = 2 * std::log2(static_cast<double>(jobs) + 8);
+        double units = 1;
+        for (const double u : largest) units = std::max(units, u);
+        return value_bits + std::log2(everything + most_paid + 1) + often < room &&
+               unit_bits + std::log2(units) + often < room;
+    }
+
+private:
+    static bool fits(const AllotmentProblem& problem, std::span<const ResourceUse> uses) {
+        return std::all_of(uses.begin(), uses.end(), [&](const ResourceUse& use) {
+            const double c = problem.capacity[use.resource];
+            return use.units <= c + capacity_tolerance(c);
+        });
+    }
+};
+
+template <class Whole>
+struct ExactProblem {
+    /// One capacity: what variables use of it, in units of 2^-unit_bits.
+    struct Row {
+        Whole capacity{};
+        std::vector<std::pair<std::uint32_t, Whole>> uses{};
+        bool with_tolerance = false;  ///< the answer needs the solver's tolerance
+    };
+
+    std::vector<std::size_t> first{};  ///< by job, and one more: its first variable
+    std::vector<Whole> value{};        ///< by variable, in units of 2^-value_bits
+    std::vector<Row> rows{};           ///< by resource
+    int unit_bits = 0, value_bits = 0;
+
+    /// Reads `problem`; capacities that `choice` exceeds by no more than the solver's tolerance include it.
+    ExactProblem(const AllotmentProblem& problem, const ExactScale& scale,
+                 std::span<const std::size_t> choice)
+        : unit_bits(scale.unit_bits), value_bits(scale.value_bits) {
+        first.reserve(problem.jobs() + 1);
+        first.assign(1, 0);
+        value.reserve(problem.options());
+        for (std::size_t job = 0; job < problem.jobs(); ++job) {
+            first.push_back(first.back() + problem.options_of(job));
+            for (const double v : problem.values(job)) value.push_back(scaled<Whole>(v, value_bits));
+        }
+        read_rows(problem, scale, choice);
     }
 
     [[nodiscard]] std::size_t variables() const { return first.back(); }
@@ -70,84 +142,67 @@ struct ExactProblem {
     [[nodiscard]] std::size_t given_rows() const { return row_of_job(jobs()); }
 
     /// Appends the sections VAR, INT, OBJ and CON.
-    void append_to(std::string& text, const AllotmentProblem& problem, FractionText& fractions) const {
+    void append_to(ProofText& text, const AllotmentProblem& problem) const {
         const std::size_t n = variables();
-        text += "VAR ";
-        append_whole(text, n);
+        text.add("VAR");
+        text.index(n);
         for (std::size_t job = 0; job < jobs(); ++job) {
-            text += '\n';
+            text.add('\n');
             for (std::size_t v = first[job]; v < first[job + 1]; ++v) {
-                text += 'x';
-                append_whole(text, job);
-                text += '_';
-                append_whole(text, v - first[job]);
-                text += ' ';
+                text.add(v == first[job] ? "x" : " x");
+                text.whole(job);
+                text.add('_');
+                text.whole(v - first[job]);
             }
         }
-        text += "\nINT ";
-        append_whole(text, n);
-        text += '\n';
-        for (std::size_t v = 0; v < n; ++v) append_index(text, v);
-        text += "\nOBJ max\n";
-        append_whole(text, static_cast<std::size_t>(std::count_if(value.begin(), value.end(),
-                                                                  [](const auto& v) { return v != 0; })));
+        text.add("\nINT");
+        text.index(n);
+        text.add('\n');
+        for (std::size_t v = 0; v < n; ++v) text.index(v);
+        text.add("\nOBJ max\n");
+        text.whole(static_cast<std::size_t>(
+            std::count_if(value.begin(), value.end(), [](const auto& v) { return v != 0; })));
         for (std::size_t v = 0; v < n; ++v)
-            if (value[v] != 0) append_entry(text, v, value[v], value_bits, fractions);
-        text += "\nCON ";
-        append_whole(text, given_rows());
-        append_index(text, n);
-        text += '\n';
+            if (value[v] != 0) text.entry(v, value[v], value_bits);
+        text.add("\nCON");
+        text.index(given_rows());
+        text.index(n);
         for (std::size_t v = 0; v < n; ++v) {
-            append_name(text, 'b', v);
-            text += " G 0 1";
-            append_index(text, v);
-            text += " 1\n";
+            text.add("\nb");
+            text.whole(v);
+            text.add(" G 0 1");
+            text.entry(v);
         }
         for (std::size_t r = 0; r < rows.size(); ++r) {
-            append_name(text, 'c', r);
-            text += " L ";
-            fractions.append(text, rows[r].capacity, unit_bits);
-            append_index(text, rows[r].uses.size());
-            for (const auto& [v, units] : rows[r].uses) append_entry(text, v, units, unit_bits, fractions);
-            text += '\n';
+            text.add("\nc");
+            text.whole(r);
+            text.add(" L ");
+            text.fraction(rows[r].capacity, unit_bits);
+            text.index(rows[r].uses.size());
+            for (const auto& [v, units] : rows[r].uses) text.entry(v, units, unit_bits);
         }
         for (std::size_t job = 0; job < jobs(); ++job) {
-            append_name(text, 'j', job);
-            text += problem.must(job) ? " E 1" : " L 1";
-            append_index(text, first[job + 1] - first[job]);
-            for (std::size_t v = first[job]; v < first[job + 1]; ++v) {
-                append_index(text, v);
-                text += " 1";
-            }
-            text += '\n';
+            text.add("\nj");
+            text.whole(job);
+            text.add(problem.must(job) ? " E 1" : " L 1");
+            text.index(first[job + 1] - first[job]);
+            for (std::size_t v = first[job]; v < first[job + 1]; ++v) text.entry(v);
         }
-    }
-
-    static void append_index(std::string& text, std::size_t index) {
-        text += ' ';
-        append_whole(text, index);
-    }
-    static void append_name(std::string& text, char kind, std::size_t index) {
-        text += kind;
-        append_whole(text, index);
-    }
-    static void append_entry(std::string& text, std::size_t index, const WholeNumber& number, int bits,
-                             FractionText& fractions) {
-        append_index(text, index);
-        text += ' ';
-        fractions.append(text, number, bits);
+        text.add('\n');
     }
 
 private:
-    void read_rows(const AllotmentProblem& problem, std::span<const std::size_t> choice) {
+    void read_rows(const AllotmentProblem& problem, const ExactScale& scale,
+                   std::span<const std::size_t> choice) {
         rows.resize(problem.capacity.size());
-        std::vector<WholeNumber> used(rows.size());
+        for (std::size_t r = 0; r < rows.size(); ++r) rows[r].uses.reserve(scale.uses[r]);
+        std::vector<Whole> used(rows.size());
         for (std::size_t job = 0; job < problem.jobs(); ++job)
             for (std::size_t k = 0; k < problem.options_of(job); ++k) {
                 const auto v = static_cast<std::uint32_t>(first[job] + k);
                 for (const ResourceUse& use : problem.uses(job, k)) {
                     if (use.units == 0) continue;
-                    const WholeNumber units = scaled(use.units, unit_bits);
+                    const Whole units = scaled<Whole>(use.units, unit_bits);
                     auto& uses = rows[use.resource].uses;
                     if (!uses.empty() && uses.back().first == v)
                         uses.back().second += units;
@@ -158,9 +213,10 @@ private:
             }
         for (std::size_t r = 0; r < rows.size(); ++r) {
             const double c = problem.capacity[r];
-            rows[r].capacity = scaled(c, unit_bits);
+            rows[r].capacity = scaled<Whole>(c, unit_bits);
             rows[r].with_tolerance = used[r] > rows[r].capacity;
-            if (rows[r].with_tolerance) rows[r].capacity = scaled(c + capacity_tolerance(c), unit_bits);
+            if (rows[r].with_tolerance)
+                rows[r].capacity = scaled<Whole>(c + capacity_tolerance(c), unit_bits);
         }
     }
 };

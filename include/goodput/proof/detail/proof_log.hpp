@@ -18,9 +18,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <span>
-#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,7 @@
 #include "goodput/allot/problem.hpp"
 #include "goodput/proof/detail/exact_numbers.hpp"
 #include "goodput/proof/detail/exact_problem.hpp"
+#include "goodput/proof/detail/proof_text.hpp"
 #include "goodput/proof/detail/same_side.hpp"
 
 namespace goodput::detail {
@@ -41,41 +43,38 @@ struct WholeValues {
     std::int64_t most = 0;
 };
 
+template <class Whole>
 class ProofLog {
 public:
     /// `target`: what a node's bound has to reach, in units of exact.value_bits. It only decides which
     /// options the root fixes.
-    ProofLog(const AllotmentProblem& problem, const ExactProblem& exact, const CompactProblem& compact,
-             ProofGoal goal, WholeNumber target, std::size_t most_bytes, WholeValues whole = {})
-        : exact_(exact),
-          compact_(compact),
+    ProofLog(const AllotmentProblem& problem, const ExactProblem<Whole>& exact, ProofGoal goal, Whole target,
+             std::size_t most_bytes, WholeValues whole = {})
+        : problem_(problem),
+          exact_(exact),
           goal_(goal),
-          target_(std::move(target)),
+          target_(goal == ProofGoal::bound ? std::move(target) : Whole(-1)),
           whole_(whole),
           most_bytes_(most_bytes),
-          sides_(problem, compact),
           next_(exact.given_rows()),
           settled_(problem.jobs(), no_option) {
+        rows_.reserve(exact.rows.size());
         for (std::size_t r = 0; r < exact.rows.size(); ++r)
             rows_.push_back(
                 {exact.row_of_resource(r), exact.unit_bits, exact.rows[r].capacity, exact.rows[r].uses});
+        if (goal == ProofGoal::bound) worth_of_ = exact.value;
         worth_of_.resize(exact.variables());
+        variables_.resize(exact.variables());
+        std::iota(variables_.begin(), variables_.end(), std::uint32_t{0});
         for (std::size_t job = 0; job < problem.jobs(); ++job) {
             job_at_.push_back(jobs_.size());
             jobs_.push_back(
                 {exact.row_of_job(job), job, problem.must(job), exact.first[job], exact.first[job + 1]});
-            for (std::size_t v = exact.first[job]; v < exact.first[job + 1]; ++v) {
-                variables_.push_back(static_cast<std::uint32_t>(v));
-                if (goal == ProofGoal::bound) worth_of_[v] = exact.value[v];
-                if (goal == ProofGoal::whole)
+            if (goal == ProofGoal::whole)
+                for (std::size_t v = exact.first[job]; v < exact.first[job + 1]; ++v)
                     worth_of_[v] = granule() * multiple_of(problem.value(job, v - exact.first[job]));
-            }
         }
         banned_.assign(variables_.size(), 0);
-        multipliers_.reserve(variables_.size() + rows_.size() + jobs_.size());
-        // The search's own numbers are rounded.
-        target_ += scaled(0x1p-42 * compact.magnitude, exact.value_bits);
-        if (goal != ProofGoal::bound) target_ = -1;
         if (goal == ProofGoal::whole) assume_more();
         ban_too_large();
     }
@@ -91,9 +90,13 @@ public:
 
     // The events of a search.
 
-    /// The search works on a problem with these rows: the capacities, perhaps rounded down to what options
-    /// can use of them, and what WholeUnits has added.
-    void tighten(const CompactProblem& tight);
+    /// The search is about `compact`, the same problem, with the rows of `tight`: the capacities, perhaps
+    /// rounded down to what options can use of them, and what WholeUnits has added.
+    void begin_search(const CompactProblem& compact, const CompactProblem& tight) {
+        compact_ = &compact;
+        sides_.emplace(problem_, compact);
+        tighten(tight);
+    }
 
     /// A further row: at most `most` copies of the groups take an option that uses at least its group's
     /// threshold of resource `source`.
@@ -141,7 +144,7 @@ public:
 
     /// Ends the proof: closes what the search has left open, by the prices of the root, and derives the bound
     /// on the objective. Returns it in units of 2^-value_bits; none: not proven.
-    std::optional<WholeNumber> finish() {
+    std::optional<Whole> finish() {
         if (last_.index == no_row) close(fallback_);
         while (!frames_.empty()) {
             if (!frames_.back().turned) {
@@ -156,10 +159,10 @@ public:
         }
         if (goal_ == ProofGoal::bound) return last_.bound;
         if (failed_) return std::nullopt;
-        return goal_ == ProofGoal::whole ? conclude_whole() : WholeNumber(-1);
+        return goal_ == ProofGoal::whole ? conclude_whole() : Whole(-1);
     }
 
-    [[nodiscard]] const std::string& text() const { return text_; }
+    [[nodiscard]] std::string_view text() const { return text_.view(); }
     /// Whether the text is as long as it may be.
     [[nodiscard]] bool full() const { return text_.size() >= most_bytes_; }
     [[nodiscard]] std::size_t derivations() const { return next_ - exact_.given_rows(); }
@@ -167,14 +170,14 @@ public:
 
 private:
     static constexpr std::size_t no_row = static_cast<std::size_t>(-1);
-    using Uses = std::vector<std::pair<std::uint32_t, WholeNumber>>;
+    using Uses = std::vector<std::pair<std::uint32_t, Whole>>;
 
     // Rows by position: variables_ says which variables are left, position after position.
     /// A capacity or a further row.
     struct UseRow {
         std::size_t index;
         int bits;  // its numbers are in units of 2^-bits
-        WholeNumber capacity;
+        Whole capacity;
         Uses uses;
     };
     struct JobRow {
@@ -203,7 +206,7 @@ private:
     };
     struct Derived {
         std::size_t index = no_row;
-        WholeNumber bound{};
+        Whole bound{};
         bool absurd = false;  ///< the bound is that of nothing at all
     };
     struct Frame {
@@ -214,7 +217,7 @@ private:
     };
     struct Multiplier {
         std::size_t row;
-        WholeNumber number;
+        Whole number;
         int bits;
     };
     /// A row that the weights of a node count with a multiplier of its own: sum of coefficient * x >= rhs.
@@ -222,10 +225,10 @@ private:
         std::size_t index;
         std::int64_t rhs;
         std::vector<std::pair<std::uint32_t, int>> entries;
-        WholeNumber multiplier;
+        Whole multiplier;
     };
 
-    [[nodiscard]] WholeNumber granule() const { return scaled(whole_.granule, exact_.value_bits); }
+    [[nodiscard]] Whole granule() const { return scaled<Whole>(whole_.granule, exact_.value_bits); }
     [[nodiscard]] std::int64_t multiple_of(double value) const {
         return static_cast<std::int64_t>(std::ceil(value / whole_.granule - 1e-6));
     }
@@ -233,45 +236,45 @@ private:
     // Lines of the certificate.
 
     std::size_t begin_line(const char* sense) {
-        ExactProblem::append_name(text_, 'd', next_);
-        text_ += sense;
+        text_.add('d');
+        text_.whole(next_);
+        text_.add(sense);
         return next_++;
     }
+    void begin_multipliers(const char* reason, std::size_t count) {
+        text_.add(" { ");
+        text_.add(reason);
+        text_.index(count);
+    }
     /// `divisor`: of all multipliers.
-    void append_multipliers(const char* reason = "lin", const WholeNumber& divisor = 1) {
-        text_ += " { ";
-        text_ += reason;
-        ExactProblem::append_index(text_, multipliers_.size());
+    void append_multipliers(const char* reason = "lin", const Whole& divisor = 1) {
+        begin_multipliers(reason, multipliers_.size());
         for (const Multiplier& m : multipliers_) {
             if (divisor == 1) {
-                ExactProblem::append_entry(text_, m.row, m.number, m.bits, fractions_);
+                text_.entry(m.row, m.number, m.bits);
                 continue;
             }
-            const WholeNumber common = gcd(m.number, divisor);
-            ExactProblem::append_entry(text_, m.row, m.number / common, 0, fractions_);
+            const Whole common = common_divisor(m.number, divisor);
+            text_.entry(m.row, Whole(m.number / common), 0);
             if (common == divisor) continue;
-            text_ += '/';
-            fractions_.append(text_, divisor / common, 0);
+            text_.add('/');
+            text_.whole(Whole(divisor / common));
         }
-        text_ += " } -1\n";
+        text_.add(" } -1\n");
     }
     void append_uses(const Uses& uses, int bits) {
-        ExactProblem::append_index(text_, uses.size());
-        for (const auto& [p, number] : uses)
-            ExactProblem::append_entry(text_, variables_[p], number, bits, fractions_);
+        text_.index(uses.size());
+        for (const auto& [p, number] : uses) text_.entry(variables_[p], number, bits);
     }
-    void multiply(std::size_t row, const WholeNumber& number, int bits) {
+    void multiply(std::size_t row, const Whole& number, int bits) {
         if (number != 0) multipliers_.push_back({row, number, bits});
     }
     std::size_t assume(SideRow& row) {
         row.index = begin_line(row.at_most ? " L " : " G ");
-        append_whole(text_, row.rhs);
-        ExactProblem::append_index(text_, row.positions.size());
-        for (const std::uint32_t p : row.positions) {
-            ExactProblem::append_index(text_, variables_[p]);
-            text_ += row.sign > 0 ? " 1" : " -1";
-        }
-        text_ += " { asm } -1\n";
+        text_.whole(row.rhs);
+        text_.index(row.positions.size());
+        for (const std::uint32_t p : row.positions) text_.entry(variables_[p], row.sign > 0);
+        text_.add(" { asm } -1\n");
         row.absurd = row.positions.empty() && (row.at_most ? row.rhs < 0 : row.rhs > 0);
         return row.index;
     }
@@ -281,19 +284,18 @@ private:
         both.absurd = a.absurd && b.absurd;
         both.bound = a.absurd ? b.bound : b.absurd ? a.bound : std::max(a.bound, b.bound);
         both.index = begin_result(both);
-        text_ += " { uns";
-        for (const std::size_t index : {a.index, a_assumed, b.index, b_assumed})
-            ExactProblem::append_index(text_, index);
-        text_ += " } -1\n";
+        text_.add(" { uns");
+        for (const std::size_t index : {a.index, a_assumed, b.index, b_assumed}) text_.index(index);
+        text_.add(" } -1\n");
         last_ = std::move(both);
     }
     std::size_t begin_result(const Derived& result) {
         const std::size_t index = begin_line(" L ");
         if (goal_ != ProofGoal::bound || result.absurd) {
-            text_ += "-1 0";
+            text_.add("-1 0");
         } else {
-            fractions_.append(text_, result.bound, exact_.value_bits);
-            text_ += " OBJ";
+            text_.fraction(result.bound, exact_.value_bits);
+            text_.add(" OBJ");
         }
         return index;
     }
@@ -306,7 +308,7 @@ private:
         if (objective_) multipliers_.push_back(*objective_);
         for (std::size_t r = 0; r < std::min(rows_.size(), prices.size()); ++r) {
             const int bits = exact_.value_bits - rows_[r].bits;
-            const WholeNumber price = scaled(prices[r], bits);
+            const Whole price = scaled<Whole>(prices[r], bits);
             if (price <= 0 || rows_[r].index == no_row) continue;
             multiply(rows_[r].index, price, bits);
             bound_ += price * rows_[r].capacity;
@@ -325,11 +327,11 @@ private:
         weigh_jobs();
     }
 
-    void count(const SideRow& row, const WholeNumber& multiplier) {
-        const WholeNumber number = row.at_most ? multiplier : -multiplier;
+    void count(const SideRow& row, const Whole& multiplier) {
+        const Whole number = row.at_most ? multiplier : -multiplier;
         multiply(row.index, number, exact_.value_bits);
         bound_ += number * row.rhs;
-        const WholeNumber each = number * row.sign;
+        const Whole each = number * row.sign;
         for (const std::uint32_t p : row.positions) worth_[p] -= each;
     }
 
@@ -340,10 +342,10 @@ private:
         std::vector<const SideRow*> rows;
         for (const SideRow& row : path_)
             if (row.group == group) rows.push_back(&row);
-        const std::size_t at = job_at_[compact_.job[compact_.first_copy[group]]];
+        const std::size_t at = job_at_[compact_->job[compact_->first_copy[group]]];
         if (at == no_row) return;
         const JobRow& job = jobs_[at];
-        std::vector<WholeNumber> left;  // worth by option, last: nothing
+        std::vector<Whole> left;  // worth by option, last: nothing
         std::vector<std::size_t> option;
         for (std::size_t p = job.begin; p < job.end; ++p)
             if (banned_[p] == 0) {
@@ -359,27 +361,27 @@ private:
                 return row->most_forbidden == 0 && row->forbidden[k] != 0;
             });
         };
-        std::vector<WholeNumber> prices(rows.size());
+        std::vector<Whole> prices(rows.size());
         price_shared(group, rows, left, option, excluded, prices);
         for (std::size_t i = 0; i < rows.size(); ++i)
             for (std::size_t o = 0; o < option.size(); ++o)
                 if (rows[i]->forbidden[option[o]] != 0) left[o] -= prices[i];
-        std::optional<WholeNumber> best;
+        std::optional<Whole> best;
         for (std::size_t o = 0; o < option.size(); ++o)
             if (!excluded(option[o]) && (!best || left[o] > *best)) best = left[o];
-        if (!best) best = -abs(bound_) - 1;  // nothing is left for the job: a contradiction
+        if (!best) best = -absolute(bound_) - 1;  // nothing is left for the job: a contradiction
         for (std::size_t i = 0; i < rows.size(); ++i) {
             if (rows[i]->most_forbidden == 0)
                 for (std::size_t o = 0; o < option.size(); ++o)
                     if (rows[i]->forbidden[option[o]] != 0)
-                        prices[i] = std::max(prices[i], WholeNumber(left[o] - *best));
+                        prices[i] = std::max(prices[i], Whole(left[o] - *best));
             if (prices[i] > 0) count(*rows[i], prices[i]);
         }
     }
     template <class Excluded>
     void price_shared(std::size_t group, const std::vector<const SideRow*>& rows,
-                      const std::vector<WholeNumber>& left, const std::vector<std::size_t>& option,
-                      Excluded excluded, std::vector<WholeNumber>& prices) {
+                      const std::vector<Whole>& left, const std::vector<std::size_t>& option,
+                      Excluded excluded, std::vector<Whole>& prices) {
         AllotmentProblem shared;
         std::vector<std::size_t> row_of;
         for (std::size_t i = 0; i < rows.size(); ++i)
@@ -398,29 +400,29 @@ private:
             shared.add_option(
                 std::clamp(to_double(left[o], exact_.value_bits), -largest_number, largest_number), uses);
         }
-        for (std::uint32_t copy = 1; copy < compact_.copies(group); ++copy) shared.add_job_like(0);
+        for (std::uint32_t copy = 1; copy < compact_->copies(group); ++copy) shared.add_job_like(0);
         const RelaxedAllotment relaxed = sharing_.relax(shared);
         for (std::size_t s = 0; s < row_of.size(); ++s)
-            prices[row_of[s]] = scaled(std::max(0.0, relaxed.prices[s]), exact_.value_bits);
+            prices[row_of[s]] = scaled<Whole>(std::max(0.0, relaxed.prices[s]), exact_.value_bits);
     }
 
     void weigh_jobs() {
         gain_.resize(jobs_.size());
         regret_.resize(variables_.size());
-        std::vector<WholeNumber> ban_price(zeros_.size());
+        std::vector<Whole> ban_price(zeros_.size());
         for (std::size_t j = 0; j < jobs_.size(); ++j) {
             const JobRow& job = jobs_[j];
-            std::optional<WholeNumber> best;
+            std::optional<Whole> best;
             if (!job.must) best = 0;
             for (std::size_t p = job.begin; p < job.end; ++p)
                 if (banned_[p] == 0 && (!best || worth_[p] > *best)) best = worth_[p];
-            gain_[j] = best ? *best : WholeNumber(-abs(bound_) - 1);
+            gain_[j] = best ? *best : Whole(-absolute(bound_) - 1);
             bound_ += gain_[j];
             multiply(job.index, gain_[j], exact_.value_bits);
             for (std::size_t p = job.begin; p < job.end; ++p) {
                 regret_[p] = gain_[j] - worth_[p];
                 if (banned_[p] != 0 && regret_[p] < 0)
-                    ban_price[banned_[p] - 1] = std::max(ban_price[banned_[p] - 1], WholeNumber(-regret_[p]));
+                    ban_price[banned_[p] - 1] = std::max(ban_price[banned_[p] - 1], Whole(-regret_[p]));
             }
         }
         for (std::size_t z = 0; z < zeros_.size(); ++z) {
@@ -440,7 +442,7 @@ private:
         return true;
     }
     bool close_as_contradiction(std::size_t group) {
-        const std::size_t at = job_at_[compact_.job[compact_.first_copy[group]]];
+        const std::size_t at = job_at_[compact_->job[compact_->first_copy[group]]];
         if (at == no_row) return false;
         const JobRow job = jobs_[at];
         const auto excluded = [&](std::size_t k) {
@@ -456,23 +458,31 @@ private:
         bound_ = 0;
         for (const SideRow& row : path_)
             if (row.group == group && row.most_forbidden == 0)
-                count(row, WholeNumber(1) << static_cast<unsigned>(exact_.value_bits));
+                count(row, Whole(1) << static_cast<unsigned>(exact_.value_bits));
         weigh_jobs();
         close_by_weights(true);
         return true;
     }
 
     void close_by_weights(bool absurd = false) {
-        for (std::size_t p = 0; p < variables_.size(); ++p)
-            multiply(variables_[p], -regret_[p], exact_.value_bits);
         if (goal_ != ProofGoal::bound && bound_ >= 0) failed_ = true;
-        close_by_multipliers(absurd);
+        begin_node(absurd);
+        const auto several =
+            std::count_if(regret_.begin(), regret_.end(), [](const Whole& regret) { return regret != 0; });
+        begin_multipliers("lin", multipliers_.size() + static_cast<std::size_t>(several));
+        for (const Multiplier& m : multipliers_) text_.entry(m.row, m.number, m.bits);
+        for (std::size_t p = 0; p < regret_.size(); ++p)
+            if (regret_[p] != 0) text_.entry(variables_[p], Whole(-regret_[p]), exact_.value_bits);
+        text_.add(" } -1\n");
     }
     void close_by_multipliers(bool absurd) {
+        begin_node(absurd);
+        append_multipliers();
+    }
+    void begin_node(bool absurd) {
         ++nodes_;
         last_ = {next_, bound_, absurd};
         begin_result(last_);
-        append_multipliers();
     }
 
     // What is derived before the search.
@@ -484,35 +494,35 @@ private:
             if (worth_of_[v] != 0) multiples.emplace_back(v, worth_of_[v] / granule());
         for (const bool more : {true, false}) {
             (more ? more_assumed_ : most_assumed_) = begin_line(more ? " G " : " L ");
-            append_whole(text_, whole_.most + (more ? 1 : 0));
+            text_.whole(whole_.most + (more ? 1 : 0));
             append_uses(multiples, 0);
-            text_ += " { asm } -1\n";
+            text_.add(" { asm } -1\n");
         }
         objective_ = Multiplier{more_assumed_, -granule(), exact_.value_bits};
         objective_rhs_ = -granule() * (whole_.most + 1);
     }
     /// From that assumption's end to the bound on the objective: what values differ from multiples, the jobs
     /// take up.
-    WholeNumber conclude_whole() {
+    Whole conclude_whole() {
         const std::size_t not_more = begin_line(" L ");
-        append_whole(text_, whole_.most);
+        text_.whole(whole_.most);
         Uses multiples;
-        std::vector<WholeNumber> rest = exact_.value;
+        std::vector<Whole> rest = exact_.value;
         for (std::uint32_t v = 0; v < all_worth().size(); ++v) {
             if (all_worth()[v] != 0) multiples.emplace_back(v, all_worth()[v] / granule());
             rest[v] -= all_worth()[v];
         }
-        ExactProblem::append_index(text_, multiples.size());
-        for (const auto& [v, number] : multiples) ExactProblem::append_entry(text_, v, number, 0, fractions_);
-        text_ += " { uns";
+        text_.index(multiples.size());
+        for (const auto& [v, number] : multiples) text_.entry(v, number, 0);
+        text_.add(" { uns");
         for (const std::size_t index : {last_.index, more_assumed_, most_assumed_, most_assumed_})
-            ExactProblem::append_index(text_, index);
-        text_ += " } -1\n";
+            text_.index(index);
+        text_.add(" } -1\n");
         multipliers_.clear();
         multiply(not_more, granule(), exact_.value_bits);
-        WholeNumber bound = granule() * whole_.most;
+        Whole bound = granule() * whole_.most;
         for (std::size_t job = 0; job < exact_.jobs(); ++job) {
-            WholeNumber most = 0;
+            Whole most = 0;
             for (std::size_t v = exact_.first[job]; v < exact_.first[job + 1]; ++v)
                 most = std::max(most, rest[v]);
             multiply(exact_.row_of_job(job), most, exact_.value_bits);
@@ -521,13 +531,13 @@ private:
                 multiply(v, rest[v] - most, exact_.value_bits);
         }
         begin_line(" L ");
-        fractions_.append(text_, bound, exact_.value_bits);
-        text_ += " OBJ";
+        text_.fraction(bound, exact_.value_bits);
+        text_.add(" OBJ");
         append_multipliers();
         return bound;
     }
     /// The worth of all variables, whatever the root has fixed.
-    [[nodiscard]] const std::vector<WholeNumber>& all_worth() const {
+    [[nodiscard]] const std::vector<Whole>& all_worth() const {
         return worth_at_root_.empty() ? worth_of_ : worth_at_root_;
     }
 
@@ -536,7 +546,7 @@ private:
     void ban_too_large() {
         for (const UseRow& row : rows_) {
             ZeroRow zero;
-            WholeNumber least = 0;
+            Whole least = 0;
             for (const auto& [v, units] : row.uses)
                 if (banned_[v] == 0 && units > row.capacity) {
                     zero.positions.push_back(v);
@@ -554,7 +564,7 @@ private:
             std::vector<std::uint8_t> too_large(variables_.size(), 0);
             for (const std::uint32_t v : zero.positions) too_large[v] = 1;
             for (const auto& [v, units] : row.uses)
-                multiply(v, too_large[v] != 0 ? WholeNumber(least - units) : -units, exact_.unit_bits);
+                multiply(v, too_large[v] != 0 ? Whole(least - units) : -units, exact_.unit_bits);
             rule_out(some, no);
             zero.index = next_ - 1;
             zeros_.push_back(std::move(zero));
@@ -569,32 +579,29 @@ private:
         assume(other);
         const std::size_t assumption = other.index;
         other.index = begin_line(other.at_most ? " L " : " G ");
-        append_whole(text_, other.rhs);
-        ExactProblem::append_index(text_, other.positions.size());
-        for (const std::uint32_t p : other.positions) {
-            ExactProblem::append_index(text_, variables_[p]);
-            text_ += " 1";
-        }
-        text_ += " { uns";
-        for (const std::size_t index : {absurd, assumed.index, assumption, assumption})
-            ExactProblem::append_index(text_, index);
-        text_ += " } -1\n";
+        text_.whole(other.rhs);
+        text_.index(other.positions.size());
+        for (const std::uint32_t p : other.positions) text_.entry(variables_[p]);
+        text_.add(" { uns");
+        for (const std::size_t index : {absurd, assumed.index, assumption, assumption}) text_.index(index);
+        text_.add(" } -1\n");
     }
 
     // A branching in terms of variables.
 
     std::pair<SideRow, SideRow> sides_of(std::size_t group, std::span<const std::uint32_t> options,
                                          std::size_t most) {
-        const std::vector<std::uint8_t> in = sides_.with(group, options);  // by option, last: nothing
-        const auto copies = static_cast<std::int64_t>(compact_.copies(group));
+        const std::vector<std::uint8_t> in = sides_->with(group, options);  // by option, last: nothing
+        const auto copies = static_cast<std::int64_t>(compact_->copies(group));
         SideRow less;
         less.group = group;
         less.sign = in.back() != 0 ? -1 : 1;
         const std::uint8_t listed = in.back() != 0 ? 0 : 1;
         // Copies that the root has settled count themselves.
         std::int64_t settled = 0;
-        for (std::uint32_t copy = compact_.first_copy[group]; copy < compact_.first_copy[group + 1]; ++copy) {
-            const std::size_t job = compact_.job[copy], at = job_at_[job];
+        for (std::uint32_t copy = compact_->first_copy[group]; copy < compact_->first_copy[group + 1];
+             ++copy) {
+            const std::size_t job = compact_->job[copy], at = job_at_[job];
             if (at == no_row) {
                 const std::size_t given = settled_[job];
                 if (given != no_option && in[given] == listed) ++settled;
@@ -618,6 +625,7 @@ private:
         return {std::move(less), std::move(more)};
     }
 
+    void tighten(const CompactProblem& tight);
     static bool counts(const CompactProblem& tight, std::size_t row, std::size_t resource, double size);
 
     // What the root fixes.
@@ -637,23 +645,23 @@ private:
             return serves[job] != 0 ? (is_out ? 0 : -1) : is_out ? 1 : 0;
         }
     };
-    Fixing fates(const WholeNumber& gap) const;
+    Fixing fates(const Whole& gap) const;
     void derive_settled(Fixing& fixing);
     void derive_row(UseRow& row, const Fixing& fixing);
     void derive_objective(const Fixing& fixing);
     void derive_jobs(const Fixing& fixing);
     void keep_open(const Fixing& fixing);
 
-    const ExactProblem& exact_;
-    const CompactProblem& compact_;
+    const AllotmentProblem& problem_;
+    const ExactProblem<Whole>& exact_;
+    const CompactProblem* compact_ = nullptr;
     ProofGoal goal_;
-    WholeNumber target_;
+    Whole target_;
     WholeValues whole_;
     std::size_t most_bytes_;
-    SameSide sides_;
+    std::optional<SameSide> sides_;
 
-    std::string text_;
-    FractionText fractions_;
+    ProofText text_;
     std::size_t next_;  // row that is derived next
     std::size_t nodes_ = 0;
     bool failed_ = false;
@@ -664,41 +672,40 @@ private:
     double most_paid_ = 0;
 
     std::vector<std::uint32_t> variables_;  // by position
-    std::vector<WholeNumber> worth_of_;     // by position
+    std::vector<Whole> worth_of_;           // by position
     std::vector<std::uint32_t> banned_;     // by position: 1 + the row of zeros_ that bans it
     std::vector<UseRow> rows_;              // the capacities, and then the cuts
     std::vector<SideRow> path_;
     std::vector<ZeroRow> zeros_;
     std::vector<JobRow> jobs_;
-    std::vector<std::size_t> job_at_;         // by job: where it is in jobs_, or no_row
-    std::vector<std::size_t> settled_;        // by job that is not: its option, or their number for nothing
-    std::vector<WholeNumber> worth_at_root_;  // if the root has fixed something
+    std::vector<std::size_t> job_at_;   // by job: where it is in jobs_, or no_row
+    std::vector<std::size_t> settled_;  // by job that is not: its option, or their number for nothing
+    std::vector<Whole> worth_at_root_;  // if the root has fixed something
     std::optional<Multiplier> objective_;
-    WholeNumber objective_rhs_ = 0;
+    Whole objective_rhs_ = 0;
     std::size_t more_assumed_ = no_row, most_assumed_ = no_row;
 
     std::vector<Multiplier> multipliers_;
-    std::vector<WholeNumber> worth_, gain_, regret_;
-    WholeNumber bound_;
+    std::vector<Whole> worth_, gain_, regret_;
+    Whole bound_;
     Allotter<> sharing_;
 };
 
-inline void ProofLog::tighten(const CompactProblem& tight) {
+template <class Whole>
+void ProofLog<Whole>::tighten(const CompactProblem& tight) {
     const std::size_t capacities = rows_.size();
     // sum of floor(units / size) <= floor(capacity / size): the capacity by 1 / size, rounded.
-    const auto derive = [&](const UseRow& from, const WholeNumber& size) {
+    const auto derive = [&](const UseRow& from, const Whole& size) {
         UseRow row{no_row, 0, from.capacity / size, {}};
         multipliers_.clear();
-        const auto multiply_part = [&](std::size_t index, const WholeNumber& part) {
-            multiply(index, part, 0);
-        };
-        multiply_part(from.index, WholeNumber(1) << static_cast<unsigned>(from.bits));
+        const auto multiply_part = [&](std::size_t index, const Whole& part) { multiply(index, part, 0); };
+        multiply_part(from.index, Whole(1) << static_cast<unsigned>(from.bits));
         for (const auto& [p, units] : from.uses) {
             if (units >= size) row.uses.emplace_back(p, units / size);
             multiply_part(variables_[p], -(units % size));
         }
         row.index = begin_line(" L ");
-        fractions_.append(text_, row.capacity, 0);
+        text_.fraction(row.capacity, 0);
         append_uses(row.uses, 0);
         append_multipliers("rnd", size);
         return row;
@@ -707,12 +714,12 @@ inline void ProofLog::tighten(const CompactProblem& tight) {
     std::size_t next = capacities;
     for (std::size_t r = 0; r < capacities; ++r) {
         double granule = std::numeric_limits<double>::infinity(), least = granule;
-        for (const ResourceUse& use : compact_.uses)
+        for (const ResourceUse& use : compact_->uses)
             if (use.resource == r) granule = common_granule(granule, use.units);
-        for (const ResourceUse& use : compact_.uses)
+        for (const ResourceUse& use : compact_->uses)
             if (use.resource == r && use.units > granule) least = std::min(least, use.units);
-        if (tight.capacity[r] < compact_.capacity[r]) {
-            const WholeNumber size = scaled(granule, exact_.unit_bits);
+        if (tight.capacity[r] < compact_->capacity[r]) {
+            const Whole size = scaled<Whole>(granule, exact_.unit_bits);
             UseRow row = derive(rows_[r], size);
             multipliers_.clear();
             multiply(row.index, size, exact_.unit_bits);
@@ -720,7 +727,7 @@ inline void ProofLog::tighten(const CompactProblem& tight) {
             row.capacity *= size;
             for (auto& [p, units] : row.uses) units *= size;
             row.index = begin_line(" L ");
-            fractions_.append(text_, row.capacity, row.bits);
+            text_.fraction(row.capacity, row.bits);
             append_uses(row.uses, row.bits);
             append_multipliers();
             rows_[r] = std::move(row);
@@ -728,7 +735,7 @@ inline void ProofLog::tighten(const CompactProblem& tight) {
         // The rows that are added are in order of their resources.
         if (granule > 0 && std::isfinite(least) && next < tight.resources() &&
             counts(tight, next, r, least)) {
-            rows_.push_back(derive(given[r], scaled(least, exact_.unit_bits)));
+            rows_.push_back(derive(given[r], scaled<Whole>(least, exact_.unit_bits)));
             ++next;
         }
     }
@@ -736,7 +743,8 @@ inline void ProofLog::tighten(const CompactProblem& tight) {
 }
 
 /// Whether a row counts how often options, and the capacity, contain `size` units of a resource.
-inline bool ProofLog::counts(const CompactProblem& tight, std::size_t row, std::size_t resource,
+template <class Whole>
+bool ProofLog<Whole>::counts(const CompactProblem& tight, std::size_t row, std::size_t resource,
                              double size) {
     const double all = tight.capacity[resource] + tight.tolerance[resource];
     if (tight.capacity[row] != std::floor(all / size)) return false;
@@ -751,20 +759,21 @@ inline bool ProofLog::counts(const CompactProblem& tight, std::size_t row, std::
     return true;
 }
 
-inline void ProofLog::cut(std::size_t source, std::span<const double> thresholds, std::size_t most) {
+template <class Whole>
+void ProofLog<Whole>::cut(std::size_t source, std::span<const double> thresholds, std::size_t most) {
     const int bits = rows_[source].bits;
     SideRow more{.at_most = false, .rhs = static_cast<std::int64_t>(most) + 1};
-    std::vector<std::pair<WholeNumber, std::size_t>>
-        smallest;  // least that a job uses in the cut, and the job
-    std::vector<WholeNumber> units_of(variables_.size());
+    std::vector<std::pair<Whole, std::size_t>> smallest;  // least that a job uses in the cut, and the job
+    std::vector<Whole> units_of(variables_.size());
     for (const auto& [p, units] : rows_[source].uses) units_of[p] = units;
-    for (std::size_t group = 0; group < compact_.groups(); ++group) {
+    for (std::size_t group = 0; group < compact_->groups(); ++group) {
         if (!std::isfinite(thresholds[group])) continue;
         // The search has added uses up in doubles.
-        const WholeNumber threshold = scaled(thresholds[group] * (1 - 1e-12), bits);
-        for (std::uint32_t copy = compact_.first_copy[group]; copy < compact_.first_copy[group + 1]; ++copy) {
-            const std::size_t at = job_at_[compact_.job[copy]];
-            std::optional<WholeNumber> least;
+        const Whole threshold = scaled<Whole>(thresholds[group] * (1 - 1e-12), bits);
+        for (std::uint32_t copy = compact_->first_copy[group]; copy < compact_->first_copy[group + 1];
+             ++copy) {
+            const std::size_t at = job_at_[compact_->job[copy]];
+            std::optional<Whole> least;
             for (std::size_t p = jobs_[at].begin; p < jobs_[at].end; ++p)
                 if (banned_[p] == 0 && units_of[p] >= threshold) {
                     more.positions.push_back(static_cast<std::uint32_t>(p));
@@ -777,11 +786,11 @@ inline void ProofLog::cut(std::size_t source, std::span<const double> thresholds
     // The most + 1 that use the least use too much. `each` counts for the largest of them, and a job that
     // uses less gives the difference back by its own row.
     std::sort(smallest.begin(), smallest.end());
-    WholeNumber left = rows_[source].capacity;
+    Whole left = rows_[source].capacity;
     for (std::size_t i = 0; i <= most && i < smallest.size(); ++i) left -= smallest[i].first;
     if (smallest.size() <= most || left >= 0)
         return;  // it says nothing, or is not valid: bounds do without it
-    const WholeNumber each = smallest[most].first;
+    const Whole each = smallest[most].first;
     assume(more);
     multipliers_.clear();
     multiply(rows_[source].index, 1, 0);
@@ -789,7 +798,7 @@ inline void ProofLog::cut(std::size_t source, std::span<const double> thresholds
     for (const std::uint32_t p : more.positions) units_of[p] -= each;
     for (std::size_t i = 0; i < most; ++i) {
         const JobRow& job = jobs_[smallest[i].second];
-        const WholeNumber back = each - smallest[i].first;
+        const Whole back = each - smallest[i].first;
         multiply(job.index, back, bits);
         for (std::size_t p = job.begin; p < job.end; ++p) units_of[p] += back;
     }

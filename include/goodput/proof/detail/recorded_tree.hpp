@@ -36,6 +36,23 @@ public:
         at(node).prices.assign(prices.begin(), prices.end());
     }
 
+    /// No option pays more than this at any prices of the search, nor do all capacities.
+    [[nodiscard]] double most_paid(const CompactProblem& problem) const {
+        std::vector<double> largest = problem.capacity;
+        for (const Cover& cover : cuts_) largest.push_back(static_cast<double>(cover.most));
+        for (const ResourceUse& use : problem.uses)
+            largest[use.resource] = std::max(largest[use.resource], use.units);
+        double most = 0;
+        const auto count = [&](std::span<const double> prices) {
+            double paid = 0;
+            for (std::size_t r = 0; r < prices.size(); ++r) paid += std::max(0.0, prices[r]) * largest[r];
+            most = std::max(most, paid);
+        };
+        for (const std::vector<double>& prices : fixings_) count(prices);
+        for (const Node& node : nodes_) count(node.prices);
+        return most;
+    }
+
     /// Tells a ProofLog all of it, or as much as it takes. Nodes that were left open, or are too
     /// many for the log, are closed by the last prices of the root.
     template <class Log>
@@ -71,21 +88,6 @@ private:
         log.turn();
         tell_node(here.child + 1, log);
         log.join();
-    }
-
-    /// No option pays more than this at prices of a node, nor do all capacities.
-    [[nodiscard]] double most_paid(const CompactProblem& problem) const {
-        std::vector<double> largest = problem.capacity;
-        for (const Cover& cover : cuts_) largest.push_back(static_cast<double>(cover.most));
-        for (const ResourceUse& use : problem.uses)
-            largest[use.resource] = std::max(largest[use.resource], use.units);
-        double most = 0;
-        for (const Node& node : nodes_) {
-            double paid = 0;
-            for (std::size_t r = 0; r < node.prices.size(); ++r) paid += node.prices[r] * largest[r];
-            most = std::max(most, paid);
-        }
-        return most;
     }
 
     std::vector<Cover> cuts_;

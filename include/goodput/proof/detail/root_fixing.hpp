@@ -28,10 +28,11 @@ namespace goodput::detail {
 
 /// Either none that loses too much is taken, and all that lose too much without are, or the root's prices
 /// close the node. The rows that follow from the first are what the search works on.
-inline void ProofLog::fix(std::span<const double> prices) {
+template <class Whole>
+void ProofLog<Whole>::fix(std::span<const double> prices) {
     if (goal_ == ProofGoal::infeasible) return;
     weigh(prices, nullptr);
-    const WholeNumber gap = bound_ - target_;
+    const Whole gap = bound_ - target_;
     if (gap <= 0) return;
     Fixing fixing = fates(gap);
     ExtraRow some{no_row, 1 - fixing.served, {}, gap};
@@ -42,13 +43,10 @@ inline void ProofLog::fix(std::span<const double> prices) {
     if (some.entries.empty()) return;
     const auto assume_extra = [&](const char* sense, std::int64_t rhs) {
         const std::size_t index = begin_line(sense);
-        append_whole(text_, rhs);
-        ExactProblem::append_index(text_, some.entries.size());
-        for (const auto& [p, coefficient] : some.entries) {
-            ExactProblem::append_index(text_, variables_[p]);
-            text_ += coefficient > 0 ? " 1" : " -1";
-        }
-        text_ += " { asm } -1\n";
+        text_.whole(rhs);
+        text_.index(some.entries.size());
+        for (const auto& [p, coefficient] : some.entries) text_.entry(variables_[p], coefficient > 0);
+        text_.add(" { asm } -1\n");
         return index;
     };
     Frame frame;
@@ -66,7 +64,8 @@ inline void ProofLog::fix(std::span<const double> prices) {
     keep_open(fixing);
 }
 
-inline ProofLog::Fixing ProofLog::fates(const WholeNumber& gap) const {
+template <class Whole>
+typename ProofLog<Whole>::Fixing ProofLog<Whole>::fates(const Whole& gap) const {
     Fixing fixing{std::vector<Fate>(variables_.size(), Fate::out),
                   std::vector<std::size_t>(jobs_.size(), no_row), std::vector<std::uint8_t>(jobs_.size(), 0)};
     for (std::size_t j = 0; j < jobs_.size(); ++j) {
@@ -93,7 +92,8 @@ inline ProofLog::Fixing ProofLog::fates(const WholeNumber& gap) const {
 }
 
 /// The assumption without what is out and what is open.
-inline void ProofLog::derive_settled(Fixing& fixing) {
+template <class Whole>
+void ProofLog<Whole>::derive_settled(Fixing& fixing) {
     if (fixing.settled == 0) return;
     multipliers_.clear();
     multiply(fixing.assumed, 1, 0);
@@ -113,27 +113,27 @@ inline void ProofLog::derive_settled(Fixing& fixing) {
         if (fixing.fate[p] != Fate::settled)
             multiply(variables_[p], -left[p] - (banned_[p] != 0 ? used[banned_[p] - 1] : 0), 0);
     fixing.index = begin_line(" L ");
-    append_whole(text_, -fixing.settled);
-    ExactProblem::append_index(text_, static_cast<std::size_t>(fixing.settled));
+    text_.whole(-fixing.settled);
+    text_.index(static_cast<std::size_t>(fixing.settled));
     for (const std::size_t p : fixing.settles)
         if (p != no_row) {
-            ExactProblem::append_index(text_, variables_[p]);
-            text_ += " -1";
+            text_.entry(variables_[p], false);
         }
     append_multipliers();
 }
 
 /// A row without what is out or settled: the first is at least 0, the second uses what it uses.
-inline void ProofLog::derive_row(UseRow& row, const Fixing& fixing) {
+template <class Whole>
+void ProofLog<Whole>::derive_row(UseRow& row, const Fixing& fixing) {
     if (row.index == no_row) return;
-    std::vector<WholeNumber> units(variables_.size());
+    std::vector<Whole> units(variables_.size());
     bool changes = false;
     for (const auto& [p, its] : row.uses) {
         units[p] = its;
         changes = changes || fixing.fate[p] != Fate::open;
     }
     if (!changes) return;
-    WholeNumber most = 0;
+    Whole most = 0;
     for (const std::size_t p : fixing.settles)
         if (p != no_row) most = std::max(most, units[p]);
     multipliers_.clear();
@@ -143,7 +143,7 @@ inline void ProofLog::derive_row(UseRow& row, const Fixing& fixing) {
         for (std::size_t j = 0; j < jobs_.size(); ++j) {
             const std::size_t settled = fixing.settles[j];
             if (settled == no_row) continue;
-            const WholeNumber back = most - units[settled];
+            const Whole back = most - units[settled];
             row.capacity -= units[settled];
             multiply(jobs_[j].index, back, row.bits);
             for (std::size_t p = jobs_[j].begin; p < jobs_[j].end; ++p) units[p] += back;
@@ -154,27 +154,29 @@ inline void ProofLog::derive_row(UseRow& row, const Fixing& fixing) {
     for (std::size_t p = 0; p < variables_.size(); ++p)
         if (fixing.fate[p] == Fate::out) multiply(variables_[p], -units[p], row.bits);
     row.index = begin_line(" L ");
-    fractions_.append(text_, row.capacity, row.bits);
+    text_.fraction(row.capacity, row.bits);
     append_uses(row.uses, row.bits);
     append_multipliers();
 }
 
 /// objective - sum of worth over what is open <= what is settled is worth. Who has to take something is worth
 /// more by as much as prices can ever make it pay: so its row need only say that it takes one option at most.
-inline void ProofLog::derive_objective(const Fixing& fixing) {
-    WholeNumber must_run = scaled(most_paid_, exact_.value_bits) + 1;
-    for (const WholeNumber& worth : worth_of_) must_run += abs(worth);
-    std::vector<WholeNumber> paid(variables_.size());  // by the multipliers, beyond worth
+template <class Whole>
+void ProofLog<Whole>::derive_objective(const Fixing& fixing) {
+    Whole must_run = 0;
+    for (const Whole& worth : worth_of_) must_run = std::max(must_run, absolute(worth));
+    must_run += must_run + scaled<Whole>(most_paid_, exact_.value_bits) + 1;
+    std::vector<Whole> paid(variables_.size());  // by the multipliers, beyond worth
     for (std::size_t p = 0; p < paid.size(); ++p) paid[p] = -worth_of_[p];
-    std::vector<WholeNumber> gain(
+    std::vector<Whole> gain(
         jobs_.size());  // multipliers of the job rows, those of who is settled less `most`
     multipliers_.clear();
     if (objective_) multipliers_.push_back(*objective_);
-    WholeNumber most = 0;  // multiplier of the assumption
+    Whole most = 0;  // multiplier of the assumption
     for (std::size_t j = 0; j < jobs_.size(); ++j) {
         JobRow& job = jobs_[j];
         const std::size_t settled = fixing.settles[j];
-        WholeNumber best_out = 0;
+        Whole best_out = 0;
         bool changes = false;
         for (std::size_t p = job.begin; p < job.end; ++p) {
             changes = changes || fixing.fate[p] == Fate::out;
@@ -182,14 +184,14 @@ inline void ProofLog::derive_objective(const Fixing& fixing) {
         }
         if (settled != no_row) {
             gain[j] = worth_of_[settled];
-            most = std::max(most, WholeNumber(best_out - gain[j]));
+            most = std::max(most, Whole(best_out - gain[j]));
         } else if (fixing.serves[j] != 0) {
             gain[j] = best_out;
-            most = std::max(most, WholeNumber(must_run + best_out));
+            most = std::max(most, Whole(must_run + best_out));
             job.served = true;
         } else if (job.must && changes) {
             gain[j] = -must_run;
-            most = std::max(most, WholeNumber(must_run + best_out));
+            most = std::max(most, Whole(must_run + best_out));
             job.must = false;
             job.served = true;
         } else {
@@ -198,7 +200,7 @@ inline void ProofLog::derive_objective(const Fixing& fixing) {
     }
     multiply(fixing.assumed, most, exact_.value_bits);
     objective_rhs_ -= most * fixing.served;
-    std::vector<WholeNumber> ban_price(zeros_.size());
+    std::vector<Whole> ban_price(zeros_.size());
     for (std::size_t j = 0; j < jobs_.size(); ++j) {
         if (fixing.settles[j] != no_row) gain[j] += most;
         multiply(jobs_[j].index, gain[j], exact_.value_bits);
@@ -206,12 +208,12 @@ inline void ProofLog::derive_objective(const Fixing& fixing) {
         for (std::size_t p = jobs_[j].begin; p < jobs_[j].end; ++p) {
             paid[p] += gain[j] + most * fixing.coefficient(j, p, banned_[p] != 0);
             if (banned_[p] != 0)
-                ban_price[banned_[p] - 1] = std::max(ban_price[banned_[p] - 1], WholeNumber(-paid[p]));
+                ban_price[banned_[p] - 1] = std::max(ban_price[banned_[p] - 1], Whole(-paid[p]));
         }
     }
     for (std::size_t z = 0; z < zeros_.size(); ++z)
         multiply(zeros_[z].index, ban_price[z], exact_.value_bits);
-    std::vector<WholeNumber> says;  // by variable: what the row says of it
+    std::vector<Whole> says;  // by variable: what the row says of it
     if (goal_ == ProofGoal::bound) says = exact_.value;
     says.resize(exact_.variables());
     for (std::size_t p = 0; p < variables_.size(); ++p) {
@@ -224,15 +226,16 @@ inline void ProofLog::derive_objective(const Fixing& fixing) {
         }
     }
     objective_ = Multiplier{begin_line(" L "), 1, 0};
-    fractions_.append(text_, objective_rhs_, exact_.value_bits);
-    ExactProblem::append_index(text_, static_cast<std::size_t>(std::count_if(
-                                          says.begin(), says.end(), [](const auto& n) { return n != 0; })));
+    text_.fraction(objective_rhs_, exact_.value_bits);
+    text_.index(static_cast<std::size_t>(
+        std::count_if(says.begin(), says.end(), [](const auto& n) { return n != 0; })));
     for (std::size_t v = 0; v < says.size(); ++v)
-        if (says[v] != 0) ExactProblem::append_entry(text_, v, says[v], exact_.value_bits, fractions_);
+        if (says[v] != 0) text_.entry(v, says[v], exact_.value_bits);
     append_multipliers();
 }
 
-inline void ProofLog::derive_jobs(const Fixing& fixing) {
+template <class Whole>
+void ProofLog<Whole>::derive_jobs(const Fixing& fixing) {
     for (std::size_t j = 0; j < jobs_.size(); ++j) {
         JobRow& job = jobs_[j];
         if (fixing.settles[j] != no_row) continue;
@@ -245,16 +248,17 @@ inline void ProofLog::derive_jobs(const Fixing& fixing) {
         }
         if (multipliers_.size() == 1 || open.empty()) continue;
         job.index = begin_line(" L ");
-        text_ += '1';
+        text_.add('1');
         append_uses(open, 0);
         append_multipliers();
     }
 }
 
 /// Only what is open keeps a position.
-inline void ProofLog::keep_open(const Fixing& fixing) {
+template <class Whole>
+void ProofLog<Whole>::keep_open(const Fixing& fixing) {
     std::vector<std::uint32_t> now(variables_.size()), variables;
-    std::vector<WholeNumber> worth;
+    std::vector<Whole> worth;
     std::vector<JobRow> jobs;
     for (std::size_t j = 0; j < jobs_.size(); ++j) {
         JobRow job = jobs_[j];

@@ -137,7 +137,8 @@ private:
     [[nodiscard]] std::size_t open_copies() const {
         const JobPrices& prices = tree_.relaxation();
         std::size_t sum = 0;
-        for (std::size_t copy = 0; copy < prices.copies(); ++copy) sum += prices.allowed_of(copy) > 1 ? 1 : 0;
+        for (std::size_t copy = 0; copy < prices.copies(); ++copy)
+            sum += prices.allowed_of(copy) > 1 ? 1U : 0U;
         return sum;
     }
     /// Decides a sixth of the copies that are served once, of large problems a third. False: there are none.

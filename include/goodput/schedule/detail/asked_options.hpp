@@ -1,25 +1,25 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_ASKED_OPTIONS_HPP
 #define GOODPUT_SCHEDULE_DETAIL_ASKED_OPTIONS_HPP
 
-// Options that are asked for at prices, because there are too many to list (column generation).
+// Asks makers for options at prices, because there are too many to list (column generation).
 //
-// Let pi be any prices, r_j the largest value less price that any listed option of job j has (0 if it may go
-// without), and s_j the maker's bound on this difference for all that it has not listed. Then no allotment,
-// of listed options or not, is worth more than
+// Let pi be any prices, r_j the largest value minus price of the listed options of job j (at least 0 if the
+// job may go without), and s_j the maker's bound on this difference for all options that it has not listed.
+// Then no allotment, of listed options or not, is worth more than
 //
 //     L = pi . capacity + sum over j of max(r_j, s_j)
 //
-// and one that uses an option of job j that is not listed is worth no more than L - (max(r_j, s_j) - s_j).
+// and an allotment with an unlisted option of job j is worth at most L - (max(r_j, s_j) - s_j).
 //
-// 1. Solve the linear relaxation of what is listed, ask everybody for options above r_j, add them, again
-//    until nobody offers any: then L is the bound of the relaxation over all options there are.
-// 2. Allot. Is that worth z, a better allotment can only use options within L - z of the best of their job.
-//    Ask for these, the nearest first, since they may raise z, and allot again. What is then proven of what
-//    is listed holds for all options, except where a maker still keeps back something: then the bound is the
-//    one above.
+// 1. Solve the linear relaxation of the listed options, ask for options of all jobs above r_j, add them,
+//    and repeat until there are none. Then L is the bound of the relaxation over all options.
+// 2. Allot. If that is worth z, a better allotment can only use options within L - z of the best of their
+//    job. Ask for these, the nearest first because they may raise z, and allot again. What is then proven
+//    for the listed options holds for all options, unless a maker still holds some back: then the bound is
+//    the one above.
 //
-// The caller's deadline is for all of this together: half of it for the first step, what is left for the
-// second. Each asks once in any case, so that there is a bound.
+// The caller's deadline covers both steps: half of it is for the first one, and the rest for the second.
+// Each step asks at least once, so that there is a bound.
 
 #include <algorithm>
 #include <chrono>
@@ -47,7 +47,7 @@
 
 namespace goodput::detail {
 
-/// A round whose makers are asked for more.
+/// A round whose maker is asked for more options.
 struct AskedRound {
     const Snapshot& snapshot;
     const Round& round;
@@ -58,12 +58,12 @@ struct AskedRound {
     std::vector<PlanFault>& faults;
 };
 
-/// Asks a maker for more options and allots. Keeps its buffers.
+/// Asks a maker for more options and solves the allotment. It keeps its buffers.
 class AskedOptions {
 public:
-    /// Adds options to `asked.offers` and `asked.rows`; returns the solver's answer, with a bound on all
-    /// options. An option for which the predictor, the policy or a limit fails is not added. `again`: once
-    /// more in the same round, after options have lost their value.
+    /// Adds options to `asked.offers` and `asked.rows`, and returns the solver's answer, with a bound over
+    /// all options. An option for which the predictor, the policy or a limit fails is not added. `again`
+    /// means another call in the same round, after options have lost their value.
     AllotResult allot(const AskedRound& asked, const AllotOptions& options, bool again) {
         const SolverJoint& solver = asked.joints.solver;
         const std::size_t jobs = asked.snapshot.jobs.size();
@@ -82,7 +82,7 @@ public:
             listed_.clear();
             for (std::size_t j = 0; j < jobs; ++j) listed_.push_back(asked.offers.options_of(j).size());
         }
-        // The best prices so far, and the bound there.
+        // Find the prices with the lowest bound.
         double bound = std::numeric_limits<double>::infinity();
         for (int pass = 0; pass < most_passes; ++pass) {
             const RelaxedAllotment relaxed = relax_.relax(problem, until(first_half));
@@ -94,7 +94,7 @@ public:
             if (answer.added == 0 || bound - relaxed.objective <= 0.1 * options.enough(bound)) break;
             if (first_half.late()) break;
         }
-        // A window that grows finds better allotments, and those need a smaller one.
+        // A growing window finds better allotments, and then a smaller window suffices.
         AllotResult result;
         solver.solve(solver.part, problem, until(clock), result);
         double window = 4 * options.enough(bound);
@@ -108,12 +108,13 @@ public:
             }
             window = std::min(window, needed);
             last = ask_all(asked, prices_, window);
-            if (last.added > 0 && clock.late()) last.unlisted = bound;  // nobody has looked at what was added
+            // The added options were not allotted.
+            if (last.added > 0 && clock.late()) last.unlisted = bound;
             if (last.added > 0 && !clock.late()) solver.solve(solver.part, problem, until(clock), result);
             if (window >= bound - result.objective) break;
             window *= 4;
         }
-        // What is not listed is worth at most `unlisted`, what is listed at most what the solver has proven.
+        // Unlisted options allow at most `unlisted`, and listed ones at most what the solver has proven.
         result.bound = std::max(result.objective, std::min(bound, std::max(result.bound, last.unlisted)));
         if (result.status == AllotStatus::optimal && result.gap() > 1.0000001 * options.enough(result.bound))
             result.status = AllotStatus::feasible;
@@ -131,13 +132,13 @@ private:
     static constexpr std::size_t few = 3;
 
     struct Answer {
-        double bound = 0;     ///< on all allotments
-        double unlisted = 0;  ///< on those that use an option which is still not listed
+        double bound = 0;     ///< for all allotments
+        double unlisted = 0;  ///< for allotments that use an option which is still not listed
         std::size_t added = 0;
     };
 
-    /// Asks about all jobs for options that are at most `window` worse than the best of their job, or for any
-    /// that are better than it, where the window is 0.
+    /// Asks about all jobs for options whose difference is at most `window` below the best of their job.
+    /// With a window of 0, asks for options above the best.
     Answer ask_all(const AskedRound& asked, std::span<const double> prices, double window) {
         const Snapshot& snapshot = asked.snapshot;
         const Round& round = asked.round;
@@ -160,7 +161,7 @@ private:
             const Job& job = snapshot.jobs[j];
             find_most_gpus(policy, snapshot, j, most_gpus_);
             limits.start_job(limits.part, round, job);
-            // Values are those beside what was listed first, in the first pass and in the last.
+            // In every pass, the policy values new options relative to the options that were listed first.
             OptionRow row = Worth::row_of(snapshot, offers, problem, j);
             row.options = row.options.first(listed_[j]);
             row.values = row.values.first(listed_[j]);
@@ -216,7 +217,8 @@ private:
                 [&](std::string what) {
                     offered_.clear();
                     asked.faults.push_back({j, {}, "the maker " + std::move(what)});
-                    rest = -std::numeric_limits<double>::infinity();  // who fails offers nothing more
+                    // A maker that failed offers nothing more.
+                    rest = -std::numeric_limits<double>::infinity();
                 });
             find_new(offers, j);
             candidates_.clear();
@@ -242,16 +244,16 @@ private:
         return answer;
     }
 
-    /// An option that is offered, by its index in new_.
+    /// An offered option, by its index in new_.
     struct Candidate {
         std::size_t option = 0;
         double value = 0;
-        double reduced = 0;  ///< value less price
+        double reduced = 0;  ///< value minus price
     };
 
     static void ignore(const std::string&) {}
 
-    /// Of what the maker offers, what the job does not have yet.
+    /// Finds those of the maker's options that the job does not have yet.
     void find_new(const Offers& offers, std::size_t j) {
         new_.clear();
         for (const Option& option : offered_) {
@@ -263,8 +265,8 @@ private:
             if (!among(offers.options_of(j)) && !among(added_[j]) && !among(new_)) new_.push_back(option);
         }
     }
-    /// While prices are far off, most options look good: a few of them teach as much as all. Returns the best
-    /// that is dropped.
+    /// Keeps only a few candidates: while prices are far off, most options look good, and a few teach as
+    /// much as all. Returns the best difference that is dropped.
     double keep_best() {
         std::stable_sort(candidates_.begin(), candidates_.end(),
                          [](const Candidate& a, const Candidate& b) { return a.reduced > b.reduced; });
@@ -276,8 +278,8 @@ private:
 
     Allotter<> relax_;
     std::vector<std::vector<Option>> added_;          // by job
-    std::vector<std::vector<std::string>> reported_;  // by job: what has failed for it
-    std::vector<std::size_t> listed_;                 // by job: options that its maker listed
+    std::vector<std::vector<std::string>> reported_;  // by job: failures already reported
+    std::vector<std::size_t> listed_;                 // by job: number of options that its maker listed
     std::vector<Option> offered_, new_;
     std::vector<Candidate> candidates_;
     std::vector<double> prices_;

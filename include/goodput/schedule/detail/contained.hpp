@@ -1,14 +1,14 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_CONTAINED_HPP
 #define GOODPUT_SCHEDULE_DETAIL_CONTAINED_HPP
 
-// What a part of a user's throws costs the job that it is about, and not the plan.
+// Contains exceptions of the user's parts: they cost one job something, but not the plan.
 
 #include <exception>
 #include <string>
 
 namespace goodput::detail {
 
-/// Calls `call`; if that throws, `failed(what)` is told why, and the answer is false.
+/// Calls `call`. If it throws, calls `failed(what)` with the reason, and returns false.
 template <class Call, class Failed>
 bool contained(Call call, Failed failed) {
     try {
@@ -22,7 +22,7 @@ bool contained(Call call, Failed failed) {
     return false;
 }
 
-/// Calls `call`; false if that throws.
+/// Calls `call`. Returns false if it throws.
 template <class Call>
 bool contained(Call call) {
     return contained(call, [](const std::string&) {});

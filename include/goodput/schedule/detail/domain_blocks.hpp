@@ -1,17 +1,17 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_DOMAIN_BLOCKS_HPP
 #define GOODPUT_SCHEDULE_DETAIL_DOMAIN_BLOCKS_HPP
 
-// Rows that say which jobs can stay within one domain of a topology side by side.
+// Rows for jobs that must stay within one domain of a topology.
 //
-// A domain with f whole free nodes of a pool has floor(f / b) blocks of b nodes, and a job that takes n nodes
-// of one domain uses up at least floor(n / b) of them. So every number b > 1 of nodes that is offered to jobs
-// that have to stay within a domain of a level (Job::within) makes a row of each pool:
+// A domain with f whole free nodes of a pool has floor(f / b) blocks of b nodes, and a job that takes n
+// nodes of one domain uses at least floor(n / b) of them. So every number b > 1 of nodes that is offered to
+// jobs that must stay within a domain of a level (Job::within) makes a row for each pool:
 //
 //     sum over these jobs of floor(nodes / b)  <=  sum over the domains of floor(whole free nodes / b)
 //
-// Free nodes are those that jobs which keep what they hold leave. Jobs that stay within a domain of a level
-// further inside stay within one of this level, too, and count. A row that no allotment can exceed is left
-// out.
+// Free nodes are those that pinned jobs (jobs that keep what they hold) leave. Jobs that stay within a
+// domain of an inner level also stay within a domain of this level, so they count. A row that no allotment
+// can exceed is left out.
 
 #include <algorithm>
 #include <cstddef>
@@ -32,39 +32,40 @@
 
 namespace goodput::detail {
 
-/// Rows for blocks of nodes in domains. Keeps its buffers.
+/// The rows for blocks of nodes in domains. It keeps its buffers.
 class DomainBlocks {
 public:
-    /// Blocks of one number of nodes in one pool.
+    /// The blocks of one number of nodes in one pool.
     struct Row {
-        std::size_t level = 0;  ///< of the topology
+        std::size_t level = 0;  ///< index of the level in the topology
         std::size_t pool = 0;
-        int nodes = 0;        ///< of a block
+        int nodes = 0;        ///< nodes per block
         double capacity = 0;  ///< blocks that the domains have
     };
 
-    /// There are no rows any more.
+    /// Removes all rows.
     void clear() { rows_.clear(); }
-    /// Finds the rows for what jobs are offered. Where the topology is not one of the cluster there are none.
+    /// Finds the rows for the jobs' options. There are none if the topology does not belong to the cluster.
     void find(const Topology& topology, const Snapshot& snapshot, const OpenNodes& open,
               const Offers& offers);
-    /// The first row has the index `first` in the problem.
+    /// Sets the index of the first row in the problem.
     void begin(std::size_t first) { first_ = first; }
 
-    /// The rows, by level, pool, and nodes of a block.
+    /// The rows, sorted by level, pool, and nodes of a block.
     [[nodiscard]] std::span<const Row> rows() const { return rows_; }
-    /// Whether a job may take something of the rows.
+    /// Whether a job may use any of the rows.
     [[nodiscard]] bool concern(const Job& job) const { return !rows_.empty() && !job.within.empty(); }
 
-    /// Appends the blocks that an option of a job takes; `keeps`: the job stays where it is with that.
+    /// Appends the blocks that an option of a job takes. `keeps` says that the job stays where it is with
+    /// this option.
     void append_uses(const Job& job, std::size_t j, const Configuration& configuration, bool keeps,
                      const OpenNodes& open, std::vector<ResourceUse>& uses) const;
 
-    /// A row in words.
+    /// Describes a row in words.
     [[nodiscard]] LimitRow describe(std::size_t row, const Cluster& cluster, const OpenNodes& open) const;
 
 private:
-    /// The level that a job has to stay within a domain of; the number of levels: of none.
+    /// Returns the level whose domains the job must stay within, or the number of levels if there is none.
     [[nodiscard]] std::size_t level_of(const Job& job) const;
 
     std::size_t first_ = 0;
@@ -83,7 +84,7 @@ inline void DomainBlocks::find(const Topology& topology, const Snapshot& snapsho
         levels_.push_back(level.name);
     }
     if (levels_.empty()) return;
-    // By pool and level: how many jobs may take how many nodes at most.
+    // By pool and level: the number of jobs by the most nodes that they may take.
     std::vector<std::map<int, std::size_t>> asking(open.pools().size() * levels_.size());
     std::vector<int> most(open.pools().size());
     for (std::size_t j = 0; j < jobs.size(); ++j) {
@@ -100,7 +101,7 @@ inline void DomainBlocks::find(const Topology& topology, const Snapshot& snapsho
                 }
                 if (pool == open.pools().size() || part.shape.nodes < 2) continue;
                 most[pool] = std::max(most[pool], part.shape.nodes);
-                // A size that is offered makes a row, whoever takes it.
+                // Every offered size makes a row, whichever job it is for.
                 for (std::size_t level = inner; level < levels_.size(); ++level)
                     asking[pool * levels_.size() + level].try_emplace(part.shape.nodes, 0);
             }
@@ -135,7 +136,7 @@ inline std::size_t DomainBlocks::level_of(const Job& job) const {
 inline void DomainBlocks::append_uses(const Job& job, std::size_t j, const Configuration& configuration,
                                       bool keeps, const OpenNodes& open,
                                       std::vector<ResourceUse>& uses) const {
-    // What jobs keep for certain has been taken off, and what stays on drained nodes takes nothing.
+    // The capacity already excludes pinned jobs, and a job that stays on drained nodes takes nothing.
     if (!concern(job) || open.keeps(j) || (keeps && open.may_stay_on_drained(j))) return;
     const std::size_t inner = level_of(job);
     for (const PoolShare& part : configuration.parts()) {
@@ -148,10 +149,10 @@ inline void DomainBlocks::append_uses(const Job& job, std::size_t j, const Confi
 }
 
 inline LimitRow DomainBlocks::describe(std::size_t row, const Cluster& cluster, const OpenNodes& open) const {
-    const Row& of = rows_[row];
-    return {"the blocks of " + text_of(of.nodes) + " " + goodput::describe(open.pools()[of.pool], cluster) +
-                " within one " + levels_[of.level],
-            of.capacity == 1 ? "block" : "blocks", of.capacity};
+    const Row& block = rows_[row];
+    return {"the blocks of " + text_of(block.nodes) + " " +
+                goodput::describe(open.pools()[block.pool], cluster) + " within one " + levels_[block.level],
+            block.capacity == 1 ? "block" : "blocks", block.capacity};
 }
 
 }  // namespace goodput::detail

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_FILL_JOINTS_HPP
 #define GOODPUT_SCHEDULE_DETAIL_FILL_JOINTS_HPP
 
-// A function template fills the joint of a part (joints.hpp): all that is compiled anew for a part of one's
-// own.
+// Function templates that fill the joint of a part (joints.hpp). They are all that is compiled anew for a
+// part of your own.
 
 #include <chrono>
 #include <concepts>
@@ -35,7 +35,7 @@ namespace goodput {
 
 namespace detail {
 
-/// Where a part is. A part of a constant type is only read.
+/// Returns the address of a part. A part of a constant type is only read.
 template <class Part>
 [[nodiscard]] void* part_of(Part& part) {
     return const_cast<void*>(static_cast<const void*>(std::addressof(part)));
@@ -43,8 +43,8 @@ template <class Part>
 
 }  // namespace detail
 
-/// The joint of a policy. One that is none has an empty joint, as all parts that their concept refuses: what
-/// does not fit has been named in one line then, which is not to be followed by pages.
+/// Returns the joint of a policy. A part that does not satisfy its concept gets an empty joint: one line
+/// has already said what is wrong, and pages of further errors would hide it.
 template <class P>
 [[nodiscard]] PolicyJoint policy_joint(const P& policy) {
     PolicyJoint joint{.part = &policy};
@@ -75,7 +75,7 @@ template <class P>
     return joint;
 }
 
-/// The joint of a predictor.
+/// Returns the joint of a predictor.
 template <class Predictor>
 [[nodiscard]] PredictorJoint predictor_joint(Predictor& predictor) {
     PredictorJoint joint{.part = detail::part_of(predictor)};
@@ -100,7 +100,7 @@ template <class Predictor>
     return joint;
 }
 
-/// The joint of a maker.
+/// Returns the joint of a maker.
 template <class Maker>
 [[nodiscard]] MakerJoint maker_joint(Maker& maker) {
     MakerJoint joint{.part = detail::part_of(maker)};
@@ -147,7 +147,7 @@ template <class Maker>
     return joint;
 }
 
-/// The joint of limits.
+/// Returns the joint of limits.
 template <class Pack>
 [[nodiscard]] LimitsJoint limits_joint(Pack& limits) {
     LimitsJoint joint{.part = detail::part_of(limits)};
@@ -177,7 +177,7 @@ template <class Pack>
     return joint;
 }
 
-/// The joint of factors.
+/// Returns the joint of factors.
 template <class Factor>
 [[nodiscard]] FactorJoint factor_joint(Factor& factor) {
     FactorJoint joint{.part = detail::part_of(factor)};
@@ -192,27 +192,27 @@ template <class Factor>
     return joint;
 }
 
-/// The joint of a placer.
+/// Returns the joint of a placer.
 template <class Algorithm>
 [[nodiscard]] PlacerJoint placer_joint(Algorithm& placer) {
     PlacerJoint joint{.part = detail::part_of(placer)};
     if constexpr (Placer<Algorithm>)
         joint.place = [](void* part, const Cluster& cluster, std::span<const PlacementRequest> requests,
                          PlacementResult& result) -> const PlacementResult& {
-            Algorithm& it = *static_cast<Algorithm*>(part);
+            Algorithm& algorithm = *static_cast<Algorithm*>(part);
             if constexpr (requires {
-                              { it.place(cluster, requests) } -> std::same_as<const PlacementResult&>;
+                              { algorithm.place(cluster, requests) } -> std::same_as<const PlacementResult&>;
                           })
-                return it.place(cluster, requests);
+                return algorithm.place(cluster, requests);
             else
-                return result = it.place(cluster, requests);
+                return result = algorithm.place(cluster, requests);
         };
     if constexpr (KnowsTopology<Algorithm>)
         joint.lies_within = [](const void* part, const std::string& level, const Placement& placement) {
             return static_cast<bool>(static_cast<const Algorithm*>(part)->lies_within(level, placement));
         };
-    if constexpr (requires(const Algorithm& it) {
-                      { it.topology() } -> std::same_as<const Topology&>;
+    if constexpr (requires(const Algorithm& algorithm) {
+                      { algorithm.topology() } -> std::same_as<const Topology&>;
                   }) {
         joint.topology = [](const void* part) -> const Topology& {
             return static_cast<const Algorithm*>(part)->topology();
@@ -223,23 +223,23 @@ template <class Algorithm>
         joint.set_time = [](void* part, std::optional<std::chrono::nanoseconds> time) {
             static_cast<Algorithm*>(part)->set_time(time);
         };
-    if constexpr (requires(const Algorithm& it, std::span<const Job> jobs,
-                           std::vector<std::string>& warnings) { it.warn(jobs, warnings); })
+    if constexpr (requires(const Algorithm& algorithm, std::span<const Job> jobs,
+                           std::vector<std::string>& warnings) { algorithm.warn(jobs, warnings); })
         joint.warn = [](const void* part, std::span<const Job> jobs, std::vector<std::string>& warnings) {
             static_cast<const Algorithm*>(part)->warn(jobs, warnings);
         };
     return joint;
 }
 
-/// The joint of a solver.
+/// Returns the joint of a solver.
 template <class Solver>
 [[nodiscard]] SolverJoint solver_joint(Solver& solver) {
     SolverJoint joint{.part = detail::part_of(solver)};
     if constexpr (AllotmentSolver<Solver>)
         joint.solve = [](void* part, const AllotmentProblem& problem, const AllotOptions& options,
                          AllotResult& result) { result = (*static_cast<Solver*>(part))(problem, options); };
-    if constexpr (requires(const Solver& it) {
-                      { it.keeps_idle() } -> std::convertible_to<bool>;
+    if constexpr (requires(const Solver& algorithm) {
+                      { algorithm.keeps_idle() } -> std::convertible_to<bool>;
                   })
         joint.keeps_idle = [](const void* part) {
             return static_cast<bool>(static_cast<const Solver*>(part)->keeps_idle());
@@ -247,7 +247,7 @@ template <class Solver>
     return joint;
 }
 
-/// The joint of a station.
+/// Returns the joint of a station.
 template <class Station>
 [[nodiscard]] StationJoint station_joint(Station& station) {
     if constexpr (std::same_as<Station, NoNodeStation>) return {};

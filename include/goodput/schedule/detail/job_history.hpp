@@ -41,7 +41,7 @@ GOODPUT_BODY void JobHistory::add(std::size_t gpu_type, const ThroughputSample& 
     };
     const double step_before = known->step_seconds;
     average_in(known->step_seconds, sample.step_seconds);
-    // A step of which nobody measured the parts has them as the others have.
+    // If one of the two measurements has no synchronisation time, assume the share of the other one.
     if (!sample.sync_known) {
         known->sync_seconds *= known->step_seconds / step_before;
     } else if (!known->sync_known) {
@@ -50,7 +50,7 @@ GOODPUT_BODY void JobHistory::add(std::size_t gpu_type, const ThroughputSample& 
     } else {
         average_in(known->sync_seconds, sample.sync_seconds);
     }
-    // Rounding may take the one past the other.
+    // Rounding may make the synchronisation as long as the step.
     known->sync_seconds = std::min(known->sync_seconds, std::nextafter(known->step_seconds, 0.0));
 }
 

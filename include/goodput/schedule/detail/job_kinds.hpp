@@ -27,7 +27,7 @@ namespace detail {
 
 inline bool has_left_kind(const std::string& key) { return key.starts_with("job "); }
 
-/// Whether the model says it already.
+/// Whether the model already predicts the measurement.
 inline bool is_known(const JobHistory& history, const Job& job, std::size_t type,
                      const ThroughputSample& sample) {
     // A pipeline keeps the plan of its newest measurement.
@@ -44,7 +44,7 @@ inline bool is_known(const JobHistory& history, const Job& job, std::size_t type
            (!compute || says(model.types[type].compute_seconds(sample.plan.atomic_batch), *compute));
 }
 
-/// Whether it is of another program than what was measured before.
+/// Whether the measurement must come from another program than earlier ones.
 inline bool contradicts(const JobHistory& history, std::size_t type, const ThroughputSample& sample) {
     const ThroughputSample* known =
         history.measured(type, sample.shape, sample.plan.atomic_batch, sample.microbatches());
@@ -62,7 +62,7 @@ GOODPUT_BODY std::string KindHistories::key_of(const Job& job) const {
 }
 
 GOODPUT_BODY void KindHistories::meet(const Job& job) {
-    // What a kind begins with is for all of its jobs: one that makes no sense would spoil them all.
+    // The initial batch of a kind counts for all its jobs, so an absurd one must not get in.
     if (job.initial_batch > 1 << 30)
         bad_input("job '" + job.name + "'", "initial_batch", job.initial_batch, "at most 2^30");
     const auto known = members_.find(job.name);
@@ -102,7 +102,7 @@ GOODPUT_BODY void KindHistories::add(const Job& job, std::size_t gpu_type, const
 GOODPUT_BODY void KindHistories::refit(const Job& job) {
     JobHistory& history = of(job);
     if (history.has_changed()) touch(histories_, members_[job.name].key, histories_before_);
-    // Most jobs have nothing new, round after round, and need no name in a message.
+    // Most jobs have nothing new in a round, so their names are not composed.
     const std::string subject = history.has_changed() ? "job '" + job.name + "'" : std::string();
     if (separate_)
         history.refit(separate_, subject);
@@ -151,7 +151,7 @@ GOODPUT_BODY void KindHistories::forget_unless(const std::function<bool(const st
     end_trial();
     ++time_;
     for (const auto& [name, member] : members_) last_needed_[member.key] = time_;
-    // What a job has shown that left its kind says nothing of others.
+    // The history of a job that left its kind says nothing about other jobs.
     for (auto own = histories_.lower_bound("job ");
          own != histories_.end() && detail::has_left_kind(own->first);) {
         const auto needed = last_needed_.find(own->first);
@@ -191,7 +191,7 @@ GOODPUT_BODY void KindHistories::join(const Job& job, const std::string& key) {
     member.described.types = job.types;
 }
 
-/// The job's own history from now on, empty at first.
+/// Gives the job its own history from now on, empty at first.
 GOODPUT_BODY JobHistory& KindHistories::leave_kind(const Job& job) {
     const std::string own = "job " + job.name;
     if (members_[job.name].key == own) return histories_[own];

@@ -66,7 +66,8 @@ GOODPUT_BODY void JobMemory::take_in(Snapshot& snapshot, std::span<const JobNews
                 snapshot.warnings.push_back("job '" + name +
                                             "': named as cancelled, and still among the jobs");
     }
-    std::vector<std::pair<bool, BatchPlan>> said;  // by job: whether it reports its progress; its plan
+    // By job: whether it reports its progress, and its plan.
+    std::vector<std::pair<bool, BatchPlan>> said;
     for (const Job& job : snapshot.jobs) said.emplace_back(job.done_examples, job.running_plan);
     for (Job& job : snapshot.jobs) {
         if (!(job.minimum_run_seconds > 0)) continue;
@@ -159,7 +160,7 @@ GOODPUT_BODY void JobMemory::take_back(Snapshot& snapshot) {
 }
 
 GOODPUT_BODY void JobMemory::learn(Job& job, const JobNews& news) {
-    // All of it before any is learned: of a job that is set aside nothing stays.
+    // Check all samples before any is learned, so that nothing of a job that is set aside stays.
     for (const NewSample& each : news.samples) {
         validate(each.sample, "job '" + job.name + "'");
         if (each.gpu_type >= job.types.size())
@@ -168,7 +169,7 @@ GOODPUT_BODY void JobMemory::learn(Job& job, const JobNews& news) {
     }
     limit_batch(job, news);
     histories_.meet(job);
-    // Beside another job on the same GPUs it was slower, by what the pair says already.
+    // The job was slower while sharing its GPUs, and the pair accounts for that already.
     if (learned_.sharing.contains(job.name)) return;
     for (const NewSample& each : news.samples) {
         learned_.running.note(job.name, each.gpu_type, each.sample);

@@ -27,7 +27,7 @@ namespace goodput {
 GOODPUT_BODY void JobSizes::expect(Snapshot& snapshot) {
     ++rounds_;
     double passed = 0;
-    if (std::isfinite(snapshot.time_seconds)) {  // else the scheduler refuses the round
+    if (std::isfinite(snapshot.time_seconds)) {  // otherwise the scheduler refuses the round
         passed = std::clamp(snapshot.time_seconds - time_seconds_, 0.0, most_examples);
         time_seconds_ = snapshot.time_seconds;
     }
@@ -50,7 +50,7 @@ GOODPUT_BODY void JobSizes::expect(Snapshot& snapshot) {
 GOODPUT_BODY void JobSizes::note(const Snapshot& snapshot, const Plan& plan) {
     for (std::size_t j = 0; j < jobs_.size(); ++j) {
         const Decision& decision = plan.decisions[j];
-        // What counts replicas because nothing is known is no rate.
+        // An unknown option's goodput is a number of replicas, not a rate.
         const bool known = decision.option.knowledge != Knowledge::unknown;
         jobs_[j].rate = known && !decision.placement.empty() ? decision.option.goodput : 0;
         if (decision.starts) jobs_[j].restart_seconds = snapshot.jobs[j].restart_cost_seconds;
@@ -73,8 +73,8 @@ GOODPUT_BODY void JobSizes::match(std::span<const Job> jobs, double passed) {
                 matched.push_back(jobs_[known->second]);
             }
         }
-        // They have ended at some time of the round that has passed: in the middle, as far as one can
-        // tell. By size, so that the order of the jobs does not say which of them is remembered.
+        // The jobs ended at some time during the last round; the best guess is the middle. Sort them by
+        // size, so that the order of the jobs does not decide which sizes are remembered.
         std::vector<std::pair<double, std::size_t>> gone;  // size, kind
         for (std::size_t i = 0; i < jobs_.size(); ++i)
             if (!there[i]) gone.emplace_back(jobs_[i].done - jobs_[i].rate * passed / 2, jobs_[i].kind);
@@ -154,10 +154,11 @@ GOODPUT_BODY std::optional<double> JobSizes::residual(const Kind& kind, double d
     residuals_.clear();
     for (const double size : kind.sorted)
         if (size * (1 + 2 * spread) > done) residuals_.push_back(std::max(size - done, spread * size));
-    // Before anybody has ended, those that run say nothing that their own progress does not say.
+    // Before any job has ended, running jobs say nothing beyond their own progress.
     if (residuals_.empty() && kind.sorted.empty()) return std::nullopt;
-    // Whoever has come so far without an end is likely to take as long again. In powers of two: else the
-    // expectation of everybody would grow with every round that somebody runs, and jobs would take turns.
+    // A job that has come this far without an end is likely to take as long again. Round to powers of two,
+    // because otherwise all expectations would grow with every round that one job runs, and jobs would take
+    // turns.
     for (const double reached : kind.reached)
         if (reached > done) residuals_.push_back(2 * std::exp2(std::ceil(std::log2(reached))) - done);
     if (residuals_.empty()) return std::nullopt;

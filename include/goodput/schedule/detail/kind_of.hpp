@@ -1,7 +1,7 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_KIND_OF_HPP
 #define GOODPUT_SCHEDULE_DETAIL_KIND_OF_HPP
 
-// Which jobs are runs of one program, as far as their descriptions tell.
+// Finds jobs that are probably runs of one program, by their descriptions.
 
 #include <algorithm>
 #include <string>
@@ -11,8 +11,8 @@
 
 namespace goodput {
 
-/// The name of a job's kind: the one that it states, or else one made of its limits and rates. Jobs of one
-/// kind are believed to be runs of one program.
+/// Returns the name of a job's kind: the stated one, or else one composed of its limits and rates. Jobs of
+/// one kind are assumed to be runs of one program.
 [[nodiscard]] inline std::string kind_of(const Job& job) {
     if (!job.kind.empty()) return "kind " + job.kind;
     std::string key = "batch " + text_of(job.initial_batch);
@@ -25,7 +25,7 @@ namespace goodput {
     return key;
 }
 
-/// Whether two jobs are of one kind, without making up its name.
+/// Whether two jobs are of one kind. This does not compose the name.
 [[nodiscard]] inline bool same_kind(const Job& a, const Job& b) {
     if (!a.kind.empty() || !b.kind.empty()) return a.kind == b.kind;
     const auto same_target = (a.adaptivity == Adaptivity::batch) == (b.adaptivity == Adaptivity::batch) &&

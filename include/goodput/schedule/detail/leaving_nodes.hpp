@@ -1,9 +1,9 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_LEAVING_NODES_HPP
 #define GOODPUT_SCHEDULE_DETAIL_LEAVING_NODES_HPP
 
-// Options on nodes that are announced to leave (Node::leaves_seconds) before the job has ended. The job will
-// have to restart there after `stay` seconds, so of these and the restart it works only for `stay` seconds: a
-// value falls to the part stay / (stay + restart cost). What a job holds keeps its value.
+// Lowers the values of options on nodes that will leave (Node::leaves_seconds) before the job has ended.
+// The job must restart after `stay` seconds, so it works for only `stay` seconds of these and the restart.
+// The value is multiplied by stay / (stay + restart cost). What a job holds keeps its value.
 
 #include <algorithm>
 #include <cmath>
@@ -22,20 +22,22 @@
 
 namespace goodput::detail {
 
-/// Lowers values in a round's problem. Keeps its buffers.
+/// Lowers values in a round's problem. It keeps its buffers.
 class LeavingNodes {
 public:
-    /// Lowers the values of options that need more nodes of a pool than stay there as long as the job.
+    /// Lowers the values of options that need more nodes of a pool than stay as long as the job runs.
     void lower_values(const Snapshot& snapshot, const OpenNodes& open, const Offers& offers, Rows& rows);
 
-    /// For running jobs that these decisions restart on nodes that leave: whether any change would cost more
-    /// work than it brings. The value of such an option becomes at most that of what the job holds.
+    /// Finds running jobs that these decisions restart on leaving nodes at a larger cost of work than the
+    /// change brings. Limits the value of such an option to that of what the job holds. Returns whether
+    /// there was any.
     bool take_back_vain_changes(const Snapshot& snapshot, const Offers& offers, Rows& rows,
                                 std::span<const std::size_t> chosen, std::span<const Decision> decisions);
 
 private:
-    bool any_leaves_ = false;                   // in this round
-    std::vector<std::vector<double>> leaving_;  // by pool: when its open nodes leave, the last ones first
+    bool any_leaves_ = false;  // in this round
+    // By pool: times at which its open nodes leave, latest first.
+    std::vector<std::vector<double>> leaving_;
 };
 
 inline void LeavingNodes::lower_values(const Snapshot& snapshot, const OpenNodes& open, const Offers& offers,
@@ -87,7 +89,7 @@ inline bool LeavingNodes::take_back_vain_changes(const Snapshot& snapshot, const
         for (const NodeShare& share : decision.placement)
             stay = std::min(stay, snapshot.cluster.nodes[share.node].leaves_seconds);
         const std::span<const Option> options = offers.options_of(j);
-        // It restarts now, and again when they leave.
+        // The job restarts now, and again when the nodes leave.
         const double before = options[held].goodput, now = options[chosen[j]].goodput;
         if (!(stay < needed_seconds(job, decision.option)) || stay * (now - before) > cost * (now + before))
             continue;

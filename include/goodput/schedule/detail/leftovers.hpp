@@ -1,18 +1,19 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_LEFTOVERS_HPP
 #define GOODPUT_SCHEDULE_DETAIL_LEFTOVERS_HPP
 
-// What happens after an option has found no nodes. The rows of the allotment cannot say everything about
-// nodes: that all of a job's nodes have to lie in one rack, or that jobs of 3 and of 2 GPUs do not always
-// fill nodes of 8.
+// Withdraws options that found no nodes, and offers free GPUs to waiting jobs. The rows of the allotment
+// cannot express everything about nodes: that all of a job's nodes must be in one rack, or that jobs with 3
+// and with 2 GPUs do not always fill nodes with 8. So an option may find no nodes.
 //
-// 1. The option is withdrawn for the round, and the allotment is made again: so nobody is stopped, or made
-//    smaller, for the sake of a job that then gets no nodes. It is withdrawn from all who were not given the
-//    same GPUs, too: if there is no place for one more of them, there is none for another job's. A policy
-//    that chooses for each job what it gets (a queue) chooses again among what is left.
-// 2. What is free in the end is offered to those who have nothing: what they held first, then what is worth
-//    most to them. So it is where everything found nodes, too: an allotment within the gap may leave somebody
-//    out who is worth little. And so it is after a station that has taken something back (concepts.hpp),
-//    where those come first whom it has taken it from.
+// 1. The option is withdrawn for the round, and the allotment is made again, so that no job is stopped or
+//    made smaller for the sake of a job that then gets no nodes. It is also withdrawn from all jobs that
+//    were not given the same GPUs: if there is no place for one more of them, there is none for another
+//    job's. A policy that decides itself what each job gets (a queue) chooses again among the remaining
+//    options.
+// 2. What is free in the end is offered to the jobs that have nothing: first what they held, then what is
+//    worth most to them. This also happens if every option found nodes, because an allotment within the gap
+//    may leave out a job of little worth. It happens again after a station has withdrawn options
+//    (concepts.hpp); then the jobs that lost their options come first.
 
 #include <algorithm>
 #include <cstddef>
@@ -37,51 +38,52 @@
 
 namespace goodput::detail {
 
-/// An option that a job was allotted and that found no nodes.
+/// An option that a job was allotted but that found no nodes.
 struct Unplaced {
     std::size_t job = 0;
     std::size_t option = 0;
     Verdict why{};
 };
 
-/// Options that are out of a round: in the problem they are worth nothing. Keeps its buffers.
+/// Options that are withdrawn from a round: in the problem they are worth nothing. It keeps its buffers.
 class Withdrawn {
 public:
-    /// For the next round.
+    /// Forgets all options, for the next round.
     void clear() {
         options_.clear();
         first_.clear();
         left_.clear();
     }
-    /// The first that each job was allotted in vain.
+    /// The first option of each job that was allotted but found no nodes.
     [[nodiscard]] std::span<const Unplaced> first() const { return first_; }
 
-    /// Takes what found no nodes out of the problem; `decisions` are those of the plan that failed.
+    /// Withdraws options that found no nodes from the problem. `decisions` are those of the plan that
+    /// failed.
     void add(std::span<const Unplaced> unplaced, const Snapshot& snapshot, const Offers& offers, Rows& rows,
              std::span<const Decision> decisions) {
-        for (const Unplaced& of : unplaced) {
-            const Configuration& gpus = offers.options_of(of.job)[of.option].configuration;
+        for (const Unplaced& failed : unplaced) {
+            const Configuration& gpus = offers.options_of(failed.job)[failed.option].configuration;
             if (std::none_of(first_.begin(), first_.end(),
-                             [&](const Unplaced& known) { return known.job == of.job; }))
-                first_.push_back(of);
-            const bool impossible = of.why.outcome == Outcome::impossible;
-            take_out(rows, offers, of.job, gpus, impossible);
-            rows.problem.set_must(of.job, false);
+                             [&](const Unplaced& known) { return known.job == failed.job; }))
+                first_.push_back(failed);
+            const bool impossible = failed.why.outcome == Outcome::impossible;
+            take_out(rows, offers, failed.job, gpus, impossible);
+            rows.problem.set_must(failed.job, false);
             for (std::size_t j = 0; j < decisions.size(); ++j)
-                if (snapshot.jobs[j].within == snapshot.jobs[of.job].within && !rows.problem.must(j) &&
+                if (snapshot.jobs[j].within == snapshot.jobs[failed.job].within && !rows.problem.must(j) &&
                     !decisions[j].option.configuration.same_gpus(gpus) &&
                     !(rows.held[j] != no_option &&
                       offers.options_of(j)[rows.held[j]].configuration.same_gpus(gpus)))
                     take_out(rows, offers, j, gpus, impossible);
         }
     }
-    /// What a job is offered, with no goodput where it is withdrawn.
+    /// Returns the options of a job. Withdrawn options have goodput 0.
     [[nodiscard]] std::span<const Option> options_of(std::size_t job, const Offers& offers) const {
         const auto left = left_.find(job);
         return left == left_.end() ? offers.options_of(job) : std::span<const Option>(left->second);
     }
-    /// Gives the values back that options had: to those for which no placement has nodes (`impossible`), or
-    /// to the others, whose nodes other jobs have taken.
+    /// Restores the values of withdrawn options: of those that no placement could have nodes for
+    /// (`impossible`), or of the others, whose nodes other jobs have taken.
     void give_back(Rows& rows, bool impossible) const {
         for (const Value& option : options_)
             if (option.impossible == impossible)
@@ -94,7 +96,7 @@ private:
         double value = 0;
         bool impossible = false;
     };
-    /// All options of a job with these GPUs.
+    /// Withdraws all options of a job with these GPUs.
     void take_out(Rows& rows, const Offers& offers, std::size_t job, const Configuration& gpus,
                   bool impossible) {
         const std::span<const Option> options = offers.options_of(job);
@@ -110,16 +112,16 @@ private:
     }
     std::vector<Value> options_;
     std::vector<Unplaced> first_;
-    std::map<std::size_t, std::vector<Option>> left_;  // by job, of those with any withdrawn
+    std::map<std::size_t, std::vector<Option>> left_;  // options by job, for jobs with withdrawn ones
 };
 
-/// Deals out what is free. Keeps its buffers.
+/// Gives free GPUs to waiting jobs. It keeps its buffers.
 class Leftovers {
 public:
-    /// `give(job, option, placement)` is told of jobs without nodes that get some after all; `chosen` by job,
-    /// for those that have nodes. `taken_back`: whose option the station has taken back; they are better off
-    /// with whatever the policy does not forbid. Its room counts where it knows that. Ends when `clock` is
-    /// late.
+    /// Offers free GPUs to jobs without nodes, and calls `give(job, option, placement)` for each job that
+    /// gets some. `chosen` has the options of jobs with nodes. `taken_back` has the jobs whose option the
+    /// station withdrew. For them any option that the policy does not forbid is better than nothing. If the
+    /// station knows the room left on nodes, options must fit it. Ends when `clock` is late.
     template <class Give>
     void offer(const Snapshot& snapshot, const OpenNodes& open, const Offers& offers, const Rows& rows,
                std::span<const std::size_t> chosen, const PlacerJoint& placer, const Plan& plan,
@@ -161,7 +163,7 @@ public:
 
 private:
     struct Waiting {
-        bool was_given = false;  ///< something that was taken back
+        bool was_given = false;  ///< whether its option was withdrawn by the station
         bool held = false;
         double value = 0;
         std::size_t job = 0;
@@ -181,7 +183,8 @@ private:
             if (!plan.decisions[j].placement.empty())
                 for (const ResourceUse& use : problem.uses(j, chosen[j])) left_[use.resource] -= use.units;
     }
-    /// Who was given something comes first, then who runs, then whose options are worth most.
+    /// Sorts jobs: first those whose option was withdrawn, then running ones, then by the value of the best
+    /// option.
     void order_waiting(const Snapshot& snapshot, const AllotmentProblem& problem, const Plan& plan,
                        std::span<const std::size_t> taken_back) {
         waiting_.clear();
@@ -193,13 +196,13 @@ private:
             if (most > 0 || was_given)
                 waiting_.push_back({was_given, !snapshot.jobs[j].placement.empty(), most, j});
         }
-        const auto order = [](const Waiting& of) {
-            return std::tuple(!of.was_given, !of.held, -of.value, of.job);
+        const auto order = [](const Waiting& waiting) {
+            return std::tuple(!waiting.was_given, !waiting.held, -waiting.value, waiting.job);
         };
         std::sort(waiting_.begin(), waiting_.end(),
                   [&](const Waiting& a, const Waiting& b) { return order(a) < order(b); });
     }
-    /// What it holds comes first, then what is worth most, then what is fastest.
+    /// Sorts options: first the held one, then by value, then by goodput.
     void order_options(const AllotmentProblem& problem, std::span<const Option> options, std::size_t j,
                        std::size_t held, bool was_given) {
         options_.clear();
@@ -213,7 +216,7 @@ private:
                   [&](std::size_t a, std::size_t b) { return order(a) < order(b); });
     }
 
-    /// A job over several nodes of a pool takes all of them, unless it stays on nodes that it shares.
+    /// A job over several nodes of a pool takes all their GPUs, unless it stays on nodes that it shares.
     static int taken_on(const Snapshot& snapshot, const OpenNodes& open, std::size_t j,
                         const Placement& placement, const NodeShare& share) {
         const bool shares = open.shares_nodes(j) && placement == snapshot.jobs[j].placement;
@@ -225,7 +228,7 @@ private:
             free_[share.node] =
                 std::max(free_[share.node] - taken_on(snapshot, open, j, placement, share), 0);
     }
-    /// Whether nobody else has what a job holds.
+    /// Whether no other job has the GPUs that a job holds.
     [[nodiscard]] bool is_free(const Snapshot& snapshot, const OpenNodes& open, std::size_t j) const {
         const Placement& held = snapshot.jobs[j].placement;
         return !held.empty() && std::all_of(held.begin(), held.end(), [&](const NodeShare& share) {
@@ -233,7 +236,7 @@ private:
         });
     }
 
-    /// Finds nodes in placement_.
+    /// Finds nodes, and writes them to placement_.
     template <class HasRoom>
     bool lay_out(const Snapshot& snapshot, const OpenNodes& open, const Option& option, std::size_t j,
                  const PlacerJoint& placer, HasRoom has_room) {
@@ -242,7 +245,7 @@ private:
             return !placer.lies_within || within.empty() ||
                    placer.lies_within(placer.part, within, placement);
         };
-        // Nodes of one domain have one number; where the job may lie anywhere all have.
+        // Nodes of one domain have the same number. If the job may be anywhere, all nodes have.
         const TopologyLevel* level = nullptr;
         if (placer.topology && !within.empty())
             for (const TopologyLevel& other : placer.topology(placer.part).levels)
@@ -268,7 +271,7 @@ private:
         std::sort(placement_.begin(), placement_.end());
         return lies_within(placement_);
     }
-    /// `stays(node)`: seconds for which the job can use the node.
+    /// Finds nodes for one part. `stays(node)` returns the seconds for which the job can use the node.
     template <class DomainOf, class HasRoom, class Stays>
     bool lay_out(std::span<const std::size_t> nodes, const PoolShare& part, DomainOf domain_of,
                  HasRoom has_room, Stays stays) {
@@ -277,7 +280,7 @@ private:
                                [&](const NodeShare& share) { return share.node == node; });
         };
         if (part.shape.nodes == 1) {
-            // Of the nodes that stay longest the fullest on which it fits.
+            // Among the nodes that stay longest, take the fullest one that has room.
             const std::size_t* best = nullptr;
             const auto order = [&](std::size_t node) { return std::pair(-stays(node), free_[node]); };
             for (const std::size_t& node : nodes)
@@ -295,7 +298,7 @@ private:
             std::ranges::stable_sort(by_stay_, std::ranges::greater(), stays);
             nodes = by_stay_;
         }
-        // Of the nodes of a part none has more.
+        // No node of a part can have more GPUs of the job than this.
         const int most = std::min(part.gpus_per_node, part.shape.gpus - part.shape.nodes + 1);
         std::map<std::size_t, Placement> found;  // by domain
         for (const std::size_t node : nodes) {
@@ -312,7 +315,7 @@ private:
     }
 
     std::vector<int> free_;     // by node
-    std::vector<double> left_;  // by row, with what may be exceeded by rounding
+    std::vector<double> left_;  // by row; includes the tolerance for rounding
     std::vector<Waiting> waiting_;
     std::vector<std::size_t> options_;
     std::vector<std::size_t> by_stay_;  // nodes

@@ -1,21 +1,22 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_NODE_BLOCKS_HPP
 #define GOODPUT_SCHEDULE_DETAIL_NODE_BLOCKS_HPP
 
-// Rows that say of the nodes of a pool what the sum of their GPUs does not.
+// Rows for constraints on the nodes of a pool that the sum of their GPUs does not express.
 //
-// A node with f GPUs free has floor(f / b) blocks of b GPUs, and a job that takes t GPUs of one node uses up
-// at least floor(t / b) of them. So for every size b that is offered in a pool
+// A node with f free GPUs has floor(f / b) blocks of b GPUs, and a job that takes t GPUs of a node uses at
+// least floor(t / b) of these blocks. So for every size b that is offered in a pool
 //
-//     sum over all that is given, node by node, of floor(GPUs / b)  <=  sum over the nodes of floor(free / b)
+//     sum over all given GPUs, node by node, of floor(GPUs / b)  <=  sum over the nodes of floor(free / b)
 //
-// where free is what jobs that keep what they hold leave of the open nodes. Whole nodes are the largest size:
-// a job over several nodes takes each of them wholly. Where every size below a whole node divides the next
-// larger one, these rows say exactly what can be placed: the largest first, whole nodes before all, never
-// gets stuck (place/detail/packing.hpp). Other sizes have to fulfil them as well, and may yet find no nodes.
+// where free are the GPUs of open nodes that pinned jobs (jobs that keep what they hold) leave. The largest
+// size is the whole node: a job over several nodes takes each of them as a whole. If every size below a
+// whole node divides the next larger one, these rows are exact: placing the largest first, whole nodes
+// before all others, never fails (place/detail/packing.hpp). Other sizes must satisfy the rows, too, but
+// may still find no nodes.
 //
-// A row that another one implies is left out: one that takes at least as large a part of its capacity for
-// every size. Where nodes have a power of two of GPUs and nobody keeps a part of one, the pool's GPUs imply
-// all.
+// A row that another row implies is left out; the other row must take at least as large a part of its
+// capacity for every size. If all nodes have a power of two of GPUs and no pinned job keeps part of a node,
+// the pool's GPUs imply all these rows.
 
 #include <algorithm>
 #include <cstddef>
@@ -31,70 +32,71 @@
 
 namespace goodput::detail {
 
-/// Rows for blocks of nodes. Keeps its buffers.
+/// The rows for blocks of nodes. It keeps its buffers.
 class NodeBlocks {
 public:
-    /// Blocks of one size in one pool.
+    /// The blocks of one size in one pool.
     struct Row {
         std::size_t pool = 0;
-        int size = 0;         ///< GPUs of a block
-        double capacity = 0;  ///< blocks that are free beside the jobs that keep what they hold
+        int size = 0;         ///< GPUs per block
+        double capacity = 0;  ///< free blocks, without those of pinned jobs
     };
 
-    /// Begins anew: no sizes are known.
+    /// Starts again without any sizes.
     void begin(std::size_t pools) {
         if (sizes_.size() < pools) sizes_.resize(pools);
         for (std::vector<int>& sizes : sizes_) sizes.clear();
     }
-    /// Whether there are no rows as long as all sizes are powers of two: so it is where all nodes are, and
-    /// nobody keeps a part of one.
+    /// Whether sizes that are all powers of two need no rows: all nodes have powers of two of GPUs, and no
+    /// pinned job keeps part of a node.
     [[nodiscard]] static bool are_plain(const Cluster& cluster, const OpenNodes& open);
-    /// Whether all these options take powers of two on a node.
+    /// Whether all these options take powers of two of GPUs per node.
     [[nodiscard]] static bool are_powers_of_two(std::span<const Option> options);
-    /// Takes note of the sizes of options that a job is offered.
+    /// Notes the sizes of a job's options.
     void note(std::span<const Option> options, std::span<const Pool> pools);
-    /// Finds the rows for these sizes; the first has the index `first` in the problem.
+    /// Finds the rows for the noted sizes. The first row has the index `first` in the problem.
     void find(const Cluster& cluster, const OpenNodes& open, std::size_t first);
 
-    /// Pool by pool, the smaller blocks first.
+    /// The rows, by pool and then by ascending size.
     [[nodiscard]] std::span<const Row> rows() const { return rows_; }
 
-    /// Appends the blocks that an option takes; `pools` are those of OpenNodes.
+    /// Appends the blocks that an option takes. `pools` are those of OpenNodes.
     void append_uses(const Configuration& configuration, std::span<const Pool> pools,
                      std::vector<ResourceUse>& uses) const;
     /// Appends the blocks of open nodes that a job takes if it keeps what it holds.
     void append_uses_to_keep(std::size_t job, const Placement& placement, const Cluster& cluster,
                              const OpenNodes& open, std::vector<ResourceUse>& uses) const;
 
-    /// A row in words.
+    /// Describes a row in words.
     [[nodiscard]] LimitRow describe(std::size_t row, const Cluster& cluster, const OpenNodes& open) const;
 
 private:
     static bool is_power_of_two(int number) { return (number & (number - 1)) == 0; }
 
-    /// GPUs that nobody else can use on each node of a part.
+    /// Returns the GPUs that a part takes from other jobs on each of its nodes.
     static int on_each_node(const PoolShare& part) {
         return part.shape.nodes > 1 ? part.gpus_per_node : part.shape.gpus;
     }
 
     void find_rows(const Cluster& cluster, const OpenNodes& open, std::size_t pool);
-    /// How many nodes of the pool have how many GPUs free.
+    /// Counts the nodes of the pool by the number of their free GPUs.
     void count_free(const Cluster& cluster, const OpenNodes& open, std::size_t pool);
     [[nodiscard]] double blocks_of(int size) const;
-    /// Whatever keeps to the row `by` keeps to the row `other`. One without any blocks says nothing of the
-    /// sizes that take none of them.
+    /// Whether every allotment that satisfies `by` satisfies `other`. A row without blocks implies nothing
+    /// for sizes that take none.
     static bool implies(const Row& by, const Row& other, std::span<const int> sizes);
 
     void append(std::size_t pool, int size, int nodes, std::vector<ResourceUse>& uses) const;
-    /// Appends the blocks that a node with `free` GPUs has no more once `gpus` of them are taken.
+    /// Appends the blocks that a node with `free` GPUs loses if `gpus` of them are taken.
     void append_lost(std::size_t pool, int free, int gpus, std::vector<ResourceUse>& uses) const;
 
     std::size_t first_ = 0;
     std::vector<Row> rows_;
-    std::vector<std::size_t> first_of_pool_;         // by pool, and one more
-    std::vector<std::vector<int>> sizes_;            // by pool: GPUs taken on a node, ascending
-    std::vector<std::pair<int, std::size_t>> free_;  // GPUs free on a node, nodes, of one pool
-    std::vector<Row> candidates_;                    // of one pool
+    std::vector<std::size_t> first_of_pool_;  // by pool, with one more entry for the end
+    std::vector<std::vector<int>> sizes_;     // by pool: GPUs taken on a node, ascending
+    // For one pool: GPUs free on a node, and number of such nodes.
+    std::vector<std::pair<int, std::size_t>> free_;
+    std::vector<Row> candidates_;  // rows of one pool
 };
 
 inline bool NodeBlocks::are_plain(const Cluster& cluster, const OpenNodes& open) {
@@ -152,7 +154,7 @@ inline void NodeBlocks::append_uses(const Configuration& configuration, std::spa
 inline void NodeBlocks::append_uses_to_keep(std::size_t job, const Placement& placement,
                                             const Cluster& cluster, const OpenNodes& open,
                                             std::vector<ResourceUse>& uses) const {
-    if (rows_.empty() || open.keeps(job)) return;  // free is what those who keep leave
+    if (rows_.empty() || open.keeps(job)) return;  // pinned jobs are already excluded from the free GPUs
     const bool shares = open.shares_nodes(job);
     if (!shares && !open.may_stay_on_drained(job)) {
         append_uses(configuration_of(placement, cluster), open.pools(), uses);
@@ -162,8 +164,8 @@ inline void NodeBlocks::append_uses_to_keep(std::size_t job, const Placement& pl
         const Node& node = cluster.nodes[share.node];
         if (node.drained) continue;
         const std::size_t pool = find_pool(open.pools(), node);
-        // It cannot be moved, so that it takes all the blocks that the node has no more beside it. Another
-        // one that shares the node takes at least what it would take of any node.
+        // The job cannot be moved, so it takes all blocks that its share removes from the node. Another job
+        // that shares the node takes at least what it would take on any node.
         if (shares && open.first_sharing(share.node) == job)
             append_lost(pool, open.free_beside_kept(share.node, cluster), share.gpus, uses);
         else
@@ -184,12 +186,12 @@ inline void NodeBlocks::find_rows(const Cluster& cluster, const OpenNodes& open,
     const std::vector<int>& sizes = sizes_[pool];
     if (sizes.empty() || sizes.back() == 1) return;
     count_free(cluster, open, pool);
-    candidates_.assign(1, {pool, 1, blocks_of(1)});  // the GPUs, which are a row already
+    candidates_.assign(1, {pool, 1, blocks_of(1)});  // the GPUs already have a row
     for (const int size : sizes)
         if (size > 1) candidates_.push_back({pool, size, blocks_of(size)});
     const bool shared = std::ranges::any_of(
         open.pools()[pool].nodes, [&](std::size_t node) { return open.first_sharing(node) != no_index; });
-    // Jobs that share nodes take of no row in proportion to their size.
+    // For jobs that share nodes, the use of a row is not proportional to their size.
     for (std::size_t c = candidates_.size(); !shared && c-- > 1;)
         if (std::any_of(candidates_.begin(), candidates_.end(), [&](const Row& other) {
                 return &other != &candidates_[c] && implies(other, candidates_[c], sizes);
@@ -203,7 +205,7 @@ inline void NodeBlocks::count_free(const Cluster& cluster, const OpenNodes& open
     for (const std::size_t node : open.pools()[pool].nodes) {
         const int gpus = open.free_beside_kept(node, cluster);
         const auto known =
-            std::find_if(free_.begin(), free_.end(), [&](const auto& of) { return of.first == gpus; });
+            std::find_if(free_.begin(), free_.end(), [&](const auto& entry) { return entry.first == gpus; });
         if (known == free_.end())
             free_.emplace_back(gpus, 1);
         else

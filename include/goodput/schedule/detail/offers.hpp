@@ -1,12 +1,12 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_OFFERS_HPP
 #define GOODPUT_SCHEDULE_DETAIL_OFFERS_HPP
 
-// Second station of a round: what every job is offered, and how good the predictor takes it to be, times the
-// factors of the round (concepts.hpp).
+// Lists the options of every job and predicts their goodput, times the factors of the round (concepts.hpp).
+// These are steps 4 and 5 of a round.
 //
-// A maker, predictor or policy that throws, or answers with NaN or infinity, is a fault: it is named in the
-// plan and costs the job the option that it is about. A job for which everything failed keeps
-// what it holds, or waits. So one that fails for all jobs stops none of them.
+// It is a fault if a maker, predictor or policy throws, or answers with NaN or infinity. The plan names the
+// fault, and the job loses the option concerned. A job for which everything failed keeps what it holds, or
+// waits. So a part that fails for all jobs stops none of them.
 
 #include <algorithm>
 #include <cmath>
@@ -29,12 +29,12 @@
 
 namespace goodput::detail {
 
-/// The round as a job may look at it: without the spot nodes that it may not have.
+/// Returns the round as a job may see it, without spot nodes that it may not have.
 inline Round round_for(const Job& job, const Round& round, const OpenNodes& open) {
     return {round.time_seconds, round.cluster, open.pools_for(job), round.capacity, round.jobs};
 }
 
-/// The options of all jobs. Keeps its buffers from round to round.
+/// The options of all jobs. It keeps its buffers from round to round.
 class Offers {
 public:
     /// Asks maker, predictor and factors about all jobs.
@@ -63,25 +63,26 @@ public:
     [[nodiscard]] std::span<const Option> options_of(std::size_t job) const {
         return all().subspan(range_[job].first, range_[job].size);
     }
-    /// The options of all jobs, in no order.
+    /// All options of all jobs, in no particular order.
     [[nodiscard]] std::span<const Option> all() const { return multiplied_ ? times_factors_ : listed_; }
-    /// Where its options lie, below end(): at the same place for jobs that share them.
+    /// Returns the index of a job's first option. Jobs that share their options have the same one.
     [[nodiscard]] std::size_t place_of(std::size_t job) const { return range_[job].first; }
-    /// Above all places.
+    /// Returns the end of these indices.
     [[nodiscard]] std::size_t end() const { return all().size(); }
-    /// Everything that was asked about it failed.
+    /// Whether everything that was asked about the job failed.
     [[nodiscard]] bool has_failed(std::size_t job) const { return failed_[job] != 0; }
-    /// From now on that is so.
+    /// Marks a job as one for which everything failed.
     void set_failed(std::size_t job) { failed_[job] = 1; }
 
-    /// The jobs for which everything failed and that keep what they hold are offered that and nothing else.
+    /// For jobs for which everything failed and that keep what they hold, replaces their options by that
+    /// one.
     void offer_what_is_kept(const Snapshot& snapshot, const Round& round, const OpenNodes& open,
                             const Joints& joints) {
         for (std::size_t j = 0; j < range_.size(); ++j)
             if (failed_[j] && open.keeps(j)) offer_what_it_holds(snapshot, round, j, joints);
     }
 
-    /// Appends to the options of some jobs: `added[job]`, empty for most.
+    /// Appends options to those of some jobs. `added[job]` is empty for most.
     void append(std::span<const std::vector<Option>> added) {
         std::vector<Option>& options = this->options();
         for (std::size_t j = 0; j < range_.size(); ++j) {
@@ -97,7 +98,8 @@ public:
 private:
     [[nodiscard]] std::vector<Option>& options() { return multiplied_ ? times_factors_ : listed_; }
 
-    /// Every job gets a copy of the options that it shares with others: the factors are its own.
+    /// Gives every job its own copy of the options that it shares with others, because factors depend on
+    /// the job.
     void multiply(const Snapshot& snapshot, const Round& round, const FactorJoint& factor) {
         multiplied_ = factor.begin_round(factor.part, round);
         times_factors_.clear();
@@ -118,13 +120,13 @@ private:
         const JobModel& model = model_of(snapshot, j);
         const bool keeps = open.keeps(j);
         if (!keeps) find_most_gpus(policy, snapshot, j, most_gpus_);
-        // What it holds is always on offer to it, also where nobody else would be offered that.
+        // What a job holds is always among its options, even if it would not be listed for any other job.
         const Configuration held = keeps || !may_hold(job, round) ? Configuration() : round.held_by(job);
         const bool is_usual =
             held.empty() || is_listed(job, held, open.pools_for(job), std::span<const int>(most_gpus_));
-        // Only the nodes that it holds can give it that.
+        // Only the nodes that it holds can give it this.
         const bool only_there = !held.empty() && (open.may_stay_on_drained(j) || open.shares_nodes(j));
-        // All jobs of which the same is known get one list.
+        // Jobs that no question can tell apart share one list.
         const bool alike = joints.predictor.name_inputs && maker.name_inputs && !maker.predict && !keeps &&
                            is_usual && !only_there;
         if (alike) {
@@ -137,8 +139,9 @@ private:
         const std::size_t first = listed_.size();
         if (!keeps) {
             maker.list(maker.part, round_for(job, round, open), job, most_gpus_, listed_);
-            // A maker may have left out a shape that it knows, for its own reasons; not one that only a
-            // drained node has. Of what is enough for one that must run only the maker knows.
+            // A maker may have its own reasons to leave out a shape that it knows, but it does not know
+            // shapes that only a drained node has. Only the maker knows what suffices for a job that must
+            // run.
             if ((!is_usual || only_there) && !job.must_run) {
                 insert_held(job, held, open.used_pools(), first, listed_);
                 if (maker.list_kept && only_there) list_held_as_kept(round, job, maker, first, listed_);
@@ -161,7 +164,7 @@ private:
         if (alike && faults.size() == before) asked_.add(question_, range_[j]);
     }
 
-    /// All that the options of a job depend on.
+    /// Collects everything on which the options of a job depend.
     void ask_about(const Job& job, const JobModel& model, const Joints& joints) {
         const PolicyJoint& policy = joints.policy;
         const std::optional<GradientStatistics> gradient =
@@ -176,7 +179,8 @@ private:
         for (const int most : most_gpus_) question_(most);
     }
 
-    /// What is in the list although only its own nodes offer it comes in the variants that these can give.
+    /// If only its own nodes offer what a job holds, replaces it in the list by the variants that these
+    /// nodes can give.
     static void list_held_as_kept(const Round& round, const Job& job, const MakerJoint& maker,
                                   std::size_t first, std::vector<Option>& options) {
         const Configuration held = round.held_by(job);
@@ -191,14 +195,14 @@ private:
         std::rotate(options.begin() + place, options.begin() + size, options.end());
     }
 
-    /// Nothing of what it holds is on spot nodes that it may not have any more.
+    /// Whether nothing that the job holds is on spot nodes that it may no longer have.
     static bool may_hold(const Job& job, const Round& round) {
         return job.spot_allowed ||
                std::none_of(job.placement.begin(), job.placement.end(),
                             [&](const NodeShare& share) { return round.cluster.nodes[share.node].spot; });
     }
 
-    /// Offers a job what it holds, as far as the predictor has anything to say of it.
+    /// Offers a job what it holds, if the predictor can say anything about it.
     void offer_what_it_holds(const Snapshot& snapshot, const Round& round, std::size_t j,
                              const Joints& joints) {
         const JobModel& model = model_of(snapshot, j);
@@ -212,12 +216,12 @@ private:
 
     std::vector<OptionRange> range_;  // by job
     std::vector<char> failed_;        // by job
-    std::vector<int> most_gpus_;      // by GPU type, of the job that is being offered something
-    Question question_;               // of the job that is being offered something
+    std::vector<int> most_gpus_;      // by GPU type, for the job whose options are being listed
+    Question question_;               // about the job whose options are being listed
     AskedQuestions asked_;
     std::vector<Option> listed_;
-    bool multiplied_ = false;            // by any factor
-    std::vector<Option> times_factors_;  // the options of all jobs, where it is so
+    bool multiplied_ = false;            // whether any factor changes options
+    std::vector<Option> times_factors_;  // options of all jobs if multiplied_
 };
 
 }  // namespace goodput::detail

@@ -1,23 +1,24 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_OPEN_NODES_HPP
 #define GOODPUT_SCHEDULE_DETAIL_OPEN_NODES_HPP
 
-// First station of a round: what is open.
+// Finds the open nodes of a cluster (step 2 of a round).
 //
-// Nobody new comes to a drained node, and what its jobs do not hold is lost: a pool offers the GPUs of its
-// open nodes only. But a job that keeps what it holds keeps it where it is (place/request.hpp), so that
-// keeping takes of each pool
+// A drained node accepts no new job, and GPUs there that no job holds are lost: a pool offers only the GPUs
+// of its open nodes. But a job that keeps what it holds stays where it is (place/request.hpp). So keeping
+// takes from each pool
 //
 //     the GPUs of the open nodes among those that the job holds
 //
-// which is 0 for a job on drained nodes alone, and every other configuration, smaller ones too, takes open
-// GPUs in full. Jobs that stay on drained nodes lie on open ones wholly or not at all, so that others pack
-// into the open nodes as if there were no drained ones. What those who keep what they hold leave of each open
-// node is free_beside_kept(): what fits there is a matter of rows of its own (node_blocks.hpp).
+// which is 0 for a job on drained nodes alone. Every other configuration, even a smaller one, takes all its
+// GPUs from open nodes. A job that stays on drained nodes is on open nodes either as a whole or not at all,
+// so that other jobs pack into the open nodes as if there were no drained ones. free_beside_kept() says
+// what pinned jobs (jobs that keep what they hold) leave of each open node. Rows of their own say what fits
+// there (node_blocks.hpp).
 //
-// A job over several nodes of one pool takes these nodes wholly, and the plans of this library give it no
-// others. Where other systems have let it share one of them with another job, it keeps exactly what it holds:
-// it takes its GPUs and no more, and if it is given as many GPUs on as many nodes, these are its own. Nothing
-// of it is moved, because a placer would have to give it whole nodes.
+// A job over several nodes of one pool takes these nodes as a whole, and this library never plans anything
+// else. Another system may have let it share one of them with another job. Then it keeps exactly what it
+// holds: it takes its GPUs and no more, and if it is given the same number of GPUs on the same number of
+// nodes, it gets its own. None of its GPUs is moved, because a placer would have to give it whole nodes.
 
 #include <algorithm>
 #include <cstddef>
@@ -35,62 +36,63 @@ namespace goodput::detail {
 /// Adds units of a pool to the uses from index `first` on.
 void add_use(std::vector<ResourceUse>& uses, std::size_t first, std::size_t pool, double gpus);
 
-/// Appends what a configuration takes of the pools: the GPUs that it occupies.
+/// Appends the GPUs of each pool that a configuration occupies.
 void append_occupied(const Configuration& configuration, std::span<const Pool> pools,
                      std::vector<ResourceUse>& uses);
 
-/// The open nodes of a cluster, and what keeping takes of them. Keeps its buffers from call to call.
+/// The open nodes of a cluster, and what pinned jobs take of them. It keeps its buffers from call to call.
 class OpenNodes {
 public:
-    /// Answers for these jobs, valid and on nodes that are not overfilled. O(nodes + nodes held).
+    /// Computes all answers for these jobs. Jobs must be valid, and hold no more of a node than it has.
+    /// Takes O(nodes + nodes held) time.
     void find(const Cluster& cluster, std::span<const Job> jobs);
 
-    /// These jobs keep what they hold, as if they said so themselves: finds anew what keeping takes, for the
-    /// cluster and jobs of the last find().
+    /// Pins these jobs, as if they had said that they keep what they hold. Updates what keeping takes, for
+    /// the cluster and jobs of the last find().
     void keep(std::span<const std::size_t> which, const Cluster& cluster, std::span<const Job> jobs) {
         for (const std::size_t job : which) keeps_[job] = 1;
         find_kept(cluster, jobs);
     }
-    /// The job of that index keeps what it holds this round.
+    /// Whether the job with that index keeps what it holds this round.
     [[nodiscard]] bool keeps(std::size_t job) const { return keeps_[job] != 0; }
 
-    /// In the order of pools_of(cluster), without drained nodes; some may be without nodes.
+    /// The pools in the order of pools_of(cluster), without drained nodes. A pool may be empty.
     [[nodiscard]] std::span<const Pool> pools() const { return pools_; }
-    /// The same pools as far as the job may use them.
+    /// The same pools, restricted to those that the job may use.
     [[nodiscard]] std::span<const Pool> pools_for(const Job& job) const {
         return job.spot_allowed || on_demand_pools_.empty() ? pools() : on_demand_pools_;
     }
-    /// The same pools with those drained nodes that a job holds.
+    /// The same pools, with drained nodes that a job holds.
     [[nodiscard]] std::span<const Pool> used_pools() const { return used_pools_; }
 
-    /// Of each pool, the GPUs of open nodes that the job of that index takes if it keeps what it holds.
+    /// For each pool, the GPUs of open nodes that the job with that index takes if it keeps what it holds.
     [[nodiscard]] std::span<const ResourceUse> uses_to_keep(std::size_t job) const {
         return std::span(kept_uses_)
             .subspan(kept_[job].first_use, kept_[job + 1].first_use - kept_[job].first_use);
     }
-    /// GPUs of a node that are open to jobs beside those that keep what they hold.
+    /// GPUs of a node that are open to other jobs than the pinned ones; 0 if the node is drained.
     [[nodiscard]] int free_beside_kept(std::size_t node, const Cluster& cluster) const {
-        const Node& of = cluster.nodes[node];
-        return of.drained ? 0 : of.gpus - holders_[node].taken;
+        const Node& described = cluster.nodes[node];
+        return described.drained ? 0 : described.gpus - holders_[node].taken;
     }
-    /// It shares nodes with others that it would have to itself if it were placed now: it keeps exactly what
+    /// Whether a job shares nodes that it would have to itself if it were placed now. It keeps exactly what
     /// it holds, or gives that up.
     [[nodiscard]] bool shares_nodes(std::size_t job) const { return kept_[job].shares; }
-    /// Whether any job does so.
+    /// Whether any job shares nodes in this way.
     [[nodiscard]] bool any_shares_nodes() const { return any_shares_; }
-    /// Of the jobs that share a node in this way, the first; no_index: there is none.
+    /// Returns the first of the jobs that share a node in this way, or no_index if there is none.
     [[nodiscard]] std::size_t first_sharing(std::size_t node) const { return holders_[node].first_sharing; }
-    /// Whether a placement has other nodes of the same pool: of those it takes all GPUs, unless the job
+    /// Whether a placement has other nodes of the same pool. A job takes all GPUs of such nodes, unless it
     /// shares them.
     [[nodiscard]] bool is_spread(const Placement& placement, const NodeShare& share) const;
-    /// It holds something on a drained node that it may keep.
+    /// Whether the job holds something on a drained node that it may keep.
     [[nodiscard]] bool may_stay_on_drained(std::size_t job) const { return kept_[job].on_drained; }
 
 private:
     struct Holders {
         int jobs = 0;
-        bool pinned_wide = false;  ///< one that keeps what it holds, over several nodes
-        int taken = 0;             ///< GPUs of those that keep what they hold, so far
+        bool pinned_wide = false;  ///< whether a pinned job over several nodes holds it
+        int taken = 0;             ///< GPUs of pinned jobs so far
         std::size_t first_sharing = no_index;
     };
     struct Kept {
@@ -101,14 +103,14 @@ private:
 
     void find_kept(const Cluster& cluster, std::span<const Job> jobs);
 
-    /// Whether the job may stay on drained nodes.
+    /// Adds what keeping takes. Returns whether the job may stay on drained nodes.
     bool add_kept(const Cluster& cluster, const Job& job, bool pinned, bool shares, std::size_t first);
     std::vector<Pool> pools_, used_pools_;
-    std::vector<Pool> on_demand_pools_;   // spot pools without nodes; empty where no pool is spot
+    std::vector<Pool> on_demand_pools_;   // spot pools have no nodes here; empty if no pool is spot
     std::vector<std::size_t> pool_of_;    // by node
     std::vector<Holders> holders_;        // by node
-    std::vector<Kept> kept_;              // by job, and one more
-    std::vector<ResourceUse> kept_uses_;  // of one job after the other
+    std::vector<Kept> kept_;              // by job, with one more entry for the end
+    std::vector<ResourceUse> kept_uses_;  // job by job
     std::vector<char> keeps_;             // by job
     bool any_shares_ = false;
 };
@@ -193,7 +195,7 @@ inline bool OpenNodes::add_kept(const Cluster& cluster, const Job& job, bool pin
         const bool wide = !shares && is_spread(job.placement, share);
         on_drained |= node.drained;
         stays &= wide ? holders.jobs == 1 : !holders.pinned_wide;
-        // Two that are pinned to one node take it once.
+        // Two jobs that are pinned to one node take its GPUs only once.
         const int gpus =
             node.drained ? 0 : std::min(wide ? node.gpus : share.gpus, node.gpus - holders.taken);
         if (pinned) holders.taken += gpus;

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_PART_OPTIONS_HPP
 #define GOODPUT_SCHEDULE_DETAIL_PART_OPTIONS_HPP
 
-// Configurations of several parts: what makers of them share.
+// Predicts configurations of several parts, for all makers of such configurations.
 
 #include <algorithm>
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace goodput::detail {
 
-/// What one part of a configuration would be like by itself.
+/// Returns the prediction for one part of a configuration by itself.
 template <class Ask>
 Option predict_part(PoolShare part, const Ask& ask) {
     Option option{Configuration(part), {}, 0, Knowledge::unknown};
@@ -20,9 +20,10 @@ Option predict_part(PoolShare part, const Ask& ask) {
     return option;
 }
 
-/// Fills in an option of several parts: with the least of what all its GPUs would be worth, times `factor`,
-/// if they were of the type of one part, over as many nodes. Workers in step go at the pace of the slowest.
-/// The plan is that of this part, the knowledge the least sure of any.
+/// Fills in an option of several parts. For each part, predicts all GPUs as if they were of that part's
+/// type, over the same number of nodes. The goodput is the least of these, times `factor`, because workers
+/// in step go at the pace of the slowest. The plan is that of the slowest part, the knowledge the least
+/// certain of all.
 template <class Ask>
 void predict_at_slowest(Option& option, const Ask& ask, double factor = 1) {
     const Shape all{option.configuration.nodes(), option.configuration.gpus()};
@@ -39,7 +40,8 @@ void predict_at_slowest(Option& option, const Ask& ask, double factor = 1) {
     }
 }
 
-/// Lets `ask` fill in the options for which single(option) holds, side by side, and `fill` the others.
+/// Fills in runs of options for which single(option) holds through `ask`, and each of the others through
+/// `fill`.
 template <class Ask, class Single, class Fill>
 void predict_parts(std::span<Option> options, const Ask& ask, Single single, Fill fill) {
     for (std::size_t first = 0; first < options.size();) {

@@ -1,9 +1,9 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_PLACING_HPP
 #define GOODPUT_SCHEDULE_DETAIL_PLACING_HPP
 
-// Sixth station of a round: which nodes. A placer lays out one part of a configuration at a time. Where
-// configurations have several, each part is a request of its own, in the order of the jobs; a job whose parts
-// do not all find nodes gets none of them. The cost of a move counts for each part that moves.
+// Finds nodes (step 9 of a round). A placer lays out one part of a configuration at a time. If a
+// configuration has several parts, each is a request of its own, in the order of the jobs. A job gets no
+// nodes unless all its parts find some. The cost of a move counts for each part that moves.
 
 #include <algorithm>
 #include <cstddef>
@@ -20,19 +20,19 @@
 
 namespace goodput::detail {
 
-/// Seconds that a job needs its nodes with an option, a start included; infinity where it does not say how
-/// much it has still to do, or nothing is known of its speed.
+/// Returns the seconds for which a job needs its nodes with an option, including the start. Returns
+/// infinity if the job does not say how much work is left, or if its speed is unknown.
 inline double needed_seconds(const Job& job, const Option& option) {
     if (!job.remaining_examples || option.knowledge == Knowledge::unknown || !(option.goodput > 0))
         return std::numeric_limits<double>::infinity();
     return job.restart_cost_seconds + *job.remaining_examples / option.goodput;
 }
 
-/// Lays out the configurations of a plan. Keeps its buffers.
+/// Lays out the configurations of a plan. It keeps its buffers.
 class Placing {
 public:
-    /// Fills in placements of all decisions, and the cost of moves. `give_nothing(job, why)` is told of jobs
-    /// that found no nodes.
+    /// Fills in the placements of all decisions, and the cost of moves. Calls `give_nothing(job, why)` for
+    /// jobs that found no nodes.
     template <class GiveNothing>
     void find(const Snapshot& snapshot, const OpenNodes& open, const PlacerJoint& placer, Plan& plan,
               GiveNothing give_nothing) {
@@ -68,7 +68,8 @@ public:
     }
 
 private:
-    /// What no placer sees: the parts of one job may each lie in a domain, and yet in several.
+    /// A placer sees only single parts: each may be within a domain although the job is spread over
+    /// several.
     template <class GiveNothing>
     static void keep_within(const Snapshot& snapshot, const OpenNodes& open, const PlacerJoint& placer,
                             const Plan& plan, GiveNothing give_nothing) {
@@ -93,7 +94,8 @@ private:
             request.current = job.placement;
             return;
         }
-        // Each part keeps what the job holds of its pool; of two parts of one pool the first.
+        // Each part keeps what the job holds of its pool. If two parts have the same pool, the first one
+        // does.
         Placement left = job.placement;
         for (const PoolShare& part : configuration.parts()) {
             PlacementRequest& request = next(job, pinned, shares, needs, j);
@@ -118,9 +120,9 @@ private:
         return request;
     }
 
-    std::vector<PlacementRequest> requests_;  // of this round, and of larger ones before it
+    std::vector<PlacementRequest> requests_;  // of this round, followed by unused ones of larger rounds
     std::vector<std::size_t> job_of_;         // by request
-    PlacementResult result_;                  // of a placer that keeps none
+    PlacementResult result_;                  // for placers that keep no result
 };
 
 }  // namespace goodput::detail

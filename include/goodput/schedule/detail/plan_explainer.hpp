@@ -1,28 +1,30 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_PLAN_EXPLAINER_HPP
 #define GOODPUT_SCHEDULE_DETAIL_PLAN_EXPLAINER_HPP
 
-// What would change a decision, worked out from a round (explain_plan.hpp).
+// Computes from a round what would change a decision (explain_plan.hpp).
 //
-// With prices pi of the rows (GPU pools and limits), option k of a job is worth v_k to it, takes a_kr of row
-// r and costs pi . a_k. allot/explain.hpp says which option w the job wanted most, whether a price or the
-// room stood in between, and which row r is most in the way; here are the numbers in units that a user can
-// act on, all else as it is:
+// With prices pi of the rows (GPU pools and limits), option k of a job has value v_k, takes a_kr of row r,
+// and costs pi . a_k. allot/explain.hpp finds the option w that the job wanted most, whether a price or the
+// room stood in between, and which row r is most in the way. This file adds numbers in units that a user
+// can act on, with everything else unchanged:
 //
-//  - the price a unit of r up to which no other option k of the job is better,
+//  - the price per unit of r up to which no other option k of the job is better,
 //
 //        min over k with less of r, and over going without, of
 //            (v_w - v_k - sum over the other rows s of pi_s (a_ws - a_ks)) / (a_wr - a_kr)
 //
-//    unless what takes as much of r, or more, is better there in turn: then no price of r alone will do;
+//    unless an option that takes as much of r, or more, is better at that price. Then no price of r alone is
+//    low enough.
 //
-//  - the factor on the goodput of w from which on it is the job's best option: by bisection, if the policy
-//    values jobs one by one (a policy that values the whole round may answer with other values for all);
-//  - what is missing of each row that w takes beside what the others take. With so much more, the best
-//    allotment is worth at least v_w - (what the job has now) more; who will get it is another question.
+//  - the smallest factor on the goodput of w with which w is the job's best option. It is found by bisection,
+//    and only if the policy values jobs one by one: otherwise the values of all jobs may change.
 //
-// A job that waits also wants to know what is nearest: the option with the largest v_k over its price.
-// Prices are those of the relaxation: at them a job's best option is not always what it gets, because options
-// are whole. O(options) a job, the bisection some thirty times that.
+//  - the amount of each row that is missing for w, given what the other jobs take. With this much more, the
+//    best allotment is worth at least v_w - (value of what the job has now) more. Another job may get it.
+//
+// For a waiting job there is also the nearest option, which has the largest v_k relative to its price.
+// Prices are those of the relaxation. A job does not always get its best option at these prices, because
+// options are whole. Takes O(options) time per job; the bisection repeats this about thirty times.
 
 #include <algorithm>
 #include <cmath>
@@ -88,7 +90,7 @@ public:
                         [&](const NodeShare& share) { return snapshot_.cluster.nodes[share.node].drained; });
         if (found.got != no_option) {
             const std::span<const Option> options = round_.options_of(j);
-            const auto row = [this](std::size_t of) { return round_.row_of(snapshot_, of); };
+            const auto row = [this](std::size_t index) { return round_.row_of(snapshot_, index); };
             Option given = decision.option;
             answer.notes = notes_({job, given, options, found.got, problem_.values(j),
                                    OptionUses(problem_.uses(j), problem_.use_offsets(j)), problem_.capacity,
@@ -138,7 +140,7 @@ public:
     }
 
 private:
-    /// By job: the option that it has nodes for.
+    /// Returns the chosen option of each job, or no_option if the job has no nodes.
     static std::vector<std::size_t> choices_with_nodes(const RoundEngine& round) {
         std::vector<std::size_t> choices(round.chosen().begin(), round.chosen().end());
         for (std::size_t j = 0; j < choices.size(); ++j)
@@ -149,7 +151,7 @@ private:
         return k == no_option ? 0 : units_of(problem_.uses(j, k), row);
     }
     [[nodiscard]] std::size_t pools() const { return round_.pools().size(); }
-    /// The row that most of the price of an option is of; no_resource where it costs nothing.
+    /// Returns the row that contributes most to the price of an option, or no_resource if it costs nothing.
     [[nodiscard]] std::size_t dearest(std::size_t j, std::size_t k) const {
         return largest_resource(prices_.size(),
                                 [&](std::size_t row) { return prices_[row] * units(j, k, row); });
@@ -166,7 +168,7 @@ private:
     static double rounding(const JobExplanation& found) {
         return 1e-9 * (std::abs(found.wanted_value) + found.wanted_price + found.pays);
     }
-    /// Over all options, and over going without.
+    /// Returns the largest value minus price over all options and over going without.
     [[nodiscard]] double best_reduced(std::size_t j) const {
         return std::max(0.0, best_reduced_value(problem_, j, prices_));
     }
@@ -202,14 +204,14 @@ private:
     [[nodiscard]] double price_needed(std::size_t j, std::size_t wanted, std::size_t row, bool of_all) const {
         const double units_wanted = units(j, wanted, row);
         if (units_wanted <= 0) return prices_[row];
-        // Reduced values but for the row in question.
+        // Value minus price, with the price of this row left out.
         const auto besides = [&](std::size_t k) { return reduced(j, k) + prices_[row] * units(j, k, row); };
         double needed = std::min(prices_[row], besides(wanted) / units_wanted), least = 0;
         for (std::size_t k = 0; of_all && k < problem_.options_of(j); ++k) {
             const double more = units_wanted - units(j, k, row), ahead = besides(wanted) - besides(k);
             if (k == wanted) continue;
             if (more > 0) needed = std::min(needed, ahead / more);
-            // What takes as much, or more, gains as much by a lower price, or more.
+            // An option that takes as much of the row, or more, gains at least as much from a lower price.
             if (more < 0) least = std::max(least, ahead / more);
             if (more == 0 && ahead < 0) return 0;
         }
@@ -242,12 +244,13 @@ private:
             const double middle = std::sqrt(low * high);
             (chosen(middle) ? high : low) = middle;
         }
-        // The policy's values may jump anywhere: what is said has been tried.
+        // The policy's values may jump anywhere, so the rounded factor is tried, too.
         const double rounded = std::ceil(high * 1000) / 1000;
         return chosen(rounded) ? std::optional(rounded) : std::nullopt;
     }
 
-    /// The smallest shape above what the job got in its pool, if only a limit kept it from being offered.
+    /// Returns the smallest shape above what the job got in its pool, if only a limit kept it from being
+    /// offered.
     [[nodiscard]] std::optional<SizeLimit> size_limit(std::size_t j, const Configuration& got) const {
         for (const Option& option : round_.options_of(j))
             if (option.configuration.first().same_pool(got.first()) &&
@@ -271,8 +274,8 @@ private:
         return limit.by_job() || limit.by_policy() ? std::optional(limit) : std::nullopt;
     }
 
-    /// Why there was nothing larger: a limit that an option worth more exceeds alone, or else the sizes that
-    /// the job may have.
+    /// Says why there was no larger option: a limit that a more valuable option alone exceeds, or the sizes
+    /// that the job may have.
     void say_what_limits_size(std::size_t j, const JobExplanation& found, DecisionExplanation& answer) const {
         answer.limit = size_limit(j, round_.options_of(j)[found.got].configuration);
         std::size_t best = no_option;
@@ -307,7 +310,7 @@ private:
     std::vector<double> taken_;
 };
 
-/// Explains all decisions of the last plan of an engine, made from this snapshot.
+/// Explains all decisions of the last plan of an engine. The plan must be made from this snapshot.
 inline std::vector<DecisionExplanation> explain_round(const RoundEngine& round, const Snapshot& snapshot,
                                                       const PolicyJoint& policy, const NotesOf& notes) {
     const bool planned = round.problem().jobs() > 0 || !round.last_plan().prices.empty();

@@ -1,12 +1,12 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_PRICE_GROUPS_HPP
 #define GOODPUT_SCHEDULE_DETAIL_PRICE_GROUPS_HPP
 
-// Before a round in which dollars are limited: nodes of one pool that cost unlike become pools of their own.
-// An option then costs what its nodes cost, and not a mean that no node has. Nodes over which one job runs
-// stay together, so that it can go on as it is.
+// Prepares a round in which dollars are limited: nodes of one pool with different prices become pools of
+// their own. An option then costs what its nodes cost, and not a mean that no node has. Nodes over which
+// one job runs stay together, so that the job can continue unchanged.
 //
-// The allotment takes longer with each group. Where there are too many for the number of jobs, near prices of
-// a pool count as one, the dearest of them, so that a budget still holds.
+// The allotment takes longer with each group. If there are too many groups for the number of jobs, similar
+// prices of a pool count as one, the highest of them, so that a budget still holds.
 
 #include <algorithm>
 #include <cmath>
@@ -21,33 +21,34 @@
 
 namespace goodput::detail {
 
-/// A snapshot with groups by price. Keeps its buffers.
+/// A snapshot with nodes grouped by price. It keeps its buffers.
 class PriceGroups {
 public:
-    /// Whether nodes of one pool cost unlike. If so, snapshot() has them in groups.
+    /// Whether nodes of one pool have different prices. If so, snapshot() has them in groups.
     bool find(const Snapshot& snapshot);
-    /// The snapshot of the last find() that was true.
+    /// The snapshot of the last find() that returned true.
     [[nodiscard]] const Snapshot& snapshot() const { return separated_; }
 
-    /// Names the pools of a configuration as the cluster does.
+    /// Renames the pools of a configuration to those of the given cluster.
     static void forget(const Cluster& cluster, const Placement& placement, Configuration& configuration);
 
 private:
-    // Groups times jobs from which on near prices count as one, and then the groups in all.
+    // Limits on groups times jobs and on the number of groups. Beyond them similar prices count as one.
     static constexpr std::size_t most_work = 200'000, most_groups = 64;
 
-    /// Makes by_price_ the nodes of a pool, the cheapest first.
+    /// Sets by_price_ to the nodes of a pool, the cheapest first.
     void sort_by_price(const Pool& pool, const std::vector<Node>& nodes);
-    /// The groups of by_price_ if prices up to `factor` times the least of a group belong to it.
+    /// Counts the groups of by_price_ if a group has prices up to `factor` times its lowest.
     [[nodiscard]] std::size_t count_groups(const std::vector<Node>& nodes, double factor) const;
-    /// Groups a pool's nodes by price, with the smallest factor that makes at most `most` groups. Sets what
-    /// nodes cost in the copy.
+    /// Groups a pool's nodes by price, with the smallest factor that makes at most `most` groups. Sets the
+    /// prices of nodes in the copy.
     void join_near_prices(const Pool& pool, const std::vector<Node>& nodes, std::size_t most);
-    /// Below 0, unlike the groups that callers have, and the cheapest first.
+    /// Numbers the groups, the cheapest first. Numbers are negative, unlike those of groups that callers
+    /// set.
     void number(const Pool& pool, const std::vector<Node>& nodes);
-    /// A job that fits the pool needs more nodes than any group of it has.
+    /// Whether a job that fits the pool needs more nodes than any group of it has.
     bool is_needed_whole(const Pool& pool, std::span<const Job> jobs);
-    /// The node by which the group of a node is known.
+    /// Returns the node that represents the group of a node.
     std::size_t first_of(std::size_t node) {
         while (first_[node] != node) node = first_[node] = first_[first_[node]];
         return node;
@@ -55,7 +56,7 @@ private:
     void join(const std::vector<Node>& nodes, std::size_t a, std::size_t b);
 
     std::vector<Pool> pools_;
-    std::vector<std::size_t> by_price_, known_;  // of one pool
+    std::vector<std::size_t> by_price_, known_;  // nodes of one pool
     std::vector<std::size_t> first_;             // by node
     Snapshot separated_;
 };
@@ -114,7 +115,7 @@ inline void PriceGroups::join_near_prices(const Pool& pool, const std::vector<No
     sort_by_price(pool, nodes);
     double factor = 1;
     if (count_groups(nodes, factor) > most) {
-        double exponent = 0;  // of 2
+        double exponent = 0;  // exponent of 2
         for (double step = 512; step > 1e-6; step /= 2)
             if (count_groups(nodes, std::exp2(exponent + step)) > most) exponent += step;
         factor = std::exp2(exponent + 2e-6);
@@ -136,9 +137,9 @@ inline void PriceGroups::forget(const Cluster& cluster, const Placement& placeme
     std::vector<PoolShare> parts(configuration.parts().begin(), configuration.parts().end());
     for (PoolShare& part : parts)
         for (const NodeShare& share : placement)
-            if (PoolId of = cluster.nodes[share.node]; part.group < 0) {
-                of.group = part.group;
-                if (of == part) part.group = cluster.nodes[share.node].group;
+            if (PoolId pool = cluster.nodes[share.node]; part.group < 0) {
+                pool.group = part.group;
+                if (pool == part) part.group = cluster.nodes[share.node].group;
             }
     configuration = Configuration(std::move(parts), configuration.host());
 }

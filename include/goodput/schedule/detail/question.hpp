@@ -1,13 +1,13 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_QUESTION_HPP
 #define GOODPUT_SCHEDULE_DETAIL_QUESTION_HPP
 
-// The same question is not asked twice in a round. Jobs of one kind that wait have the same limits and the
-// same model: they share one list of options, made and predicted once.
+// Avoids asking the same question twice in a round. Waiting jobs of one kind have the same limits and the
+// same model, so they share one list of options, which is made and predicted once.
 //
-// A question is all that its answer depends on: gradient statistics, what the predictor declares that it
-// reads of job and model, and what the maker of options declares. Questions are equal if all their bits are,
-// so that what is not a number, or zero with a sign, is no special case; a hash only says where to look. A
-// question that somebody throws at has no answer, and is asked again.
+// A question contains everything that its answer depends on: gradient statistics, what the predictor
+// declares that it reads of job and model, and what the maker of options declares. Two questions are equal
+// if all their bits are, so NaN and signed zeros need no special treatment. The hash only says where to
+// look. A question that made a part throw has no answer, and is asked again.
 
 #include <algorithm>
 #include <array>
@@ -23,12 +23,12 @@
 
 namespace goodput::detail {
 
-/// The numbers of a question, one after the other.
+/// The numbers of a question, in order.
 class Question {
 public:
     void clear() { numbers_.clear(); }
 
-    /// One more number.
+    /// Appends a number.
     template <class Number>
     requires std::is_arithmetic_v<Number>
     void operator()(Number number) {
@@ -37,8 +37,9 @@ public:
         else
             numbers_.push_back(static_cast<std::uint64_t>(number));
     }
-    /// A list, and its length: structs of numbers that leave no gaps. They are copied and compared whole,
-    /// because the lists of measured shapes are most of a question.
+    /// Appends the length and the elements of a list. The elements are structs of numbers without padding.
+    /// They are copied and compared as a whole, because the lists of measured shapes are most of a
+    /// question.
     template <class Element>
     void operator()(std::span<const Element> list) {
         static_assert(std::is_trivially_copyable_v<Element> && sizeof(Element) % sizeof(std::uint64_t) == 0);
@@ -50,7 +51,7 @@ public:
 
     [[nodiscard]] std::span<const std::uint64_t> numbers() const { return numbers_; }
 
-    /// Four numbers side by side, because each step waits for the one before.
+    /// Hashes four numbers side by side, because each step of a lane waits for the one before.
     [[nodiscard]] std::uint64_t hash() const {
         constexpr std::uint64_t factor = 0x9e3779b97f4a7c15;
         std::array<std::uint64_t, 4> lanes{1, 2, 3, 4};
@@ -70,23 +71,24 @@ private:
     std::vector<std::uint64_t> numbers_;
 };
 
-/// Some of a round's options, one after the other.
+/// A range of a round's options.
 struct OptionRange {
     std::size_t first = 0;
     std::size_t size = 0;
 };
 
-/// The questions of a round, and where their options lie: a table with open addressing. Keeps its buffers.
+/// The questions of a round and the ranges of their options, in a hash table with open addressing. It keeps
+/// its buffers.
 class AskedQuestions {
 public:
-    /// At most so many questions will come.
+    /// Forgets all questions. At most `most` may be added afterwards.
     void clear(std::size_t most) {
         numbers_.clear();
         entries_.clear();
         places_.assign(std::bit_ceil(2 * most + 1), free);
     }
 
-    /// The options of a question that was asked.
+    /// Returns the options of a question that was asked before.
     [[nodiscard]] std::optional<OptionRange> find(const Question& question) const {
         const std::span<const std::uint64_t> asked = question.numbers();
         const std::uint64_t hash = question.hash();
@@ -99,7 +101,7 @@ public:
         return std::nullopt;
     }
 
-    /// One that find() does not find.
+    /// Adds a question that find() does not find.
     void add(const Question& question, OptionRange options) {
         const std::span<const std::uint64_t> asked = question.numbers();
         const std::uint64_t hash = question.hash();
@@ -123,7 +125,7 @@ private:
 
     std::vector<std::uint64_t> numbers_;
     std::vector<Entry> entries_;
-    std::vector<std::size_t> places_;  // by hash: an entry
+    std::vector<std::size_t> places_;  // index of the entry at each place of the hash table
 };
 
 }  // namespace goodput::detail

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_REASONS_HPP
 #define GOODPUT_SCHEDULE_DETAIL_REASONS_HPP
 
-// Last station of a round: why a job gets nothing, in one sentence.
+// Says why a job gets nothing, in one sentence (step 11 of a round).
 
 #include <cstddef>
 #include <limits>
@@ -17,7 +17,7 @@
 
 namespace goodput::detail {
 
-/// Who is paid: "to others", and the limits among them by name.
+/// Appends who pays more: "to others", and the names of the limits among them.
 inline void append_who_asks(std::string& reason, const Rows& rows, std::span<const ResourceUse> uses,
                             std::span<const double> prices) {
     for (const ResourceUse& use : uses) {
@@ -29,14 +29,14 @@ inline void append_who_asks(std::string& reason, const Rows& rows, std::span<con
     }
 }
 
-/// " would take 8 of the quota of team vision, which is 6 GPUs".
+/// Appends for example " would take 8 of the quota of team vision, which is 6 GPUs".
 inline void append_excess(std::string& text, const LimitRow& limit, double units, double capacity) {
     text.append(" would take ").append(rounded_text_of(units)).append(" of ").append(limit.name);
     text.append(", which is ").append(rounded_text_of(capacity));
     if (!limit.unit.empty()) text.append(" ").append(limit.unit);
 }
 
-/// Why a job gets nothing: everything failed for it, or there is no option at all, or none worth its price.
+/// Says why a job gets nothing: everything failed for it, it has no option, or none is worth its price.
 inline Outcome why_not(const Snapshot& snapshot, std::size_t j, const OpenNodes& open, const Offers& offers,
                        const Rows& rows, std::span<const double> prices, std::string& reason) {
     const std::span<const Option> options = offers.options_of(j);
@@ -60,7 +60,7 @@ inline Outcome why_not(const Snapshot& snapshot, std::size_t j, const OpenNodes&
     }
     if (best == options.size()) {
         reason = "no batch plan respects its limits on any option";
-        // A model that cannot be predicted from (model/job_model.hpp) has no plans either.
+        // There is no plan either if the model is unusable (model/job_model.hpp).
         contained([&] { validate(model_of(snapshot, j), "it", snapshot.cluster.gpu_types); },
                   [&](const std::string& what) { reason = "no model: " + what; });
         return Outcome::impossible;

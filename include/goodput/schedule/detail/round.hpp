@@ -1,24 +1,24 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_ROUND_HPP
 #define GOODPUT_SCHEDULE_DETAIL_ROUND_HPP
 
-// A round, from a snapshot to a plan, as a line of stations. Each reads what the ones before it have found:
+// Plans a round, from a snapshot to a plan, in steps. Each step reads what the previous ones have found:
 //
-//      1 check      the snapshot, in which every number makes sense       snapshot_check.hpp
-//      2 open       pools of nodes, and what keeping takes of them        open_nodes.hpp
-//      3 capacity   of the pools and of the limits                        rows.hpp
-//      4 list       what every job is offered                             offers.hpp
-//      5 predict    how good that is                                      offers.hpp
-//      6 pose       the allotment problem                                 rows.hpp
-//      7 value      what every option is worth                            worth.hpp
-//      8 allot      which option each job gets                            steady_choice.hpp
-//      9 place      on which nodes                                        placing.hpp
-//     10 settle     what is free, and a station of the user's             leftovers.hpp
-//     11 say        why                                                   reasons.hpp
-//     12 hand over  bound, status, what limits take, warnings
+//       1 check      the snapshot, in which every number makes sense        snapshot_check.hpp
+//       2 open       pools of nodes, and what pinned jobs take of them      open_nodes.hpp
+//       3 capacity   of the pools and of the limits                         rows.hpp
+//       4 list       the options of every job                               offers.hpp
+//       5 predict    how good the options are                               offers.hpp
+//       6 pose       the allotment problem                                  rows.hpp
+//       7 value      the worth of every option                              worth.hpp
+//       8 allot      an option for each job                                 steady_choice.hpp
+//       9 place      the jobs on nodes                                      placing.hpp
+//      10 settle     use free GPUs, run the user's station                  leftovers.hpp
+//      11 say        the reasons                                            reasons.hpp
+//      12 hand over  bound, status, use of limits, warnings
 //
-// The rows cannot say everything of the nodes: racks, sizes that do not divide one another. So a job may find
-// no nodes. Then that option is withdrawn, and stations 8 and 9 are entered again (leftovers.hpp). Where a
-// maker answers at prices, station 8 asks it for more options (asked_options.hpp).
+// The rows cannot express everything about nodes: racks, sizes that do not divide one another. So a job may
+// find no nodes. Then its option is withdrawn, and steps 8 and 9 are repeated (leftovers.hpp). If a maker
+// finds options at prices, step 8 asks it for more (asked_options.hpp).
 
 #include <algorithm>
 #include <chrono>
@@ -53,8 +53,8 @@
 
 namespace goodput::detail {
 
-/// The line of stations. Keeps its buffers; nothing carries over from one snapshot to the next, but for the
-/// last prices where AllotOptions::warm_start asks for them.
+/// Runs the steps of a round. It keeps buffers. Nothing else carries over from one snapshot to the next,
+/// except the last prices if AllotOptions::warm_start asks for them.
 class RoundState {
 public:
     Plan& plan(const Snapshot& given, const Joints& joints, const AllotOptions& options,
@@ -98,7 +98,7 @@ public:
 private:
     static constexpr int most_passes = 8;
 
-    /// The policy says for each job what it gets; other options are worth nothing.
+    /// Whether the policy itself decides what each job gets. Then other options are worth nothing.
     [[nodiscard]] bool chooses() const { return joints_.policy.chooses(); }
     void plan_round(const Snapshot& snapshot, const AfterStep& step) {
         const Clock clock(options_.deadline);
@@ -125,8 +125,9 @@ private:
         step(PlanStep::place);
     }
 
-    /// The allotment leaves time for finding nodes; where valuing the options has taken nearly all of the
-    /// deadline, it may exceed that by as little as is worth the GPUs that would be idle otherwise.
+    /// Returns the time for the allotment, which leaves some for finding nodes. If valuing the options took
+    /// nearly all of the deadline, the allotment may exceed it a little, because otherwise GPUs would be
+    /// idle.
     [[nodiscard]] std::chrono::nanoseconds time_to_allot(const Snapshot& snapshot,
                                                          std::chrono::nanoseconds left) const {
         constexpr std::chrono::nanoseconds least = std::chrono::milliseconds(5);
@@ -143,7 +144,7 @@ private:
         rows_.pose(snapshot, round_of(snapshot), open_, offers_, joints_.limits, faults);
     }
 
-    /// For whom everything failed and who holds something keeps it, and is offered nothing else.
+    /// A job for which everything failed and that holds something keeps it, and has no other option.
     void let_failed_jobs_keep(const Snapshot& snapshot) {
         const Round round = round_of(snapshot);
         std::vector<std::size_t> keeping;
@@ -153,28 +154,28 @@ private:
         open_.keep(keeping, snapshot.cluster, snapshot.jobs);
         offers_.offer_what_is_kept(snapshot, round, open_, joints_);
         const AllotmentProblem valued = rows_.problem;
-        std::vector<PlanFault> known;  // limits are asked again, and say the same
+        std::vector<PlanFault> known;  // the limits are asked again, with the same faults
         pose(snapshot, known);
         for (std::size_t j = 0; j < snapshot.jobs.size(); ++j)
             if (!has_failed(j)) std::ranges::copy(valued.values(j), rows_.problem.values(j).begin());
     }
 
-    /// What all options are worth that are not withdrawn.
+    /// Values all options that are not withdrawn.
     void value(const Snapshot& snapshot, std::vector<PlanFault>& faults) {
         worth_.find(snapshot, round_of(snapshot), joints_.policy, offers_, rows_, faults,
                     [&](std::size_t j) { return withdrawn_.options_of(j, offers_); });
         if (!chooses()) leaving_.lower_values(snapshot, open_, offers_, rows_);
     }
 
-    /// `again`: after options were withdrawn.
+    /// `again` says that options were withdrawn since the last allotment.
     void allot(const Snapshot& snapshot, const AllotOptions& options, bool again) {
         const Clock clock(options.deadline);
         if (again && chooses()) {
-            std::vector<PlanFault> known;  // the policy is asked again, and says the same
+            std::vector<PlanFault> known;  // the policy is asked again, with the same faults
             value(snapshot, known);
         }
         solve(snapshot, options, again);
-        // Who must run, but need not stay where it is, may wait where there is no other way.
+        // If there is no other way, jobs that must run but need not stay where they are may wait.
         if (allotted_.status == AllotStatus::infeasible && rows_.let_all_wait(open_))
             solve(snapshot, options, again);
         fills_up_ = false;
@@ -187,7 +188,7 @@ private:
             problem(), rows_.held,
             [&](std::size_t j, std::size_t k) -> const Option& { return options_of(j)[k]; }, allotted_);
         if (again && !chooses()) {
-            allotted_.bound = plan_.bound;  // with what was withdrawn
+            allotted_.bound = plan_.bound;  // includes the withdrawn options
         } else {
             plan_.bound = allotted_.bound;
             plan_.status = allotted_.status;
@@ -204,8 +205,8 @@ private:
         }
     }
 
-    /// Nodes for what is allotted, and for what is allotted instead where there are none. The worth of the
-    /// allotment.
+    /// Finds nodes for the allotment. If an option finds none, allots again and repeats. Returns the worth
+    /// of the allotment.
     double place(const Snapshot& snapshot, Clock clock) {
         double allotted = allotted_.objective;
         for (int pass = 1;; ++pass) {
@@ -222,28 +223,28 @@ private:
             if (chooses()) allotted = allotted_.objective;
         }
     }
-    /// Options that found no nodes are worth again what they were. Whether the bound is larger for that.
+    /// Gives options that found no nodes their values back. Returns whether this made the bound larger.
     bool give_back_withdrawn() {
         withdrawn_.give_back(rows_, false);
         const bool unproven = count_withdrawn();
         withdrawn_.give_back(rows_, true);
         return unproven;
     }
-    /// What is free goes to those who wait; then the station looks at who lies where.
+    /// Gives free GPUs to waiting jobs. Then the station may change the placed jobs.
     void settle(const Snapshot& snapshot, const Clock& clock) {
         give_leftovers(snapshot, {}, {}, clock);
         if (joints_.station.run) run_station(snapshot, clock);
     }
     void say_what_found_no_nodes() {
-        for (const Unplaced& of : withdrawn_.first())
-            if (plan_.decisions[of.job].placement.empty()) {
-                plan_.decisions[of.job].verdict = of.why;
-                // The placer knows of this option alone.
-                if (has_other_option(of)) plan_.decisions[of.job].verdict.outcome = Outcome::waits;
-                chosen_[of.job] = of.option;
+        for (const Unplaced& failed : withdrawn_.first())
+            if (plan_.decisions[failed.job].placement.empty()) {
+                plan_.decisions[failed.job].verdict = failed.why;
+                // The placer knows only about this option.
+                if (has_other_option(failed)) plan_.decisions[failed.job].verdict.outcome = Outcome::waits;
+                chosen_[failed.job] = failed.option;
             }
     }
-    /// What is proven of the allotment is proven of the plan as far as the plan is worth as much.
+    /// What is proven about the allotment also holds for the plan if the plan is worth as much.
     void hand_over(double allotted, bool unproven) {
         plan_.bound = std::max(plan_.bound, plan_.objective);
         const double rounding = 1e-9 * std::abs(plan_.bound),
@@ -253,9 +254,9 @@ private:
                 plan_.bound - plan_.objective <= enough ? AllotStatus::optimal : AllotStatus::feasible;
         count_limits();
     }
-    /// A policy that chooses again values what is left anew, and the last allotment knows nothing of the
-    /// options that found no nodes. A placement may have nodes for them, so the bound counts them. Whether it
-    /// is larger for that.
+    /// Raises the bound if a policy that decides itself chose again. That policy valued the remaining
+    /// options anew, so the last allotment ignores options that found no nodes. A better placement may have
+    /// nodes for them. Returns whether the bound became larger.
     bool count_withdrawn() {
         if (!chooses() || withdrawn_.first().empty()) return false;
         const double with_all = bound_at(problem(), allotted_.prices);
@@ -263,11 +264,11 @@ private:
         plan_.bound = with_all;
         return true;
     }
-    [[nodiscard]] bool has_other_option(const Unplaced& of) const {
-        const std::span<const Option> options = options_of(of.job);
+    [[nodiscard]] bool has_other_option(const Unplaced& failed) const {
+        const std::span<const Option> options = options_of(failed.job);
         for (std::size_t k = 0; k < options.size(); ++k)
-            if (values_of(of.job)[k] > 0 &&
-                !options[k].configuration.same_gpus(options[of.option].configuration))
+            if (values_of(failed.job)[k] > 0 &&
+                !options[k].configuration.same_gpus(options[failed.option].configuration))
                 return true;
         return false;
     }
@@ -284,24 +285,24 @@ private:
         give_nothing(plan_.decisions[j]);
         plan_.decisions[j].verdict = std::move(why);
     }
-    /// What is free, as far as a station has room there.
+    /// Gives free GPUs to waiting jobs, as far as the station has room there.
     void give_leftovers(const Snapshot& snapshot, std::span<const std::size_t> taken_back,
                         const StationJoint& room, const Clock& clock);
-    /// In place of what the job has.
+    /// Gives a job an option and nodes, in place of what it has.
     void give(const Snapshot& snapshot, std::size_t j, std::size_t option, const Placement& placement);
 
-    /// It goes on, on nodes that it shares although it is on several.
+    /// Whether a job keeps running over several nodes that it shares.
     [[nodiscard]] bool shares_nodes(const Snapshot& snapshot, std::size_t j) const {
         return open_.shares_nodes(j) && plan_.decisions[j].placement == snapshot.jobs[j].placement;
     }
-    /// The station after the nodes changes what jobs get there, and what that leaves is offered to others.
+    /// Runs the station after the nodes. Then offers what its changes left free to other jobs.
     void run_station(const Snapshot& snapshot, const Clock& clock);
 
-    /// Refuses what no solver may answer (std::invalid_argument). One that found no allotment in time,
-    /// although there always is one, has all jobs wait that need not run.
+    /// Throws std::invalid_argument if a solver's answer is impossible. If the solver found no allotment in
+    /// time, although there always is one, all jobs that need not run wait.
     void check_allotted();
 
-    /// Who keeps what it holds has one option.
+    /// Gives jobs that keep what they hold their only option.
     void keep_only();
 
     void decide(const Snapshot& snapshot) {
@@ -317,17 +318,18 @@ private:
         }
     }
 
-    /// Why jobs were allotted nothing.
+    /// Says why jobs were allotted nothing.
     void say_why_not(const Snapshot& snapshot);
 
-    /// Whether a job has options as soon as nobody keeps nodes that it could have.
+    /// Whether a job would have options if no other job kept nodes that it could use.
     [[nodiscard]] bool could_run_later(const Snapshot& snapshot, std::size_t j);
 
     void choose(const Snapshot& snapshot, std::size_t j, std::size_t option) {
         Decision& decision = plan_.decisions[j];
         decision.option = options_of(j)[option];
         decision.value = values_of(j)[option];
-        // Valued by what is to come, run by what is, and as it runs where that is as good.
+        // The policy may have valued a forecast, but the job runs at its present state. It keeps its batch
+        // plan if that is as good.
         const Job& job = snapshot.jobs[j];
         const bool keeps_plan =
             joints_.predictor.keep_running_plan && job.running_plan.atomic_batch > 0 &&
@@ -336,7 +338,7 @@ private:
             predict_one(joints_, snapshot, j, keeps_plan, decision.option);
     }
 
-    /// Keeps the memory of what it had.
+    /// Clears the members, but keeps their allocated memory.
     static void give_nothing(Decision& decision) {
         decision.option = {};
         decision.value = 0;
@@ -345,14 +347,14 @@ private:
         decision.verdict.reason.clear();
     }
 
-    /// How much of each limit the plan takes.
+    /// Counts how much of each limit the plan takes.
     void count_limits();
 
-    Joints joints_;         // of the last plan's parts, which may be gone since
+    Joints joints_;         // joints of the last plan's parts, which may no longer exist
     AllotOptions options_;  // gap and deadline of the last plan
     SnapshotCheck check_;
     Kept<PriceGroups> price_groups_;
-    bool by_price_ = false;  // in the last plan, nodes of unlike prices were pools of their own
+    bool by_price_ = false;  // whether the last plan had pools by price
     OpenNodes open_;
     Offers offers_;
     Rows rows_;
@@ -364,7 +366,7 @@ private:
     std::vector<std::size_t> chosen_;
     Placing placing_;
     bool fills_up_ = false;           // the solver found an allotment
-    std::vector<Unplaced> unplaced_;  // of this pass
+    std::vector<Unplaced> unplaced_;  // options that found no nodes in this pass
     Withdrawn withdrawn_;
     Leftovers leftovers_;
     std::vector<PlacedJob> placed_;        // as the station sees them

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_ROUND_STATIONS_HPP
 #define GOODPUT_SCHEDULE_DETAIL_ROUND_STATIONS_HPP
 
-// What the stations of a round (round.hpp) do in detail: refuse what a solver may not answer, fill up what is
-// free, let the user's station change it, and say why a job has nothing and what the limits take.
+// The bodies of some steps of a round (round.hpp): checking the solver's answer, using free GPUs, running
+// the user's station, and saying why a job has nothing and how much of the limits is used.
 
 #include <algorithm>
 #include <chrono>
@@ -36,7 +36,7 @@ inline void RoundState::give_leftovers(const Snapshot& snapshot, std::span<const
                                        const StationJoint& room, const Clock& clock) {
     if (!fills_up_) return;
     if (joints_.solver.keeps_idle && joints_.solver.keeps_idle(joints_.solver.part)) return;
-    // Idle GPUs are worth some milliseconds after the deadline.
+    // Using idle GPUs is worth some milliseconds after the deadline.
     constexpr std::chrono::nanoseconds least = std::chrono::milliseconds(5);
     std::optional<std::chrono::nanoseconds> time = clock.left();
     if (time) time = std::max(*time, least);

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_ROWS_HPP
 #define GOODPUT_SCHEDULE_DETAIL_ROWS_HPP
 
-// Third station of a round: the allotment problem, without values. Its first rows are the GPUs of the pools,
-// then come those of the limits, and last those that say what the nodes can hold (node_blocks.hpp) and what
+// The allotment problem, without values (steps 3 and 6 of a round). Its first rows are the GPUs of the
+// pools, followed by those of the limits. The last rows say what nodes can hold (node_blocks.hpp) and what
 // domains of a topology can hold (domain_blocks.hpp).
 
 #include <cstddef>
@@ -25,10 +25,10 @@
 
 namespace goodput::detail {
 
-/// The problem that is posed, and what is known of its rows and options. Keeps its buffers.
+/// The problem of a round, with information about its rows and options. It keeps its buffers.
 class Rows {
 public:
-    /// Finds the capacities. Jobs that keep more than there is raise them in pose().
+    /// Finds the capacities. If pinned jobs exceed them, pose() raises them.
     void find_capacity(const Round& round, const OpenNodes& open, const LimitsJoint& limits) {
         problem.clear();
         problem.capacity.clear();
@@ -43,7 +43,7 @@ public:
     void pose(const Snapshot& snapshot, const Round& round, const OpenNodes& open, const Offers& offers,
               const LimitsJoint& limits, std::vector<PlanFault>& faults) {
         problem.clear();
-        problem.capacity.resize(pools_);  // what was kept may have raised those of limits
+        problem.capacity.resize(pools_);  // the last round may have raised the limits' capacities
         for (const LimitRow& row : rows_.all()) problem.capacity.push_back(row.capacity);
         find_blocks(snapshot, open, offers);
         domains.begin(problem.capacity.size() + blocks_.rows().size());
@@ -55,7 +55,7 @@ public:
             const Job& job = snapshot.jobs[j];
             const Configuration holds = round.held_by(job);
             const std::span<const Option> options = offers.options_of(j);
-            // Jobs that wait and share their options take the same of everything.
+            // Waiting jobs that share their options take the same of every row.
             std::size_t* const like =
                 holds.empty() && rows_.all().empty() && !options.empty() && !domains.concern(job)
                     ? &posed_[offers.place_of(j)]
@@ -84,7 +84,7 @@ public:
         for (const DomainBlocks::Row& row : domains.rows()) problem.capacity.push_back(row.capacity);
     }
 
-    /// What an option takes; `failed(what)` is told of a limit that threw.
+    /// Finds what an option takes. If a limit throws, calls `failed(what)`.
     template <class Failed>
     std::span<const ResourceUse> find_uses(const Round& round, const OpenNodes& open,
                                            const LimitsJoint& limits, const Job& job, std::size_t j,
@@ -103,13 +103,14 @@ public:
             blocks_.append_uses(option.configuration, open.pools(), uses_);
         domains.append_uses(job, j, option.configuration, keeps, open, uses_);
         if (rows_.all().empty()) return uses_;
-        const std::size_t of_nodes = uses_.size();
+        const std::size_t before_limits = uses_.size();
         if (!contained([&] { limits.uses(limits.part, round, job, option, uses_); }, failed))
-            uses_.resize(of_nodes);
+            uses_.resize(before_limits);
         return uses_;
     }
 
-    /// Whoever need not keep what it holds need not run any more. Whether there was anybody.
+    /// Lets every job wait unless it keeps what it holds. Returns whether there was any job that could not
+    /// wait before.
     bool let_all_wait(const OpenNodes& open) {
         bool any = false;
         for (std::size_t j = 0; j < problem.jobs(); ++j) {
@@ -121,13 +122,14 @@ public:
 
     /// Number of rows that are GPU pools.
     [[nodiscard]] std::size_t pools() const { return pools_; }
-    /// The rows of limits, as they were added, which follow those of the pools.
+    /// The rows of limits, in the order of adding. In the problem they follow those of the pools.
     [[nodiscard]] std::span<const LimitRow> limits() const { return rows_.all(); }
-    /// The limit that a row is of, by its index in limits(); limits().size() or more: none.
+    /// Returns the index in limits() of the limit that a row belongs to; limits().size() or more if there
+    /// is none.
     [[nodiscard]] std::size_t limit_of(std::size_t row) const {
         return row < pools_ ? limits().size() : row - pools_;
     }
-    /// A row that is no pool, in words.
+    /// Describes a row that is no pool.
     [[nodiscard]] LimitRow describe(std::size_t row, const Cluster& cluster, const OpenNodes& open) const {
         const std::size_t limit = limit_of(row);
         if (limit < limits().size()) return limits()[limit];
@@ -137,13 +139,14 @@ public:
     }
 
     AllotmentProblem problem;
-    DomainBlocks domains;                                        ///< to be found before pose()
-    std::vector<std::size_t> held;                               ///< by job: the option that it holds
-    std::vector<std::pair<std::size_t, std::size_t>> forbidden;  ///< job, option: a limit failed for it
-    std::vector<LimitConflict> conflicts;                        ///< rows of which more is kept than there is
+    DomainBlocks domains;           ///< must be found before pose()
+    std::vector<std::size_t> held;  ///< by job: option that it holds
+    /// Job and option for which a limit failed.
+    std::vector<std::pair<std::size_t, std::size_t>> forbidden;
+    std::vector<LimitConflict> conflicts;  ///< rows of which more is kept than there is
 
 private:
-    /// Jobs that share their options are looked at once; free is what those who keep what they hold leave.
+    /// Finds the rows of blocks. Jobs that share their options are looked at once.
     void find_blocks(const Snapshot& snapshot, const OpenNodes& open, const Offers& offers) {
         blocks_.begin(open.pools().size());
         if (!NodeBlocks::are_plain(snapshot.cluster, open) || !NodeBlocks::are_powers_of_two(offers.all())) {
@@ -158,7 +161,7 @@ private:
         blocks_.find(snapshot.cluster, open, problem.capacity.size());
     }
 
-    /// Options of one pool lie side by side: it is looked up once.
+    /// Options of one pool are consecutive, so each pool is looked up once.
     std::uint32_t pool_of(const PoolShare& part, const OpenNodes& open) {
         if (!part.same_pool(last_part_)) {
             last_part_ = part;
@@ -190,8 +193,9 @@ private:
     LimitRows rows_;
     NodeBlocks blocks_;
     std::vector<ResourceUse> uses_;
-    std::vector<std::size_t> posed_;  // by place of a list of options: a job that has it, and holds nothing
-    std::vector<double> kept_;        // by row: units of jobs that keep what they hold
+    // By place of a list of options: a job that has it, and holds nothing.
+    std::vector<std::size_t> posed_;
+    std::vector<double> kept_;  // by row: units of pinned jobs
 };
 
 }  // namespace goodput::detail

@@ -1,14 +1,15 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_SAVED_TEXT_HPP
 #define GOODPUT_SCHEDULE_DETAIL_SAVED_TEXT_HPP
 
-// Values as text, and back. A class names its fields once, for both directions: it befriends SavedFields and
-// has
+// Writes values as text and reads them back. A class names its fields once, for both directions. It
+// befriends SavedFields and has
 //
-//     template <class Self, class Visit>
-//     static void fields(Self& self, Visit& visit) { visit(self.one, self.another); }
+//      template <class Self, class Visit>
+//      static void fields(Self& self, Visit& visit) { visit(self.one, self.another); }
 //
-// and, where not every value of the fields makes sense, `void check_saved() const`, which throws
-// std::invalid_argument, or `void complete_saved()`, which makes what is not saved from what is.
+// If not every value of the fields makes sense, it also has `void check_saved() const`, which throws
+// std::invalid_argument. A class with members that are not saved may have `void complete_saved()`, which
+// computes them from the saved ones.
 
 #include <algorithm>
 #include <array>
@@ -34,7 +35,7 @@
 
 namespace goodput::detail {
 
-/// Reaches the fields of classes that befriend it, and of plain values.
+/// Gives access to the fields of classes that befriend it, and of plain values.
 struct SavedFields {
     template <class T, class Visit>
     static void visit(T& value, Visit& visit) {
@@ -89,8 +90,8 @@ struct SavedFields {
     }
 };
 
-/// Numbers and strings one after the other: a string as its length, a colon and its characters; a list as its
-/// length and its elements, a line each where they are more than a number.
+/// Writes numbers and strings one after the other. A string is its length, a colon and its characters. A
+/// list is its length and its elements, one per line if they are more than a number.
 class TextWriter {
 public:
     explicit TextWriter(std::string_view title) : text_(title) { text_ += '\n'; }
@@ -157,7 +158,7 @@ private:
     std::string text_;
 };
 
-/// Reads what a TextWriter has written. Anything else is refused where it differs (std::invalid_argument).
+/// Reads what a TextWriter has written. Throws std::invalid_argument where any other text differs.
 class TextReader {
 public:
     TextReader(std::string_view title, std::string_view text) : text_(text) {
@@ -171,7 +172,7 @@ public:
     void operator()(T&... values) {
         (read(values), ...);
     }
-    /// Refuses what is left.
+    /// Throws if there is text left.
     void end() {
         skip_space();
         if (at_ != text_.size()) refuse("the end");
@@ -196,7 +197,7 @@ private:
         at_ = static_cast<std::size_t>(end - text_.data());
         return value;
     }
-    /// The length of a list: every element takes a character at least.
+    /// Reads the length of a list. Every element takes at least one character.
     std::size_t length() {
         const std::size_t before = at_;
         const auto count = number<std::size_t>();

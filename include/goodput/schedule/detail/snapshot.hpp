@@ -34,8 +34,8 @@ GOODPUT_BODY void find_actions(const Snapshot& snapshot, Plan& plan) {
 GOODPUT_BODY std::string Plan::report() const {
     std::size_t running = 0, starting = 0;
     for (const Decision& decision : decisions) {
-        running += decision.placement.empty() ? 0 : 1;
-        starting += decision.starts ? 1 : 0;
+        running += decision.placement.empty() ? 0U : 1U;
+        starting += decision.starts ? 1U : 0U;
     }
     std::string text = text_of(running);
     text.append(" of ").append(text_of(decisions.size())).append(" jobs run, ");
@@ -92,14 +92,14 @@ GOODPUT_BODY std::string LimitUse::report() const {
 }
 
 GOODPUT_BODY std::string LimitConflict::report(const Snapshot& snapshot, const Plan& plan) const {
-    const LimitUse& of = plan.limits[limit];
+    const LimitUse& use = plan.limits[limit];
     std::string names;
     for (const std::size_t job : jobs) names += (names.empty() ? "'" : ", '") + snapshot.jobs[job].name + "'";
-    const std::string of_unit = of.unit.empty() ? "" : " " + of.unit;
-    return of.name + " is " + rounded_text_of(of.capacity) + of_unit + ", but " +
+    const std::string unit = use.unit.empty() ? "" : " " + use.unit;
+    return use.name + " is " + rounded_text_of(use.capacity) + unit + ", but " +
            (jobs.size() == 1 ? "job " : "jobs ") + names + (jobs.size() == 1 ? " keeps " : " keep ") +
-           rounded_text_of(kept) + of_unit + ": nobody else gets any until " +
-           rounded_text_of(kept - of.capacity) + " are given back, or the limit is raised by as much";
+           rounded_text_of(kept) + unit + ": nobody else gets any until " +
+           rounded_text_of(kept - use.capacity) + " are given back, or the limit is raised by as much";
 }
 
 GOODPUT_BODY std::string PlanFault::report(const Snapshot& snapshot) const {

@@ -43,7 +43,7 @@ GOODPUT_BODY const Snapshot& SnapshotCheck::operator()(const Snapshot& snapshot,
 GOODPUT_BODY void SnapshotCheck::give_what_is_held(const Snapshot& given, Plan& plan) const {
     for (const SetAside& each : set_aside_) {
         Decision& decision = plan.decisions[each.job];
-        // What it holds may name nodes that are not there.
+        // The placement may name nodes that do not exist.
         decision.action =
             each.held.empty() ? action_of(given.jobs[each.job].placement, {}, given.cluster) : Action::stay;
         decision.starts = false;

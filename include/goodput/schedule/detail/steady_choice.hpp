@@ -1,27 +1,28 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_STEADY_CHOICE_HPP
 #define GOODPUT_SCHEDULE_DETAIL_STEADY_CHOICE_HPP
 
-// Among allotments of equal worth, the one that changes least: jobs keep what they hold where that costs
-// nothing. The solver does not know who runs, and deals out the options of equal jobs as it likes.
+// Among allotments of equal worth, chooses the one that changes least: jobs keep what they hold if that
+// costs nothing. The solver does not know which jobs run, and distributes the options of equal jobs
+// arbitrarily.
 //
-// A job is changed if it was given something else than it holds, or was given something and holds nothing
-// that it could keep.
+// A job is changed if it was given something other than it holds, or if it was given something and holds
+// nothing that it could keep.
 //
-// 1. Put all of them back on what they hold, or nothing, but for those who gain by their change and take
-//    nothing from anybody. If that is worth as much, it is the answer. So is what is worth less by so little
-//    that the gap would have allowed it, unless it is much to any of the jobs concerned: of the whole
-//    cluster, which the gap is about, one job is always little. That is every round in which nothing has
-//    happened.
+// 1. Put all changed jobs back on what they hold, or on nothing, except those that gain by their change and
+//    take nothing from any other job. If the result is worth as much, it is the answer. A result that is
+//    worth less is also the answer if the gap allows the loss and the loss is small for each of the jobs
+//    concerned: the gap is relative to the whole cluster, of which one job is always a small part. This
+//    step suffices in every round in which nothing has happened.
 //
-// 2. Otherwise allot again among them, with what they hold worth more by as little as makes no difference.
-//    This finds exchanges of two, cycles of many, and several small jobs for a large one. The answer counts
-//    if more jobs keep what they hold.
+// 2. Otherwise allot again among the changed jobs, with a bonus on what they hold that is too small to
+//    matter. This finds exchanges of two jobs, cycles of many, and several small jobs for a large one. The
+//    answer counts if more jobs keep what they hold.
 //
-// Where several options are of the same GPUs, a job keeps what it holds with any of them: step 1 puts it back
-// on the one that is worth most. Nobody is put back on what is worth nothing to him, except who must run.
+// If several options have the same GPUs, a job keeps what it holds with any of them. Step 1 puts it back on
+// the one with the largest value. A job is never put back on an option without value, unless it must run.
 //
-// Then, of options that are worth the same to a job that changes, it gets the one on the fewest nodes that
-// has room beside what others have.
+// Then, if a job changes and several options are worth the same to it, it gets the one on the fewest nodes
+// that fits next to what the other jobs have.
 
 #include <algorithm>
 #include <chrono>
@@ -41,18 +42,18 @@
 
 namespace goodput::detail {
 
-/// The step after the solver that is described above. Keeps its buffers from round to round.
+/// The step after the solver that is described above. It keeps its buffers from round to round.
 class SteadyChoice {
 public:
-    /// Values that differ by less, relative to the larger one, are equal: policies break ties by a millionth.
+    /// Values whose relative difference is at most this count as equal. Policies break ties by a millionth.
     static constexpr double tie = 2e-6;
-    /// More than this part of what any of the jobs concerned was given is never lost, however wide the gap.
+    /// The largest loss, as a part of what any of the jobs concerned was given, however wide the gap is.
     static constexpr double little = 0.005;
 
-    /// Changes choice and objective of `allotted`, the solver's answer to the problem, for jobs that hold
-    /// these options of theirs (no_option: none), or others with which is_same(job, option, held) holds, and
-    /// says in `held` which of them. The bound changes only where it was below the new objective by rounding.
-    /// After the deadline step 2 ends with what it has.
+    /// Changes choice and objective of `allotted`, the solver's answer to the problem. `held` has the
+    /// option that each job holds (no_option if none). A job may also keep another option with which
+    /// is_same(job, option, held) holds, and `held` is then set to that. The bound changes only if rounding
+    /// put it below the new objective. After the deadline step 2 ends with what it has.
     template <class IsSame>
     void keep(const AllotmentProblem& problem, std::span<std::size_t> held, IsSame is_same, double gap,
               AllotResult& allotted, std::optional<std::chrono::nanoseconds> deadline = {}) {
@@ -70,18 +71,19 @@ public:
         allotted.bound = std::max(allotted.bound, allotted.objective);
     }
 
-    /// Gives jobs that hold something else than their choice, or nothing, the option on the fewest nodes that
-    /// has room beside what others have, of those worth no less and no slower that occupy no more GPUs.
-    /// `held` as after keep().
+    /// Gives jobs that change, or that hold nothing, the option on the fewest nodes that fits next to what
+    /// the other jobs have. The option must be worth no less, be no slower, and occupy no more GPUs. `held`
+    /// is as after keep().
     void use_fewer_nodes(const AllotmentProblem& problem, std::span<const std::size_t> held,
                          const std::function<const Option&(std::size_t job, std::size_t option)>& option_of,
                          AllotResult& allotted);
 
 private:
     static constexpr std::size_t most_passes = 4;
-    static constexpr std::size_t most_states = std::size_t{1} << 12;  // of the search: some milliseconds
+    // States of the search; takes some milliseconds.
+    static constexpr std::size_t most_states = std::size_t{1} << 12;
 
-    /// A changed job, and what it has now: what it was given at first.
+    /// A changed job. `now` is what it has at present, at first the same as `given`.
     struct Change {
         std::size_t job = 0, given = no_option, held = no_option, now = no_option;
     };
@@ -120,7 +122,7 @@ private:
         for (const ResourceUse& use : problem.uses(job, option)) left_[use.resource] -= sign * use.units;
     }
     void move(const AllotmentProblem& problem, Change& change, std::size_t option);
-    /// What is taken fits beside what all others have.
+    /// Whether these uses fit next to what all other jobs have.
     [[nodiscard]] bool all_fit(const AllotmentProblem& problem, std::span<const ResourceUse> uses) const {
         return std::all_of(uses.begin(), uses.end(),
                            [&](const ResourceUse& use) { return has_room(problem, use.resource); });
@@ -129,13 +131,13 @@ private:
         return left_[resource] >= -capacity_tolerance(problem.capacity[resource]);
     }
 
-    /// Step 1. Those who are put back lose a small part of what one of them was given, or stay as they were.
+    /// Step 1. The jobs that are put back lose at most a small part of what one of them was given.
     bool put_all_back(const AllotmentProblem& problem, double gap, double bound, double objective);
 
-    /// Lets those have their change who gain by it and take nothing from anybody.
+    /// Lets jobs keep their change if they gain by it and take nothing from any other job.
     void change_where_free(const AllotmentProblem& problem);
 
-    /// Step 2. False where it makes nobody keep what he would lose.
+    /// Step 2. Returns false if it lets no more jobs keep what they hold.
     template <class IsSame>
     bool allot_again(const AllotmentProblem& problem, IsSame is_same,
                      std::optional<std::chrono::nanoseconds> deadline) {
@@ -179,9 +181,9 @@ private:
     }
 
     std::vector<Change> changes_;
-    std::vector<double> left_;          // by row: what is left beside what everybody has now
-    AllotmentProblem among_;            // step 2
-    std::vector<std::size_t> options_;  // of its options, one job after the other: those of the whole problem
+    std::vector<double> left_;          // by row: what is left next to what all jobs have now
+    AllotmentProblem among_;            // problem of step 2
+    std::vector<std::size_t> options_;  // its options, job by job, as indices of the whole problem's
     Allotter<> solver_;
 };
 

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_WHY_NO_OPTION_HPP
 #define GOODPUT_SCHEDULE_DETAIL_WHY_NO_OPTION_HPP
 
-// Why a job is offered nothing, in a sentence for its owner (makers.hpp).
+// Says in a sentence for a job's owner why the job has no option (makers.hpp).
 
 #include <algorithm>
 #include <cstddef>
@@ -20,7 +20,7 @@ namespace goodput {
 
 namespace detail {
 
-/// "1, 2, 4, 8 GPUs"; of many sizes those about `wanted`.
+/// Returns for example "1, 2, 4, 8 GPUs". If there are many sizes, names those around `wanted`.
 inline std::string text_of_sizes(const std::vector<int>& sizes, int wanted) {
     constexpr std::size_t most = 8;
     if (sizes.empty()) return "none";
@@ -35,8 +35,9 @@ inline std::string text_of_sizes(const std::vector<int>& sizes, int wanted) {
     return text + (text == "1" ? " GPU" : " GPUs");
 }
 
-/// The sizes that a job could hold on a GPU type whatever its limits on GPUs: "8, 16 GPUs on T4 (in replicas
-/// of 4)". A job of a fixed size: the most that there are. Empty where there are no open nodes.
+/// Returns the sizes that a job could hold on a GPU type without its limits on GPUs: "8, 16 GPUs on T4 (in
+/// replicas of 4)". For a job of a fixed size, names the most GPUs that it could hold. Empty if there are no
+/// open nodes.
 inline std::string text_of_offers(const Job& job, const Cluster& cluster, std::span<const Pool> pools,
                                   std::size_t type) {
     Job freed = job;

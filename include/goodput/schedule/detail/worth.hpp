@@ -1,8 +1,8 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_WORTH_HPP
 #define GOODPUT_SCHEDULE_DETAIL_WORTH_HPP
 
-// Fourth station of a round: what every option is worth under the policy. Values are written where the
-// allotment problem keeps them.
+// Values every option under the policy (step 7 of a round). Values are written where the allotment problem
+// keeps them.
 
 #include <algorithm>
 #include <cmath>
@@ -21,12 +21,12 @@
 
 namespace goodput::detail {
 
-/// Asks the policy. Keeps its buffers.
+/// Asks the policy for values. It keeps its buffers.
 class Worth {
 public:
-    /// Values options_of(job), as many as are offered, of all jobs for which not everything failed. Where the
-    /// policy fails for all options of a job, everything has failed for that job. Options without goodput are
-    /// worth nothing, except what must be kept.
+    /// Values options_of(job) for all jobs for which not everything failed; the number of options is that
+    /// of the offers. If the policy fails for all options of a job, everything has failed for that job.
+    /// Options without goodput are worth nothing, except for those that the job must keep.
     template <class OptionsOf>
     void find(const Snapshot& snapshot, const Round& round, const PolicyJoint& policy, Offers& offers,
               Rows& rows, std::vector<PlanFault>& faults, OptionsOf options_of) {
@@ -47,7 +47,7 @@ public:
         for (const auto& [job, option] : rows.forbidden) problem.set_value(job, option, 0);
     }
 
-    /// A job's options with the places of their values.
+    /// Returns a job's options with the places of their values.
     static OptionRow row_of(const Snapshot& snapshot, const Offers& offers, AllotmentProblem& problem,
                             std::size_t j) {
         const AllotmentProblem& read = problem;
@@ -89,8 +89,8 @@ private:
     }
 
     std::vector<OptionRow> rows_;
-    std::vector<std::size_t> job_of_;  // by row
-    std::vector<std::size_t> first_;   // by row: its first option among all
+    std::vector<std::size_t> job_of_;  // job of each row
+    std::vector<std::size_t> first_;   // by row: index of its first option among all options
     std::vector<char> failed_;         // by option of the rows
 };
 

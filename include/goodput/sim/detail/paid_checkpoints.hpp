@@ -1,8 +1,9 @@
 #ifndef GOODPUT_SIM_DETAIL_PAID_CHECKPOINTS_HPP
 #define GOODPUT_SIM_DETAIL_PAID_CHECKPOINTS_HPP
 
-// The checkpoints of one job that cost what its mechanism says: training stands still, then a write goes on
-// beside it, and only at its end is the state safe: in storage, or in a memory that a failure may take, too.
+// The checkpoints of one job, with the cost that its mechanism states. Training pauses, and then a write
+// goes on during training. The state is safe only at the end of the write: in storage, or in a memory that
+// a failure may take as well.
 
 #include <algorithm>
 #include <cstddef>
@@ -12,34 +13,36 @@
 
 namespace goodput::detail {
 
-/// What a job goes back to.
+/// The state that a job goes back to.
 struct TrainingState {
     double progress = 0;
     std::size_t epoch = 0;
 };
 
-/// Where a job stands between two checkpoints, and what they have cost it.
+/// Where a job is between two checkpoints, and what they have cost it.
 class PaidCheckpoints {
 public:
-    /// From now on it saves its state like this, after every `interval_seconds` of training, if at all.
+    /// Makes the job save its state with this mechanism from now on, after every `interval_seconds` of
+    /// training, if at all.
     void choose(const CheckpointMechanism& mechanism, double interval_seconds) {
         mechanism_ = mechanism;
         interval_ = mechanism.saves ? interval_seconds : std::numeric_limits<double>::infinity();
     }
     [[nodiscard]] const CheckpointMechanism& mechanism() const { return mechanism_; }
 
-    /// Part of its full speed at which it trains now.
+    /// Returns the part of its full speed at which it trains now.
     [[nodiscard]] double speed() const {
         if (pausing_ > 0) return 0;
         return writing_ > 0 ? 1 - mechanism_.write_slowdown : 1;
     }
-    /// Seconds for which that stays so; above 0.
+    /// Returns the seconds for which speed() stays the same; above 0.
     [[nodiscard]] double unchanged_seconds() const {
         if (pausing_ > 0) return pausing_;
         if (writing_ > 0) return writing_;  // the next checkpoint waits for the last one
         return std::max(interval_ - trained_, shortest);
     }
-    /// So many seconds pass on `gpus` GPUs, at most unchanged_seconds() but for rounding, and lead to `now`.
+    /// Advances the job by `seconds` on `gpus` GPUs to the state `now`. `seconds` exceeds
+    /// unchanged_seconds() by rounding at most.
     void pass(double seconds, int gpus, const TrainingState& now) {
         const double gpu_seconds = seconds * gpus;
         if (pausing_ > 0) {
@@ -63,14 +66,14 @@ public:
         if (pausing_ <= shortest) begin_write();
     }
 
-    /// The state is safe, as when a decision stops the job.
+    /// Makes the state safe, as when a decision stops the job.
     void save(const TrainingState& now) {
         safe_ = now;
         store();
         forget();
     }
-    /// Goes back. `caught`: this time everything could still be saved; `kept`: checkpoints that are not in
-    /// storage have outlived it.
+    /// Returns the state that the job goes back to. `caught`: everything could still be saved this time.
+    /// `kept`: checkpoints that are not in storage survived.
     [[nodiscard]] TrainingState fail(const TrainingState& now, bool caught, bool kept) {
         if (caught) {
             save(now);
@@ -85,11 +88,11 @@ public:
         forget();
         return safe_;
     }
-    /// GPU-seconds of pauses, slower training and work that had to be done again.
+    /// Returns the GPU-seconds of pauses, slower training and repeated work.
     [[nodiscard]] double lost_gpu_seconds() const { return lost_; }
 
 private:
-    static constexpr double shortest = 1e-6;  // seconds; what rounding leaves is none
+    static constexpr double shortest = 1e-6;  // seconds; a shorter time is a rounding error
 
     void begin_write() {
         pausing_ = trained_ = 0;
@@ -111,12 +114,12 @@ private:
 
     CheckpointMechanism mechanism_{};
     double interval_ = std::numeric_limits<double>::infinity();
-    double trained_ = 0;                // since the last pause
+    double trained_ = 0;                // seconds since the last pause
     double pausing_ = 0, writing_ = 0;  // seconds left
     double before_mark_ = 0;            // GPU-seconds of work in the state being saved that is not safe yet
     double since_mark_ = 0;             // GPU-seconds of work behind it
-    double in_memory_ = 0;              // GPU-seconds of work in safe states behind the one in storage
-    int since_stored_ = 0;              // checkpoints since that one
+    double in_memory_ = 0;              // GPU-seconds of work in safe states after the one in storage
+    int since_stored_ = 0;              // checkpoints since the one in storage
     double lost_ = 0;
     TrainingState mark_{}, safe_{}, stored_{};
 };

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_SIM_DETAIL_REPLAY_HPP
 #define GOODPUT_SIM_DETAIL_REPLAY_HPP
 
-// The engine of a replay, behind joints: one round after the other (replay.hpp says how).
+// The engine of a replay, behind joints: runs one round after the other (replay.hpp describes them).
 
 #include <algorithm>
 #include <cmath>
@@ -58,7 +58,7 @@ public:
             holds_since_[job].job = job;
         }
         snapshot_.cluster = cluster;
-        snapshot_.strict = true;  // a world makes sense as a whole
+        snapshot_.strict = true;  // the snapshots of a world must be valid as a whole
         result_.capacity.push_back({0, timeline_.gpus()});
     }
 
@@ -86,7 +86,7 @@ public:
         return std::move(result_);
     }
 
-    /// The decision of a round takes effect.
+    /// Carries out the decision of a round.
     const Plan& decide() {
         const Plan& plan = joints_.planner.plan(joints_.planner.planner, snapshot_, kept_);
         check_plan(plan, snapshot_, world_.train_beside != nullptr, used_);
@@ -113,18 +113,18 @@ private:
                                           : std::numeric_limits<double>::infinity();
     }
 
-    /// Passes over the rounds without a job, but for the last one or two.
+    /// Skips the rounds without a job, except the last one or two.
     void skip_empty_rounds() {
-        if (rentals_.any()) return;      // what is rented is paid, and may be given back
-        if (world_.is_uneven()) return;  // these end with the next submission by themselves
+        if (rentals_.any()) return;      // rented nodes cost money, and may be returned
+        if (world_.is_uneven()) return;  // such rounds end with the next submission anyway
         const double interval = options_.interval_seconds;
         const double until = std::min({next_submission(), timeline_.next_seconds(), options_.last_second});
-        // As if the round that begins now, which may be the first, had the length of the others.
+        // Count as if the round that begins now, which may be the first, had the length of the others.
         const double left = until - now_ - (round_seconds_ - interval);
         if (active_.empty() && left > 2 * interval) now_ += (std::floor(left / interval) - 1) * interval;
     }
 
-    /// A round of training, with the events that strike jobs in it.
+    /// Trains a round, with the events that strike jobs in it.
     void train() {
         const double begin = now_;
         if (world_.is_uneven()) {
@@ -141,8 +141,8 @@ private:
         round_seconds_ = options_.interval_seconds;
         std::erase_if(active_, [&](std::size_t job) { return jobs_[job].complete(); });
     }
-    /// When a round that begins now ends: with the last job or the world's next event, or if none runs, with
-    /// what comes next.
+    /// Returns when a round that begins now ends: with the last job, the world's next event, or, if no job
+    /// runs, whatever comes next.
     [[nodiscard]] double end_of_round() const {
         const double latest = now_ + round_seconds_;
         const double next = std::min(next_submission(), timeline_.next_seconds());
@@ -183,18 +183,18 @@ private:
         }
         job.advance(begin, left);
         if (!job.complete()) return;
-        // A world may round a completion to a time after the round; the GPUs do not stay.
+        // A world may round a completion to a time after the round, but the job's GPUs are free at its end.
         note_held(index, {}, std::min(*job.completed_seconds(), now_));
         job.release();
     }
-    /// Whose partner is complete has its GPUs alone for the rest of the round.
+    /// A job whose partner is complete has its GPUs alone for the rest of the round.
     void note_partner_left(std::size_t index) {
         const std::optional<std::size_t> partner = jobs_[index].partner();
         if (!partner || !jobs_[*partner].complete()) return;
         note_held(index, jobs_[index].held(), std::min(*jobs_[*partner].completed_seconds(), now_));
     }
 
-    /// What happened to nodes in the round takes effect.
+    /// Applies what happened to nodes in the round.
     void change_nodes() {
         if (happenings_.empty() && options_.offers.empty()) return;
         for (const Happening& happening : happenings_) {
@@ -206,7 +206,7 @@ private:
         settle();
     }
 
-    /// The cluster becomes what is there now.
+    /// Updates the cluster to the nodes that are there now.
     void settle() {
         const std::vector<std::size_t> moved_to =
             timeline_.settle([&](std::size_t node) { return rentals_.there(node, now_); });
@@ -217,10 +217,10 @@ private:
             result_.capacity.push_back({now_, timeline_.gpus()});
     }
 
-    /// What the scheduler sees.
+    /// Updates what the scheduler sees.
     void look() {
         snapshot_.time_seconds = now_;
-        // Assigned, not made anew, so that what the last round's jobs had reserved is used again.
+        // Assign instead of rebuilding, to reuse the memory of the last round's jobs.
         snapshot_.jobs.resize(active_.size());
         snapshot_.models.resize(active_.size());
         for (std::size_t j = 0; j < active_.size(); ++j)
@@ -228,23 +228,23 @@ private:
         sizes_.expect(snapshot_);
     }
 
-    /// The renter has its say, and what it gives back is gone.
+    /// Asks the renter, and removes the nodes that it returns.
     void rent() {
         if (options_.offers.empty()) return;
         const std::span<const int> wanted =
             joints_.renter.rent(joints_.renter.renter, snapshot_, rentals_.offers(), rentals_.rented());
         if (wanted.size() != rentals_.offers().size())
             bad_input("renter", "numbers of nodes", wanted.size(), text_of(rentals_.offers().size()));
-        std::vector<std::size_t> given_back;  // by timeline_'s index
-        // What the jobs there would lose, but those that have to move already.
+        std::vector<std::size_t> given_back;  // by index in timeline_
+        // What the node's jobs would lose, except those that must move already.
         const auto loss = [&](std::size_t node) {
             double gpu_seconds = 0;
             for (const Job& job : snapshot_.jobs) {
                 bool here = false, moves = false;
                 for (const NodeShare& share : job.placement) {
-                    const std::size_t its = timeline_.index_of(share.node);
-                    here |= its == node;
-                    moves |= std::find(given_back.begin(), given_back.end(), its) != given_back.end();
+                    const std::size_t used_node = timeline_.index_of(share.node);
+                    here |= used_node == node;
+                    moves |= std::find(given_back.begin(), given_back.end(), used_node) != given_back.end();
                 }
                 if (!here || moves) continue;
                 if (job.keeps_what_it_holds()) return std::numeric_limits<double>::infinity();
@@ -256,11 +256,12 @@ private:
         rentals_.follow(
             wanted, now_, [&](std::size_t node) { return timeline_.healthy(node); }, loss,
             [&](std::size_t node) { given_back.push_back(node); }, result_.rented);
-        settle();  // an offer may start at once, too
+        settle();  // an offer may start at once
         look();
     }
 
-    /// Whether it makes sense to go on. An idle cluster may still have reasons to wait, but not for ever.
+    /// Returns whether anything can still change. An idle cluster may have reasons to wait, but not for
+    /// ever.
     bool anything_can_change() {
         const bool any_runs = std::any_of(active_.begin(), active_.end(),
                                           [&](std::size_t job) { return !jobs_[job].held().empty(); });
@@ -270,7 +271,7 @@ private:
                !std::isinf(timeline_.next_seconds());
     }
 
-    /// The job holds that from `time` on, together with the partner.
+    /// Records what the job holds from `time` on, and its partner.
     void note_held(std::size_t job, const Configuration& configuration, double time,
                    std::optional<std::size_t> partner = {}) {
         HeldPeriod& open = holds_since_[job];
@@ -286,21 +287,21 @@ private:
     const WorldJoint& world_;
     const ReplayOptions& options_;
     std::vector<ReplayedJob> jobs_;
-    std::vector<std::size_t> order_;   // of submission
-    std::size_t submitted_ = 0;        // of order_
-    std::vector<std::size_t> active_;  // submitted and not complete
+    std::vector<std::size_t> order_;   // order of submission
+    std::size_t submitted_ = 0;        // number of submissions in order_ so far
+    std::vector<std::size_t> active_;  // jobs that are submitted and not complete
     Rentals rentals_;
     Timeline timeline_;
-    std::span<const Happening> happenings_;  // of this round
+    std::span<const Happening> happenings_;  // what happens in this round
     std::vector<HeldPeriod> holds_since_;    // by job: what it holds now
     JobSizes sizes_;
     Snapshot snapshot_;
-    Plan kept_;                        // of a planner that keeps none
+    Plan kept_;                        // plan of a planner that does not keep its own
     std::vector<int> used_;            // GPUs by node
-    std::size_t idle_rounds_ = 0;      // up to now
-    std::size_t standing_rounds_ = 0;  // of no length, up to now
+    std::size_t idle_rounds_ = 0;      // consecutive idle rounds
+    std::size_t standing_rounds_ = 0;  // consecutive rounds of length 0
     double now_ = 0;
-    double round_seconds_;  // of the round that begins next
+    double round_seconds_;  // length of the round that begins next
     ReplayResult result_;
 };
 

@@ -1,8 +1,7 @@
 #ifndef GOODPUT_SIM_DETAIL_REPLAYED_JOBS_HPP
 #define GOODPUT_SIM_DETAIL_REPLAYED_JOBS_HPP
 
-// The jobs of a replay: what is refused of them, of their world and of its scheduler, their order, and how
-// each of them fares.
+// The jobs of a replay: checks them, their world and its scheduler, orders them, and tracks each of them.
 
 #include <algorithm>
 #include <cstddef>
@@ -26,7 +25,7 @@
 
 namespace goodput::detail {
 
-/// Seconds; far more than what is lost where times of decades are added up.
+/// In seconds; far more than the rounding error of adding up decades.
 inline constexpr double shortest_interval = 1e-3;
 inline constexpr double longest_time = 1e12;
 
@@ -46,7 +45,7 @@ inline void validate_world(const WorldJoint& world) {
     require_own_names("job", names);
 }
 
-/// The jobs' order: by time, then by name.
+/// Returns the jobs' order: by time, then by name.
 inline std::vector<std::size_t> order_of(std::span<const Job> jobs) {
     std::vector<std::size_t> order(jobs.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -59,7 +58,7 @@ inline std::vector<std::size_t> order_of(std::span<const Job> jobs) {
     return order;
 }
 
-/// Refuses two jobs on the same GPUs, but for those that name each other and have the same placement.
+/// Throws if two jobs are on the same GPUs, unless they name each other and have the same placement.
 inline void check_partner(const Plan& plan, const Snapshot& snapshot, std::size_t job) {
     const Decision& decision = plan.decisions[job];
     if (!decision.shares_with) return;
@@ -75,8 +74,8 @@ inline void check_partner(const Plan& plan, const Snapshot& snapshot, std::size_
         refuse("the index of a job that has the same GPUs");
 }
 
-/// Refuses a plan that a scheduler of one's own may get wrong. `pairs`: two jobs may have the same GPUs.
-/// `used` is a buffer.
+/// Checks a plan, which the caller's scheduler may get wrong. `pairs`: two jobs may share GPUs. `used` is a
+/// buffer.
 inline void check_plan(const Plan& plan, const Snapshot& snapshot, bool pairs, std::vector<int>& used) {
     if (plan.decisions.size() != snapshot.jobs.size())
         bad_input("scheduler", "number of decisions", plan.decisions.size(),
@@ -100,7 +99,7 @@ inline void check_plan(const Plan& plan, const Snapshot& snapshot, bool pairs, s
     }
 }
 
-/// One job of a replay: what it holds, and what came of that. How it trains is its world's to say.
+/// One job of a replay: what it holds, and its record. Its world knows how it trains.
 class ReplayedJob {
     [[nodiscard]] const Job& of_trace() const { return world_->jobs(world_->world)[index_]; }
     [[nodiscard]] auto subject() const {
@@ -112,10 +111,10 @@ public:
 
     [[nodiscard]] bool complete() const { return completed_.has_value(); }
     [[nodiscard]] std::optional<double> completed_seconds() const { return completed_; }
-    /// What it holds and where; both empty if it waits.
+    /// What it holds and on which nodes; both are empty if it waits.
     [[nodiscard]] const Configuration& held() const { return held_; }
     [[nodiscard]] const Placement& placement() const { return placement_; }
-    /// Starts but the first.
+    /// Returns the number of starts after the first one.
     [[nodiscard]] int restarts() const { return std::max(starts_ - 1, 0); }
 
     [[nodiscard]] JobOutcome outcome() const {
@@ -126,7 +125,7 @@ public:
             world_->done(world_->world, index_), lost};
     }
 
-    /// The job and its model as the scheduler sees them now.
+    /// Updates the job and its model to what the scheduler sees now.
     void show(Job& job, JobModel& model) {
         job = of_trace();
         job.restarts = restarts();
@@ -139,8 +138,8 @@ public:
             model.types.clear();
     }
 
-    /// When it, holding something, has nothing left to do in a round of so many seconds from `begin` on.
-    /// Of a ShorteningWorld.
+    /// Returns when the job, which holds something, has nothing left to do in a round of `seconds` from
+    /// `begin` on. Only for a ShorteningWorld.
     [[nodiscard]] double busy_until(double begin, double seconds) const {
         if (complete()) return begin;
         const double waiting = std::min(starting_seconds_, seconds);
@@ -150,7 +149,7 @@ public:
         return end;
     }
 
-    /// Trains for `seconds` from `begin` on. The GPUs count as used for all of it, whatever happens within.
+    /// Trains for `seconds` from `begin` on. The GPUs count as used all the time, whatever happens.
     void advance(double begin, double seconds) {
         if (held_.empty()) return;
         const double gpus = held_.gpus() * (partner_ ? 0.5 : 1);
@@ -166,8 +165,8 @@ public:
         if (completed_) require_at_least(subject(), "completion", *completed_, begin);
     }
 
-    /// Takes over what the plan gives. With `moves_restart` other nodes of the same shape are a restart,
-    /// otherwise they cost nothing.
+    /// Takes over what the plan gives. `moves_restart`: other nodes of the same shape cost a restart;
+    /// otherwise they are free.
     void hold(const Configuration& configuration, const Placement& placement, bool moves_restart) {
         const bool moved = moves_restart && placement != placement_;
         const bool starts = !configuration.empty() && (!configuration.same_gpus(held_) || moved);
@@ -179,21 +178,21 @@ public:
         if (starts) start();
     }
 
-    /// The job, by the world's index, that has the same GPUs at the same time.
+    /// Returns the job, by the world's index, that shares its GPUs.
     [[nodiscard]] std::optional<std::size_t> partner() const { return partner_; }
-    /// Takes over whom the plan gives it as a partner.
+    /// Takes over the partner that the plan gives it.
     void train_beside(std::optional<std::size_t> partner) {
         partner_ = partner;
         if (world_->train_beside) world_->train_beside(world_->world, index_, partner);
     }
 
-    /// How the decision would have it save its state.
+    /// Sets how the decision would have it save its state.
     void save_like(const Checkpointing& chosen) {
         if (world_->save_like) world_->save_like(world_->world, index_, chosen);
     }
 
-    /// The nodes have other indices now: `moved_to` by index before, any that is no index of `nodes` for
-    /// those that are gone. A job on one of these saves its state and holds nothing any more.
+    /// Renumbers the nodes: `moved_to` is the new index by old index; any value that is no index of `nodes`
+    /// means that the node is gone. A job on such a node saves its state and then holds nothing.
     void follow(std::span<const std::size_t> moved_to, std::size_t nodes) {
         for (NodeShare& share : placement_) {
             share.node = moved_to[share.node];
@@ -204,12 +203,12 @@ public:
         release();
     }
 
-    /// Falls back to its last saved state, and starts again with what it holds.
+    /// Goes back to its last saved state, and starts again on what it holds.
     void fail() {
         fall_back();
         start();
     }
-    /// Falls back to its last saved state, and holds nothing.
+    /// Goes back to its last saved state, and holds nothing.
     void lose_nodes() {
         fall_back();
         release();
@@ -248,10 +247,10 @@ private:
     Placement placement_;
     std::optional<std::size_t> partner_;
     std::optional<double> completed_;
-    double starting_seconds_ = 0;  ///< until the start under way is over
+    double starting_seconds_ = 0;  ///< until the present start is over
     double gpu_seconds_ = 0;
-    double starting_gpu_seconds_ = 0;  ///< of these, in starts
-    bool evicted_ = false;             ///< ran until now, and its node is taken away
+    double starting_gpu_seconds_ = 0;  ///< part of gpu_seconds_ spent on starts
+    bool evicted_ = false;             ///< ran until now, but its node is taken away
     int starts_ = 0;
     int migrations_ = 0;
     int failures_ = 0;

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_TESTS_PARALLEL_STAGE_ORACLE_HPP
-#define GOODPUT_TESTS_PARALLEL_STAGE_ORACLE_HPP
+#ifndef GOODPUT_TESTS_AVAILABILITY_STAGE_ORACLE_HPP
+#define GOODPUT_TESTS_AVAILABILITY_STAGE_ORACLE_HPP
 
 // What a choice of mechanisms by stage takes, by formulas of its own; the best choice by trying all; and a
 // simulation of a job that runs through its stages.
@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "goodput/parallel/stage_checkpoints.hpp"
+#include "goodput/availability/stage_checkpoints.hpp"
 #include "support/random.hpp"
 
 namespace support {

@@ -21,7 +21,7 @@
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
 
-#include "goodput/parallel/profile_runs.hpp"
+#include "goodput/statistics/profile_runs.hpp"
 #include "goodput/tasks/forecast.hpp"
 #include "support/profiles.hpp"
 #include "support/random.hpp"

@@ -1,41 +1,44 @@
-#ifndef GOODPUT_PARALLEL_PROFILE_RUNS_HPP
-#define GOODPUT_PARALLEL_PROFILE_RUNS_HPP
+#ifndef GOODPUT_STATISTICS_PROFILE_RUNS_HPP
+#define GOODPUT_STATISTICS_PROFILE_RUNS_HPP
 
-// Which configurations should a job try next, so as to learn most for the GPU time that it takes?
+// Chooses the configurations that a job should try next, to learn as much as possible per GPU-second.
 //
-// What is known of a job is normal in ln T, T the time of an iteration (parallel/detail/joint_posterior.hpp),
-// so what a run would leave of the uncertainty does not depend on what it will find: a run that measures y
-// with the scatter s takes from the covariance K of the options' ln T
+// The knowledge about a job is normal in ln T, where T is the time of an iteration
+// (statistics/detail/joint_posterior.hpp). Therefore the uncertainty after a run does not depend on the
+// result of the run. A run that measures y with the scatter s subtracts from the covariance K of the options'
+// ln T
 //
-//     u u^T,    u = cov(ln T, y) / sqrt(var y + s^2)          twice a run: ln of computing, then of the step
+//     u u^T,    u = cov(ln T, y) / sqrt(var y + s^2)          once for ln of computing, once for the step
 //
-// Options are the configurations that the scheduler may come to use, with weights w that add up to one;
-// candidates are those that could be run. The gain of runs that take away r_k of the variance of option k is
+// Options are the configurations that the scheduler may use later, with weights w that add up to one.
+// Candidates are the configurations that could be run. If runs remove r_k of the variance of option k, their
+// gain is
 //
 //     variance   sum_k w_k r_k                 Bayesian I-optimal design (Chaloner and Verdinelli 1995)
 //     regret     sum_k w_k loss(D_k, r_k)      D_k = value_best - value_k, value = goodput - price,
 //                loss(D, r) = sqrt(r) phi(D / sqrt r) - D Phi(-D / sqrt r)      r of value_best - value_k
 //
-// The loss is what choosing the better of two is worth more, once known, than choosing the one thought better
-// (value of information; Raiffa and Schlaifer 1961, Frazier, Powell and Dayanik 2009), for the best option
-// against another one drawn with the weights, as a fraction of the best one's goodput. Runs that cannot turn
-// the decision are worth next to nothing.
+// The loss is the value of information (Raiffa and Schlaifer 1961; Frazier, Powell and Dayanik 2009): how
+// much more the truly better of two options is worth than the one believed better. The two are the best
+// option and another one drawn with the weights, and the loss is a fraction of the best option's goodput. A
+// run that cannot change the decision is worth next to nothing.
 //
-// Method. Greedy: the run of largest gain per GPU-second (per run, where only their number is limited), then
-// what it would leave, and so on; a run is GPUs x (start-up + iterations x predicted time). Cost: K once,
-// then O(candidates * options + rows^2) a run chosen, with options + 2 candidates rows.
+// Method: greedy. Take the run with the largest gain per GPU-second (per run, if only the number of runs is
+// limited), update the covariance, and repeat. A run costs GPUs x (start-up + iterations x predicted time).
+// The search computes K once, and then takes O(candidates * options + rows^2) per chosen run, with
+// options + 2 candidates rows.
 //
-// What is proven and what not. The covariance after the runs is exact for the normal model, and more runs
-// never gain less. Greedy is not proven optimal: variance reduction is not submodular in general (Das and
-// Kempe 2011 bound it by the correlation of the candidates), and the loss starts flat, so that two runs may
-// pay where neither does alone. Of the best subset of small random lists it gains 97 % on average; on a
-// single one it may miss a quarter (tests/parallel/profile_runs_test.cpp).
+// Guarantees: the covariance after the runs is exact for the normal model, and more runs never gain less. The
+// greedy choice is not proven optimal. Variance reduction is not submodular in general (Das and Kempe 2011
+// bound it by the correlation of the candidates), and the loss starts flat, so two runs may pay together even
+// if neither pays alone. On small random lists the greedy choice has on average 97 % of the gain of the best
+// subset; on a single list it may miss a quarter (tests/statistics/profile_runs_test.cpp).
 //
-// What it cannot do: it does not doubt the model's form, nor the scatter (errors that all measurements of a
-// run share). Of other GPU types it promises more than fits find, which hand on parameters one by one. It
-// plans all runs before the first: to use their results, fit and call again. That need not be better, because
-// a synchronising time that was found to be hidden stays open in the fit, and the same kind of run looks
-// promising again. A replica is one GPU.
+// Limits: the method questions neither the model's form nor the scatter (errors that all measurements of a
+// run share). It promises more about other GPU types than fits achieve, because fits pass on parameters one
+// by one. It plans all runs before the first one. To use their results, fit and call again. That need not be
+// better: a synchronising time that turned out to be hidden stays uncertain in the fit, so the same kind of
+// run looks promising again. A replica is one GPU.
 
 #include <algorithm>
 #include <cmath>
@@ -53,72 +56,77 @@
 #include "goodput/core/configuration.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/fit/job_fit.hpp"
-#include "goodput/parallel/detail/joint_posterior.hpp"
-#include "goodput/parallel/detail/profile_design.hpp"
+#include "goodput/statistics/detail/joint_posterior.hpp"
+#include "goodput/statistics/detail/profile_design.hpp"
 
 namespace goodput {
 
-/// What profile runs are to tell.
+/// The question that profile runs are to answer.
 enum class ProfileCriterion {
     variance,  ///< mean variance of ln of the options' iteration times
-    regret     ///< goodput lost by choosing the wrong option, as a fraction of the best one's
+    /// Expected goodput lost by choosing the wrong option, as a fraction of the best option's goodput.
+    regret
 };
 
-/// Why no more runs were chosen.
+/// The reason why no more runs were chosen.
 enum class ProfileStop {
-    known,         ///< what is left uncertain is within the tolerance
-    not_worth_it,  ///< no affordable run gains what it costs
-    budget_spent,  ///< runs are left, but none that the budget allows
+    known,         ///< the remaining uncertainty is within the tolerance
+    not_worth_it,  ///< no affordable run gains as much as it costs
+    budget_spent,  ///< runs are left, but the budget does not allow any of them
     none_left      ///< every candidate is chosen
 };
 
-/// What runs may cost, and what they are to tell.
+/// The budget and the purpose of runs.
 struct ProfileRunOptions {
-    ProfileCriterion criterion = ProfileCriterion::variance;       ///< what counts as a gain
+    ProfileCriterion criterion = ProfileCriterion::variance;       ///< measure of gain
     double gpu_seconds = std::numeric_limits<double>::infinity();  ///< budget of all runs together
-    std::size_t runs = std::numeric_limits<std::size_t>::max();    ///< budget by their number
-    double startup_seconds = 30;                                   ///< of a run, before its first iteration
-    int iterations = 30;                                           ///< of a run
-    /// GPU-seconds that a unit of gain is worth; infinite: whatever gains at all is worth its run.
+    std::size_t runs = std::numeric_limits<std::size_t>::max();    ///< maximum number of runs
+    double startup_seconds = 30;  ///< seconds of a run before its first iteration
+    int iterations = 30;          ///< iterations per run
+    /// GPU-seconds that one unit of gain is worth. If infinite, every run with a gain is worth its cost.
     double worth = std::numeric_limits<double>::infinity();
-    /// Known is a job of which no option's ln T has a larger standard deviation, or for the regret, which has
-    /// no more of it left to take away.
+    /// The job is known well enough if no option's ln T has a standard deviation above this. With the
+    /// regret criterion, it is known well enough if runs can remove at most this much regret.
     double tolerance = 0.02;
-    std::span<const double> weights{};  ///< of the options, >= 0, not all 0, in any unit; empty: alike
-    std::span<const double> prices{};   ///< of the options, as goodput; empty: free. For the regret only
-    RefinedPopulation population{};     ///< how GPU types are alike: that of the JobFitter
+    /// Weights of the options, >= 0, not all 0, in any unit; equal if empty.
+    std::span<const double> weights{};
+    /// Prices of the options in units of goodput; free if empty; used by `regret` only.
+    std::span<const double> prices{};
+    RefinedPopulation population{};  ///< similarity of GPU types; the same as the JobFitter's
 };
 
-/// A run chosen, and why.
+/// A chosen run, and the reason for it.
 struct ProfileRun {
     std::size_t candidate = 0;  ///< index into the candidates
-    double gain = 0;            ///< in the criterion's unit, on top of the runs before
+    double gain = 0;            ///< in the criterion's unit, in addition to the earlier runs
     double gpu_seconds = 0;     ///< GPUs times its predicted duration
-    std::size_t option = 0;     ///< to which it contributes most of the gain
+    std::size_t option = 0;     ///< option that contributes most to the gain
     double before = 0;          ///< standard deviation of this option's ln T before the run
-    double after = 0;           ///< and after it
+    double after = 0;           ///< standard deviation of this option's ln T after the run
 };
 
-/// The runs that pay, in their order, and what they leave uncertain.
+/// The runs that pay, and the uncertainty that they leave.
 struct ProfileRuns {
-    std::vector<ProfileRun> runs{};    ///< in the order in which they pay
-    double before = 0;                 ///< what there is to learn without the runs, in the criterion's unit
-    double after = 0;                  ///< and after them
-    double gpu_seconds = 0;            ///< of all runs
-    std::vector<double> deviations{};  ///< of the options' ln T after the runs, the scatter left out
-    ProfileStop stop = ProfileStop::known;  ///< why there are no more
+    std::vector<ProfileRun> runs{};  ///< runs in the order in which they pay
+    double before = 0;               ///< what can be learnt before the runs, in the criterion's unit
+    double after = 0;                ///< what can be learnt after the runs
+    double gpu_seconds = 0;          ///< total of all runs
+    /// Standard deviations of the options' ln T after the runs, without the scatter.
+    std::vector<double> deviations{};
+    ProfileStop stop = ProfileStop::known;  ///< why no more runs were chosen
 
-    /// One line: the runs, what they cost and gain, why there are no more.
+    /// Returns one line: the runs, their cost and gain, and why there are no more.
     [[nodiscard]] std::string report() const;
 };
 
-/// Chooses again and again, keeping its buffers.
+/// Chooses runs for many jobs. Keeps its buffers.
 class ProfileRunChooser {
 public:
-    /// Which of `candidates` should the job run, to know better what `options` are worth? `types[t]` is what
-    /// is known of it on GPU type t (JobFitter). The result does not depend on the order of either list. A
-    /// candidate is chosen once at most (listed twice, twice). An option's goodput counts for the regret
-    /// only, a candidate's not at all. Refuses bad input (std::invalid_argument).
+    /// Chooses the `candidates` that the job should run to learn how much `options` are worth. `types[t]`
+    /// is what is known about the job on GPU type t (from JobFitter). The result does not depend on the
+    /// order of either list. A candidate is chosen at most once, or twice if it is listed twice. The
+    /// goodput of options is used by `regret` only, and that of candidates is not used. Throws
+    /// std::invalid_argument for invalid input.
     [[nodiscard]] ProfileRuns operator()(std::span<const Option> candidates, std::span<const Option> options,
                                          std::span<const TypeFit> types,
                                          const ProfileRunOptions& settings = {});
@@ -138,11 +146,12 @@ private:
 
     detail::JointPosterior posterior_{};
     detail::ProfileDesign design_{};
-    std::vector<std::size_t> order_{};  ///< of the options, one that does not depend on the caller's
+    /// The options in an order that does not depend on the caller's order.
+    std::vector<std::size_t> order_{};
     std::vector<Candidate> candidates_{};
 };
 
-/// As ProfileRunChooser, once.
+/// Chooses once, as ProfileRunChooser does.
 [[nodiscard]] inline ProfileRuns choose_profile_runs(std::span<const Option> candidates,
                                                      std::span<const Option> options,
                                                      std::span<const TypeFit> types,
@@ -215,7 +224,7 @@ inline ProfileRuns ProfileRunChooser::operator()(std::span<const Option> candida
             }
             result.stop = ProfileStop::not_worth_it;
             const double gain = design_.gain(candidate.measurement);
-            // Of less than that only rounding errors are left.
+            // A smaller gain is a rounding error.
             if (!(gain > 1e-12 * result.before) || gain * settings.worth < candidate.gpu_seconds) continue;
             const double rate = by_number ? gain : gain / candidate.gpu_seconds;
             if (rate <= best_rate) continue;
@@ -293,7 +302,7 @@ inline void ProfileRunChooser::read_candidates(std::span<const Option> candidate
         const double iteration = fit.model.iteration_seconds(part.shape, plan);
         candidate.gpu_seconds =
             part.occupied_gpus() * (settings.startup_seconds + settings.iterations * iteration);
-        // On a single replica the step is all there is to measure.
+        // On a single replica only the step can be measured.
         candidate.measurement = {rows, part.shape.gpus > 1 ? 2 : 1, fit.step_deviation};
         rows += candidate.measurement.rows;
         if (candidate.measurement.rows == 2) posterior_.add_compute(part.gpu_type, part.shape, plan);

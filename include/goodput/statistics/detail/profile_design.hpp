@@ -1,12 +1,12 @@
-#ifndef GOODPUT_PARALLEL_DETAIL_PROFILE_DESIGN_HPP
-#define GOODPUT_PARALLEL_DETAIL_PROFILE_DESIGN_HPP
+#ifndef GOODPUT_STATISTICS_DETAIL_PROFILE_DESIGN_HPP
+#define GOODPUT_STATISTICS_DETAIL_PROFILE_DESIGN_HPP
 
-// What would a measurement leave of the uncertainty about a list of targets, and what is that worth?
+// How much a measurement reduces the uncertainty about a list of targets, and how much that is worth.
 //
-// Targets and measurements have one normal distribution with covariance K. A measurement y that scatters by s
-// takes u u^T from it, u = cov(., y) / sqrt(var y + s^2), whatever its outcome. The criterion looks at x_k,
-// or in the regret at the difference g_k x_k - g_b x_b of a target k and the best one b, g the goodputs: r_k
-// is the variance that measurements have taken away there.
+// Targets and measurements have a joint normal distribution with covariance K. A measurement y with scatter
+// s subtracts u u^T from K, where u = cov(., y) / sqrt(var y + s^2), whatever its outcome. The criterion
+// uses x_k or, for the regret, the difference g_k x_k - g_b x_b between a target k and the best target b,
+// where g is the goodput. r_k is the variance of this quantity that measurements have removed.
 
 #include <algorithm>
 #include <cmath>
@@ -18,8 +18,8 @@
 
 namespace goodput::detail {
 
-/// What knowing which of two is better gains, where one is thought to lie `shortfall` >= 0 below the other
-/// and knowing moves their difference by a normal amount of this variance.
+/// Returns the gain from learning which of two choices is better. One choice is believed to be `shortfall`
+/// >= 0 below the other, and learning changes their difference by a normal amount with this variance.
 inline double decision_value(double shortfall, double variance) {
     if (!(variance > 0)) return 0;
     const double deviation = std::sqrt(variance), z = shortfall / deviation;
@@ -29,26 +29,27 @@ inline double decision_value(double shortfall, double variance) {
 
 struct ProfileTarget {
     double weight = 1;
-    double goodput = 1;    ///< as a fraction of the best target's; for the regret only, as the next
-    double shortfall = 0;  ///< of its value below the best target's, in the same unit
-    double learnable = 0;  ///< r if nothing were uncertain any longer
-    double learnt = 0;     ///< r of the measurements taken
+    double goodput = 1;  ///< as a fraction of the best target's goodput; for the regret only, as is shortfall
+    double shortfall = 0;  ///< how far its value is below the best target's, in the same unit
+    double learnable = 0;  ///< r if no uncertainty were left
+    double learnt = 0;     ///< r of the measurements taken so far
 };
 
-/// One or two rows of the covariance that are measured at once.
+/// One or two rows of the covariance that are measured together.
 struct ProfileMeasurement {
     Eigen::Index first = 0, rows = 1;
-    double scatter = 0;  ///< of the last row; of the one before sqrt(2) times as much (RefinedProblem)
+    /// Scatter of the last row; that of the first of two rows is sqrt(2) times as large (RefinedProblem).
+    double scatter = 0;
 };
 
-/// Targets are the first rows of the covariance.
+/// Targets and measurements with their covariance. The targets are the first rows.
 struct ProfileDesign {
     bool regret = false;
-    std::size_t best = 0;  ///< target, for the regret only
+    std::size_t best = 0;  ///< best target; for the regret only
     std::vector<ProfileTarget> targets{};
     Eigen::MatrixXd covariance{};
 
-    /// To be called once targets and covariance are set.
+    /// Must be called once targets and covariance are set.
     void start() {
         effect_.setZero(covariance.rows(), 2);
         for (std::size_t k = 0; k < targets.size(); ++k) {
@@ -61,7 +62,7 @@ struct ProfileDesign {
         }
     }
 
-    /// What all targets together would gain from a measurement.
+    /// Returns the gain of all targets together from a measurement.
     [[nodiscard]] double gain(const ProfileMeasurement& measurement) {
         measure(measurement, row(targets.size()));
         double sum = 0;
@@ -70,8 +71,8 @@ struct ProfileDesign {
     }
 
     struct Taken {
-        std::size_t target = 0;        ///< that gains most
-        double before = 0, after = 0;  ///< its deviation
+        std::size_t target = 0;        ///< the target that gains most
+        double before = 0, after = 0;  ///< its standard deviation before and after
     };
 
     Taken take(const ProfileMeasurement& measurement) {
@@ -86,7 +87,7 @@ struct ProfileDesign {
         return most;
     }
 
-    /// What there is left to gain.
+    /// The gain that is still possible.
     [[nodiscard]] double left() const {
         double sum = 0;
         for (const ProfileTarget& target : targets)
@@ -94,7 +95,7 @@ struct ProfileDesign {
         return std::max(sum, 0.0);
     }
 
-    /// Standard deviation of what is still uncertain of a target.
+    /// The remaining standard deviation of a target.
     [[nodiscard]] double deviation(std::size_t k) const {
         return std::sqrt(std::max(covariance(row(k), row(k)), 0.0));
     }
@@ -116,17 +117,18 @@ private:
         return target.weight * (value(target, target.learnt + taken_from(k)) - value(target, target.learnt));
     }
 
-    /// Sets effect_ to u of the first rows, by measurement.
-    void measure(const ProfileMeasurement& of, Eigen::Index rows) {
+    /// Sets effect_ to u of the first rows, one column per measured row.
+    void measure(const ProfileMeasurement& measurement, Eigen::Index rows) {
         auto first = effect_.col(0).head(rows), second = effect_.col(1).head(rows);
-        const Eigen::Index step = of.first + of.rows - 1;
-        const double variance = of.scatter * of.scatter;
-        double shared = 0;  // u of the first measurement at the second
+        const Eigen::Index step = measurement.first + measurement.rows - 1;
+        const double variance = measurement.scatter * measurement.scatter;
+        double shared = 0;  // u of the first measured row at the second
         first.setZero();
-        if (of.rows == 2) {
-            const double deviation = std::sqrt(covariance(of.first, of.first) + 2 * variance);
-            first = covariance.col(of.first).head(rows) / deviation;
-            shared = covariance(step, of.first) / deviation;
+        if (measurement.rows == 2) {
+            const double deviation =
+                std::sqrt(covariance(measurement.first, measurement.first) + 2 * variance);
+            first = covariance.col(measurement.first).head(rows) / deviation;
+            shared = covariance(step, measurement.first) / deviation;
         }
         const double rest = std::max(covariance(step, step) - shared * shared, 0.0) + variance;
         second = (covariance.col(step).head(rows) - shared * first) / std::sqrt(rest);

@@ -1,5 +1,5 @@
-#ifndef GOODPUT_TESTS_PARALLEL_STAGE_RANDOM_HPP
-#define GOODPUT_TESTS_PARALLEL_STAGE_RANDOM_HPP
+#ifndef GOODPUT_TESTS_AVAILABILITY_STAGE_RANDOM_HPP
+#define GOODPUT_TESTS_AVAILABILITY_STAGE_RANDOM_HPP
 
 // Random questions of checkpoint mechanisms by stage, and what is hard about some of them.
 
@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/parallel/stage_checkpoints.hpp"
+#include "goodput/availability/stage_checkpoints.hpp"
 #include "support/random.hpp"
 
 namespace support {

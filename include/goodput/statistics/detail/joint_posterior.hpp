@@ -1,28 +1,29 @@
-#ifndef GOODPUT_PARALLEL_DETAIL_JOINT_POSTERIOR_HPP
-#define GOODPUT_PARALLEL_DETAIL_JOINT_POSTERIOR_HPP
+#ifndef GOODPUT_STATISTICS_DETAIL_JOINT_POSTERIOR_HPP
+#define GOODPUT_STATISTICS_DETAIL_JOINT_POSTERIOR_HPP
 
-// How do the errors of a job's predictions hang together, over shapes, batches and GPU types?
+// The correlations between the errors of a job's predictions, over shapes, batches and GPU types.
 //
-// Parameters. A type's fit is normal in its coordinates, so that what its samples alone say is the precision
-// L_t = covariance^-1 - diag(1 / deviation^2), the prior's taken out. The population (refined_prior.hpp) says
-// of parameter i of all n types together that their covariance is types^2 I + jobs^2 1 1^T, the inverse of
-// which is (I - 1 1^T jobs^2 / (types^2 + n jobs^2)) / types^2. The sum of both precisions, inverted, is the
-// covariance of all parameters of all types; over types that were measured it says a little more than their
-// fits, which see of each other single parameters only. How fast a type is that was never measured is no
-// parameter; its variance is added to the three coordinates that share it.
+// Parameters. A type's fit is normal in its coordinates. The information of its samples alone is the
+// precision without the prior's, L_t = covariance^-1 - diag(1 / deviation^2). According to the population
+// (refined_prior.hpp), parameter i of all n types has the joint covariance types^2 I + jobs^2 1 1^T, whose
+// inverse is (I - 1 1^T jobs^2 / (types^2 + n jobs^2)) / types^2. The inverse of the sum of both precisions
+// is the covariance of all parameters of all types. For measured types it says a little more than their fits,
+// because a fit uses only single parameters of other types. The speed of a type that was never measured is
+// not a parameter. Its variance is added to the three coordinates that share it.
 //
-// Times. ln C and ln S of a configuration are linear in the parameters, next to what is drawn anew: a shape's
-// own factors of C and S, and the computing time between measured batches (the random walk of forecast.hpp;
-// on a type without measurements a stationary one whose increments are the same,
-// variance e^(-|ln b - ln b'| / ln 4)). An iteration is
+// Times. ln C and ln S of a configuration are linear in the parameters and in independent terms: a shape's
+// own factors on C and S, and the computing time between measured batches. The latter is the random walk of
+// forecast.hpp or, on a type without measurements, a stationary process with the same increments, whose
+// covariance is variance * e^(-|ln b - ln b'| / ln 4). An iteration is
 //
 //     ln T = ln C + h(ln S - ln C, gamma),    h = ln(s + (1 + (S / C)^gamma)^(1 / gamma))
 //
 // taken as linear in r = ln S - ln C, which is normal, and in ln(gamma - 1). A hidden S has no slope at the
-// mean, but may come out; so slopes are taken over the distribution. What a measurement says of r goes with
-// the mean slope (the best linear predictor, by Stein's lemma), and what uncertainty of r leaves of an
-// iteration's time once r is nearly known goes with the mean square of the slope. The slopes by ln C and ln S
-// add up to one: where both are off by one factor, so is T.
+// mean, but may turn out to be visible, so slopes are averaged over the distribution. The information of a
+// measurement about r depends on the mean slope (the best linear predictor, by Stein's lemma). The
+// uncertainty of an iteration's time due to r, once r is nearly known, depends on the mean square of the
+// slope. The slopes by ln C and ln S add up to one, because an error of both by one factor is an error of T
+// by this factor.
 
 #include <algorithm>
 #include <array>
@@ -42,21 +43,23 @@
 
 namespace goodput::detail {
 
-/// The covariance of ln of times, in rows that are added one by one. Keeps its buffers.
+/// The covariance of ln of times. Times are rows, which are added one by one. Keeps its buffers.
 class JointPosterior {
 public:
-    /// Forgets all rows. Refuses types that were not fitted, not even from the prior (std::invalid_argument).
-    /// `types` must outlive the rows. O((types * parameters)^3).
+    /// Forgets all rows. Takes O((types * parameters)^3). `types` must outlive the rows. Throws
+    /// std::invalid_argument if a type has no fit, not even from the prior.
     void read(std::span<const TypeFit> types, const RefinedPopulation& population);
 
-    /// Appends ln of the computing time, of a step that is measured, or of an iteration that is asked for.
+    /// These append ln of a computing time, of the time of a measured step, or of the time of a predicted
+    /// iteration.
     void add_compute(std::size_t type, Shape shape, BatchPlan plan) { add(type, shape, plan, compute); }
     void add_step(std::size_t type, Shape shape, BatchPlan plan) {
         add(type, shape, {plan.atomic_batch, 0}, step);
     }
     void add_iteration(std::size_t type, Shape shape, BatchPlan plan) { add(type, shape, plan, iteration); }
 
-    /// Of all rows, in the order in which they were added; what further measurements scatter is left out.
+    /// Returns the covariance of all rows in the order in which they were added. It excludes the scatter of
+    /// future measurements.
     void covariance(Eigen::MatrixXd& result) const;
 
 private:
@@ -65,22 +68,22 @@ private:
         std::size_t type = 0;
         Shape shape{};
         double log_batch = 0;
-        double by_compute = 0, by_sync = 0;  ///< d ln T by ln C and ln S
+        double by_compute = 0, by_sync = 0;  ///< derivatives of ln T by ln C and ln S
     };
 
     void add(std::size_t type, Shape shape, BatchPlan plan, Time time);
-    /// What two rows share besides parameters.
+    /// Returns the covariance of two rows that does not come from parameters.
     [[nodiscard]] double own(const Row& a, const Row& b) const;
-    /// Where a parameter of a type stands among all.
+    /// Index of a type's parameter among all parameters.
     [[nodiscard]] Eigen::Index at(std::size_t type, std::size_t parameter) const {
         return static_cast<Eigen::Index>(first_[type] + parameter);
     }
 
     std::span<const TypeFit> types_{};
-    std::vector<std::size_t> first_{};  ///< of a type's parameters
+    std::vector<std::size_t> first_{};  ///< index of a type's first parameter
     Eigen::MatrixXd parameters_{};      ///< covariance of all types' parameters
     std::vector<Row> rows_{};
-    std::vector<double> derivatives_{};  ///< by the parameters, row after row
+    std::vector<double> derivatives_{};  ///< derivatives by the parameters, row after row
     Eigen::VectorXd by_compute_{}, by_sync_{};
 };
 
@@ -172,7 +175,7 @@ inline void JointPosterior::add(std::size_t type, Shape shape, BatchPlan plan, T
                 const double seconds = std::exp(at.excess);
                 return square(at.sync_share * seconds / (plan.accumulation_steps + seconds));
             };
-            // Gauss and Hermite's rule with three points.
+            // The Gauss-Hermite rule with three points.
             const double far = std::sqrt(3.0) * ratio_deviation;
             row.by_sync = std::sqrt((4 * squared_slope(0) + squared_slope(far) + squared_slope(-far)) / 6);
         }
@@ -199,8 +202,8 @@ inline double JointPosterior::own(const Row& a, const Row& b) const {
     const RefinedFit& fit = types_[a.type].fit;
     double sum = a.by_compute * b.by_compute * unmeasured_covariance(fit, a.log_batch, b.log_batch);
     if (a.shape != b.shape || a.shape.gpus < 2) return sum;
-    const auto [compute, sync] = fit.factor_variances(a.shape);
-    return sum + a.by_compute * b.by_compute * compute + a.by_sync * b.by_sync * sync;
+    const auto [of_compute, of_sync] = fit.factor_variances(a.shape);
+    return sum + a.by_compute * b.by_compute * of_compute + a.by_sync * b.by_sync * of_sync;
 }
 
 }  // namespace goodput::detail

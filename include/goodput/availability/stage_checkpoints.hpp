@@ -1,23 +1,23 @@
-#ifndef GOODPUT_PARALLEL_STAGE_CHECKPOINTS_HPP
-#define GOODPUT_PARALLEL_STAGE_CHECKPOINTS_HPP
+#ifndef GOODPUT_AVAILABILITY_STAGE_CHECKPOINTS_HPP
+#define GOODPUT_AVAILABILITY_STAGE_CHECKPOINTS_HPP
 
-// Which checkpoint mechanism for each stage (or layer) of a job, so that the job is done soonest where it is
-// interrupted, while the checkpoints of all stages share a memory and a storage's bandwidth?
+// Chooses a checkpoint mechanism for each stage (or layer) of a job, so that an interrupted job is done as
+// soon as possible. The checkpoints of all stages share a memory and a storage's bandwidth.
 //
-// With t_lm the expected seconds of stage l under mechanism m (checkpointed_stage.hpp) it is
+// With t_lm the expected seconds of stage l under mechanism m (checkpointed_stage.hpp), the problem is
 //
 //     min sum t_lm x_lm   s.t.   sum memory_lm x_lm <= memory,   sum bandwidth_lm x_lm <= bandwidth,
-//     one mechanism a stage,
+// one mechanism per stage,
 //
-// a multiple-choice knapsack with two rows: an allotment problem whose jobs are the stages, each of which
-// must run. What an option is worth is what it loses, in seconds, against the stage's best, so that nothing
-// depends on how long the stages take in all. MII (IEEE TCAD 43(11), 2024) searches the same choices
-// exhaustively offline, and again when its energy is not what it was. Not here: which job to run next, so as
-// to lose little when the device shuts down.
+// a multiple-choice knapsack with two rows. It is an allotment problem whose jobs are the stages, each of
+// which must run. An option's value is the time that it loses compared with the stage's best option, so
+// that nothing depends on the total length of the stages. MII (IEEE TCAD 43(11), 2024) searches the same
+// choices exhaustively offline, and again when its energy changes. Not covered: which job to run next to
+// lose little when the device shuts down.
 //
-// Mechanisms may be apart by hundreds of orders of magnitude, since expected seconds grow exponentially. An
-// option that loses more than an answer that is known cannot be part of a better one; it is left out, and
-// what remains is solved anew with roundings of its own size.
+// Mechanisms may differ by hundreds of orders of magnitude, because expected seconds grow exponentially. An
+// option that loses more than a known answer cannot be part of a better answer. It is left out, and the
+// rest is solved again with rounding at its own scale.
 
 #include <algorithm>
 #include <cstddef>
@@ -30,31 +30,32 @@
 #include <vector>
 
 #include "goodput/allot/result.hpp"
+#include "goodput/availability/detail/stage_choice.hpp"
+#include "goodput/availability/stage_question.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/interruptions.hpp"
-#include "goodput/parallel/detail/stage_choice.hpp"
-#include "goodput/parallel/stage_question.hpp"
 
 namespace goodput {
 
-/// The mechanism of each stage with the least expected seconds in all. `options` are the allotment solver's,
-/// with the gap relative to the expected seconds; a deadline or limit holds for each of its calls, of which
-/// there is one but for numbers many orders of magnitude apart. The order of stages does not matter. Bad
-/// input: see StageCheckpointQuestion::validate(). Nothing that is merely hard or impossible throws.
+/// Chooses the mechanism of each stage with the least expected seconds in total. `options` are the
+/// allotment solver's, with the gap relative to the expected seconds. A deadline or limit holds for each
+/// call of the solver; one call suffices unless numbers differ by many orders of magnitude. The order of
+/// stages does not matter. For bad input see StageCheckpointQuestion::validate(). Problems that are merely
+/// hard or infeasible do not throw.
 [[nodiscard]] StageCheckpoints choose_stage_checkpoints(const StageCheckpointQuestion& question,
                                                         const AllotOptions& options = {.gap = 1e-6});
 
-/// The same under `observed` interruptions instead of those of the question, for a job that runs with the
-/// mechanisms `before` (by stage). It keeps them where they are proven to be within the gap asked for. When
-/// interruptions have changed is for a test of change to say. `before` of another length or of unknown
-/// mechanisms: std::invalid_argument.
+/// Chooses again under the `observed` interruptions instead of those of the question, for a job that runs
+/// with the mechanisms `before` (by stage). Keeps these mechanisms if they are proven to be within the
+/// requested gap. A test of change, such as InterruptionWatch, decides when to ask again. Throws
+/// std::invalid_argument if `before` has the wrong length or unknown mechanisms.
 [[nodiscard]] StageCheckpointChange choose_stage_checkpoints_again(
     const StageCheckpointQuestion& question, std::span<const std::size_t> before,
     const Interruptions& observed, const AllotOptions& options = {.gap = 1e-6});
 
-/// What was chosen and why, in a sentence: how often each mechanism, the seconds against those of the best
-/// single mechanism, what is proven, and what more memory or bandwidth would save. Where there is no answer,
-/// what stands in its way.
+/// Explains the choice in a sentence: how often each mechanism is used, the seconds compared with the best
+/// single mechanism, what is proven, and what more memory or bandwidth would save. If there is no answer,
+/// says what prevents it.
 [[nodiscard]] std::string explain_stage_checkpoints(const StageCheckpointQuestion& question,
                                                     const StageCheckpoints& answer);
 
@@ -62,7 +63,7 @@ namespace detail {
 
 inline std::string quoted(const std::string& name) { return "'" + name + "'"; }
 
-/// "'per tile' at 12 of 20 stages, 'none' at 8", the most frequent first.
+/// Returns a text such as "'per tile' at 12 of 20 stages, 'none' at 8", the most frequent first.
 inline std::string stage_mechanism_counts(const StageCheckpointQuestion& question,
                                           const StageCheckpoints& answer) {
     std::vector<std::size_t> count(question.mechanisms.size(), 0), order(count.size());
@@ -80,17 +81,19 @@ inline std::string stage_mechanism_counts(const StageCheckpointQuestion& questio
     return text.empty() ? "no stages" : text;
 }
 
-/// What more of a limit would save, if anything: a part of it, because its size is the device's.
+/// Says what more of a limit would save, if anything. The increase is a fraction of the limit, because its
+/// size depends on the device.
 inline std::string stage_limit_text(std::string_view what, std::string_view unit,
                                     const std::optional<double>& limit, double price) {
     if (!limit || !(price > 0)) return {};
-    const bool none = *limit == 0;
-    return "; " + (none ? "the first " + std::string(unit) + " of " : std::string("1 % more ")) +
-           std::string(what) + " would save about " + rounded_text_of(price * (none ? 1 : *limit / 100)) +
+    const bool is_zero = *limit == 0;
+    return "; " + (is_zero ? "the first " + std::string(unit) + " of " : std::string("1 % more ")) +
+           std::string(what) + " would save about " + rounded_text_of(price * (is_zero ? 1 : *limit / 100)) +
            " s";
 }
 
-/// ": 34.5 s expected (proven to be the least), 12 % less than with 'per layer' everywhere; ...".
+/// Returns a text such as ": 34.5 s expected (proven to be the least), 12 % less than with 'per layer'
+/// everywhere; ...".
 inline std::string stage_seconds_text(const StageCheckpointQuestion& question,
                                       const StageCheckpoints& answer) {
     std::string text = ": " + rounded_text_of(answer.seconds) + " s expected (";
@@ -108,12 +111,12 @@ inline std::string stage_seconds_text(const StageCheckpointQuestion& question,
            stage_limit_text("bandwidth", "GiB/s", question.gib_per_second, answer.seconds_per_bandwidth);
 }
 
-/// Why a stage cannot be done, if it cannot; empty else.
+/// Returns why a stage cannot be done, or an empty text if it can.
 inline std::string why_no_stage_mechanism(const StageCheckpointQuestion& question,
                                           const StageCheckpoints& answer, std::size_t stage) {
     const std::string name = "stage " + quoted(question.stages[stage].name);
     auto offered = std::ranges::count_if(question.stages[stage].mechanisms,
-                                         [](const StageMechanism& its) { return its.offered; });
+                                         [](const StageMechanism& effects) { return effects.offered; });
     if (offered == 0) return name + " is offered no mechanism";
     const ImpossibleMechanism* least = nullptr;
     for (const ImpossibleMechanism& one : answer.impossible) {
@@ -127,7 +130,8 @@ inline std::string why_no_stage_mechanism(const StageCheckpointQuestion& questio
            rounded_text_of(answer.live_seconds) + " s";
 }
 
-/// What the leanest mechanisms that are possible take of a limit, if that is more than there is; empty else.
+/// Returns what the smallest possible mechanisms take of a limit, if that exceeds it; otherwise an empty
+/// text.
 inline std::string why_beyond_limit(const StageCheckpointQuestion& question, const StageCheckpoints& answer,
                                     std::string_view what, std::string_view unit,
                                     const std::optional<double>& limit, double StageMechanism::*amount) {
@@ -136,11 +140,11 @@ inline std::string why_beyond_limit(const StageCheckpointQuestion& question, con
     for (std::size_t s = 0; s < question.stages.size(); ++s) {
         double least = std::numeric_limits<double>::infinity();
         for (std::size_t m = 0; m < question.mechanisms.size(); ++m) {
-            const StageMechanism& its = question.stages[s].mechanisms[m];
+            const StageMechanism& effects = question.stages[s].mechanisms[m];
             if (impossible != answer.impossible.end() && impossible->stage == s && impossible->mechanism == m)
                 ++impossible;
-            else if (its.offered)
-                least = std::min(least, its.*amount);
+            else if (effects.offered)
+                least = std::min(least, effects.*amount);
         }
         sum += least;
     }
@@ -149,7 +153,7 @@ inline std::string why_beyond_limit(const StageCheckpointQuestion& question, con
            std::string(what) + ", and the limit is " + rounded_text_of(*limit);
 }
 
-/// What stands in the way of an answer.
+/// Returns what prevents an answer.
 inline std::string why_no_stage_checkpoints(const StageCheckpointQuestion& question,
                                             const StageCheckpoints& answer) {
     for (std::size_t s = 0; s < question.stages.size(); ++s)

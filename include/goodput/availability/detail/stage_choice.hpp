@@ -1,7 +1,7 @@
-#ifndef GOODPUT_PARALLEL_DETAIL_STAGE_CHOICE_HPP
-#define GOODPUT_PARALLEL_DETAIL_STAGE_CHOICE_HPP
+#ifndef GOODPUT_AVAILABILITY_DETAIL_STAGE_CHOICE_HPP
+#define GOODPUT_AVAILABILITY_DETAIL_STAGE_CHOICE_HPP
 
-// The choice of a mechanism for each stage as an allotment problem (parallel/stage_checkpoints.hpp).
+// The choice of a mechanism for each stage as an allotment problem (availability/stage_checkpoints.hpp).
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "goodput/allot/allot.hpp"
-#include "goodput/parallel/stage_question.hpp"
+#include "goodput/availability/stage_question.hpp"
 
 namespace goodput::detail {
 

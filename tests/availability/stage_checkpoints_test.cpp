@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "goodput/parallel/stage_checkpoints.hpp"
-#include "parallel/stage_oracle.hpp"
-#include "parallel/stage_random.hpp"
+#include "availability/stage_oracle.hpp"
+#include "availability/stage_random.hpp"
+#include "goodput/availability/stage_checkpoints.hpp"
 #include "support/random.hpp"
 
 #include <doctest/doctest.h>

@@ -363,12 +363,11 @@ private:
         const Array size = floors_ + slopes_ * std::abs(level_) + rates;
         error_ = std::max({(time_over_ + time_.slack.col(0)).abs().maxCoeff(), over_.abs().maxCoeff(),
                            (missing_ / size.max(1e-300)).abs().maxCoeff()});
-        worth_ = reward_ * std::abs(level_) + by_type(values_ * share_.slack).sum();
-        // Where floors leave next to nothing for the level, prices of pairs are as exact as rounding lets
-        // them be in sums that the floors are in.
-        if (has_pairs())
-            worth_ += (pair_.weights * pair_values_ * pair_.slack.col(0)).sum() +
-                      (copies_ * has_row_ * rate_.price.col(0) * floors_).sum();
+        // Where floors leave next to nothing for the level, prices are as exact as rounding lets them be in
+        // sums that the floors are in.
+        worth_ = reward_ * std::abs(level_) + by_type(values_ * share_.slack).sum() +
+                 (pair_.weights * pair_values_ * pair_.slack.col(0)).sum() +
+                 (copies_ * has_row_ * rate_.price.col(0) * floors_).sum();
         if (has_utility_) {
             const Array off = utility_slopes(rate_.slack) / rate_.price.col(0) - 1;
             error_ = std::max(error_, off.abs().maxCoeff());

@@ -3,7 +3,6 @@
 
 // Two jobs on the same GPUs at the same time: their shares of time, how fast both are, and rounds with them.
 
-#include "goodput/pairs/fill_water_in_pairs.hpp"
 #include "goodput/pairs/job_pair.hpp"
 #include "goodput/pairs/pair_fit.hpp"
 #include "goodput/pairs/pair_model.hpp"

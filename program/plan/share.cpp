@@ -13,7 +13,6 @@
 #include <nlohmann/json.hpp>
 
 #include "goodput/core/error.hpp"
-#include "goodput/pairs/fill_water_in_pairs.hpp"
 #include "goodput/pairs/share_pairs.hpp"
 #include "goodput/share/allox.hpp"
 #include "goodput/share/share_time.hpp"

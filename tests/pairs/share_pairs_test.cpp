@@ -10,7 +10,6 @@
 
 #include <doctest/doctest.h>
 
-#include "goodput/pairs/fill_water_in_pairs.hpp"
 #include "goodput/pairs/share_pairs.hpp"
 #include "pairs/share_pair_oracle.hpp"
 

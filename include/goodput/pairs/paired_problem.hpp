@@ -10,7 +10,6 @@
 //     e_j = sum_t rate_jt x_jt + sum_{p with j} sum_t rate_pjt y_pt.
 
 #include <array>
-#include <cmath>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -19,15 +18,6 @@
 #include "goodput/share/problem.hpp"
 
 namespace goodput {
-
-/// Two jobs with the same number of workers, each of which has one of every GPU's workers while they run
-/// together.
-struct SharePair {
-    std::array<std::size_t, 2> jobs{};  ///< indices into the problem's jobs, different ones
-    /// By GPU type: steps/s of the first and of the second while they run together; {0, 0}: they do not run
-    /// together there.
-    std::vector<std::array<double, 2>> rates{};
-};
 
 /// Jobs that may run alone or in pairs.
 struct PairedShareProblem {
@@ -65,25 +55,6 @@ struct PairedShareProblem {
         }
     }
 };
-
-/// Whether running together on a GPU type may gain anything that the two cannot have in turns there: without
-/// a part z of the time for the first alone and 1 - z for the second that leaves neither with less. That is
-/// the sum of both rates, each as a part of the rate alone, above 1. No best answer needs any other pair: all
-/// of the pair's time can be given to the two in turns on the same GPUs.
-[[nodiscard]] inline bool pair_gains(const ShareProblem& problem, const SharePair& pair, std::size_t type) {
-    const bool enough = problem.jobs[pair.jobs[0]].workers <= std::ceil(problem.gpus[type]) ||
-                        problem.can_run(pair.jobs[0], type) || problem.can_run(pair.jobs[1], type);
-    if (!(problem.gpus[type] > 0) || !enough) return false;
-    double sum = 0;
-    for (std::size_t of = 0; of < 2; ++of) {
-        const double rate = pair.rates[type][of];
-        if (rate <= 0) continue;
-        const std::size_t job = pair.jobs[of];
-        if (!problem.can_run(job, type)) return true;
-        sum += rate / problem.jobs[job].rates[type];
-    }
-    return sum > 1;
-}
 
 }  // namespace goodput
 

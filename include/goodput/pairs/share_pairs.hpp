@@ -6,11 +6,11 @@
 
 #include <utility>
 
-#include "goodput/pairs/detail/pair_program.hpp"
 #include "goodput/pairs/paired_problem.hpp"
 #include "goodput/share/objectives.hpp"
 #include "goodput/share/problem.hpp"
 #include "goodput/share/share_time.hpp"
+#include "goodput/share/water_filling.hpp"
 
 namespace goodput {
 
@@ -28,10 +28,27 @@ template <ShareObjective O>
 [[nodiscard]] ShareResult share_time(const PairedShareProblem& problem, const O& objective,
                                      const ShareOptions& options = {}) {
     problem.validate();
-    detail::PairProgram program(problem);
+    detail::ShareProgram program(problem.alone, problem.pairs);
     const ShareProblem compared = program.with_rates_to_compare();
     ShareResult result = detail::share_with(compared, std::move(program), objective, options);
     result.pair_shares.resize(problem.pairs.size() * problem.alone.types(), 0);  // none where nobody can run
+    return result;
+}
+
+/// Shares by water filling, of jobs alone and in pairs: levels, objective and status are those of
+/// fill_water() without pairs; proportional rates are those of jobs alone, and a job that runs only with
+/// others counts as one that could have the largest of its rates everywhere. Refuses what
+/// PairedShareProblem::validate() does, and hierarchies that fill_water() refuses (std::invalid_argument).
+[[nodiscard]] inline ShareResult fill_water(const PairedShareProblem& problem,
+                                            const ShareHierarchy& hierarchy = {},
+                                            const ShareOptions& options = {}) {
+    problem.validate();
+    validate(hierarchy, problem.alone);
+    require_positive("share options", "gap", options.gap);
+    detail::ShareProgram program(problem.alone, problem.pairs);
+    const ShareProblem compared = program.with_rates_to_compare();
+    ShareResult result = detail::WaterLevels(compared, std::move(program), hierarchy, options).fill();
+    result.pair_shares.resize(problem.pairs.size() * problem.alone.types(), 0);
     return result;
 }
 

@@ -9,6 +9,7 @@
 // and what a job has of it is its effective rate  e_j = sum_t rate_jt x_jt  in steps a second.
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <optional>
@@ -105,6 +106,34 @@ private:
             bad_input(detail::text_of_subject(subject), field, value, "0 or at least " + text_of(least));
     }
 };
+
+/// Two jobs with the same number of workers, each of which has one of every GPU's workers while they run
+/// together.
+struct SharePair {
+    std::array<std::size_t, 2> jobs{};  ///< indices into the problem's jobs, different ones
+    /// By GPU type: steps/s of the first and of the second while they run together; {0, 0}: they do not run
+    /// together there.
+    std::vector<std::array<double, 2>> rates{};
+};
+
+/// Whether running together on a GPU type may gain anything that the two cannot have in turns there: without
+/// a part z of the time for the first alone and 1 - z for the second that leaves neither with less. That is
+/// the sum of both rates, each as a part of the rate alone, above 1. No best answer needs any other pair: all
+/// of the pair's time can be given to the two in turns on the same GPUs.
+[[nodiscard]] inline bool pair_gains(const ShareProblem& problem, const SharePair& pair, std::size_t type) {
+    const bool enough = problem.jobs[pair.jobs[0]].workers <= std::ceil(problem.gpus[type]) ||
+                        problem.can_run(pair.jobs[0], type) || problem.can_run(pair.jobs[1], type);
+    if (!(problem.gpus[type] > 0) || !enough) return false;
+    double sum = 0;
+    for (std::size_t of = 0; of < 2; ++of) {
+        const double rate = pair.rates[type][of];
+        if (rate <= 0) continue;
+        const std::size_t job = pair.jobs[of];
+        if (!problem.can_run(job, type)) return true;
+        sum += rate / problem.jobs[job].rates[type];
+    }
+    return sum > 1;
+}
 
 /// What a search for shares is asked for.
 struct ShareOptions {

@@ -38,9 +38,8 @@ template <ShareObjective O>
 
 namespace detail {
 
-// `program`: of the problem's jobs alone (ShareProgram), or in pairs, too (PairProgram).
-template <class Program, LevelObjective O>
-ShareResult share_by_level(const ShareProblem& problem, Program program, const O& objective,
+template <LevelObjective O>
+ShareResult share_by_level(const ShareProblem& problem, ShareProgram program, const O& objective,
                            const ShareOptions& options) {
     double top = std::numeric_limits<double>::infinity();
     for (std::size_t j = 0; j < problem.jobs.size(); ++j) {
@@ -93,9 +92,8 @@ inline double deadline_rate(const ShareJob& job) {
 }
 
 /// Whether all deadlines can be met together.
-template <class Program>
-bool deadlines_fit(const ShareProblem& problem, Program& program, const ShareOptions& options,
-                   std::size_t& iterations) {
+inline bool deadlines_fit(const ShareProblem& problem, ShareProgram& program, const ShareOptions& options,
+                          std::size_t& iterations) {
     const auto need = [&](std::size_t j) { return deadline_rate(problem.jobs[j]); };
     bool any = false;
     for (std::size_t j = 0; j < problem.jobs.size(); ++j) {
@@ -113,8 +111,8 @@ bool deadlines_fit(const ShareProblem& problem, Program& program, const ShareOpt
     return best.bound >= 1;
 }
 
-template <class Program, LinearObjective O>
-ShareResult share_by_value(const ShareProblem& problem, Program program, const O& objective,
+template <LinearObjective O>
+ShareResult share_by_value(const ShareProblem& problem, ShareProgram program, const O& objective,
                            const ShareOptions& options) {
     std::size_t iterations = 0;
     const bool fit = deadlines_fit(problem, program, options, iterations);
@@ -131,7 +129,7 @@ ShareResult share_by_value(const ShareProblem& problem, Program program, const O
             return {0, fit ? deadline_rate(problem.jobs[j]) / program.top_rate(j) : 0};
         },
         value, false);
-    typename Program::template Method<> method(program.program());
+    ShareProgram::Method<> method(program);
     method.solve(std::max(0.5 * options.gap, 1e-10));
     ShareResult result = program.shares_of(method, options.least_part);
     result.iterations = iterations + method.iterations();
@@ -147,10 +145,10 @@ ShareResult share_by_value(const ShareProblem& problem, Program program, const O
 }
 
 /// An objective's utility by group of the program, whose rates are parts of the top rate.
-template <class Program, UtilityObjective O>
+template <UtilityObjective O>
 struct GroupUtility {
     const ShareProblem& problem;
-    const Program& program;
+    const ShareProgram& program;
     const O& objective;
 
     [[nodiscard]] double slope(std::size_t g, double part) const {
@@ -163,19 +161,19 @@ struct GroupUtility {
     }
 };
 
-template <class Program, UtilityObjective O>
-ShareResult share_by_utility(const ShareProblem& problem, Program program, const O& objective,
+template <UtilityObjective O>
+ShareResult share_by_utility(const ShareProblem& problem, ShareProgram program, const O& objective,
                              const ShareOptions& options) {
     program.build([](std::size_t) { return ProgramRow{}; }, no_value, true);
-    const GroupUtility<Program, O> utility{problem, program, objective};
-    typename Program::template Method<GroupUtility<Program, O>> method(program.program(), utility);
+    const GroupUtility<O> utility{problem, program, objective};
+    ShareProgram::Method<GroupUtility<O>> method(program, utility);
     method.solve(std::max(0.5 * options.gap, 1e-10));
     ShareResult result = program.shares_of(method, options.least_part);
     result.iterations = method.iterations();
     // Above a tangent no utility ever is, wherever that touches: here where its slope is the price of the
     // rate, which the types' prices fit. At the rate itself the slope is off by as much as that, times many
     // jobs.
-    std::vector<double> slopes(program.program().groups());
+    std::vector<double> slopes(program.groups());
     double tangents = 0, size = 0;
     for (std::size_t g = 0; g < slopes.size(); ++g) {
         const std::size_t j = program.job_of(g);
@@ -198,8 +196,8 @@ ShareResult share_by_utility(const ShareProblem& problem, Program program, const
 }
 
 /// The best shares of a program's time under an objective of any kind.
-template <class Program, ShareObjective O>
-ShareResult share_with(const ShareProblem& problem, Program program, const O& objective,
+template <ShareObjective O>
+ShareResult share_with(const ShareProblem& problem, ShareProgram program, const O& objective,
                        const ShareOptions& options) {
     require_positive("share options", "gap", options.gap);
     if constexpr (LevelObjective<O>)

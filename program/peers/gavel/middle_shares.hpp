@@ -24,7 +24,7 @@ class MiddleShares {
 public:
     /// From shares by type and group that keep all limits and leave something of each, 0 where a group cannot
     /// run.
-    MiddleShares(const goodput::detail::BlockProgram& program, Eigen::MatrixXd start)
+    MiddleShares(const goodput::detail::GroupProgram& program, Eigen::MatrixXd start)
         : program_(program),
           rate_(matrix_of(program.rate)),
           use_(matrix_of(program.use)),
@@ -112,7 +112,7 @@ private:
         return rise;
     }
 
-    const goodput::detail::BlockProgram& program_;
+    const goodput::detail::GroupProgram& program_;
     Eigen::MatrixXd rate_, use_, shares_, change_;
 };
 

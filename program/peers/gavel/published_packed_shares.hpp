@@ -5,7 +5,6 @@
 
 #include <utility>
 
-#include "goodput/pairs/fill_water_in_pairs.hpp"
 #include "goodput/pairs/paired_problem.hpp"
 #include "goodput/pairs/share_pairs.hpp"
 #include "peers/gavel/published_shares.hpp"

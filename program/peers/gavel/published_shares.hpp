@@ -137,7 +137,7 @@ inline Shares makespan_shares(const ShareQuestion& question) {
         (middle >= best.objective ? seconds : low) = middle;
     }
     detail::ShareProgram program(problem);
-    const detail::BlockProgram& asked = program.build(
+    const detail::GroupProgram& asked = program.build(
         [&](std::size_t j) -> detail::ProgramRow {
             return {0, problem.jobs[j].steps_left / seconds / program.top_rate(j)};
         },

@@ -16,9 +16,7 @@ public:
     EntityWater(double weight, bool in_order) : weight_(weight), in_order_(in_order) {}
 
     /// A job that is at `low` and can rise to `high`; in the order of the problem.
-    void add(std::size_t job, double weight, double low, double high) {
-        members_.push_back({job, weight, low, high, 0, 0});
-    }
+    void add(double weight, double low, double high) { members_.push_back({weight, low, high, 0, 0}); }
     /// After the last job.
     void begin() {
         if (in_order_) {
@@ -48,15 +46,7 @@ public:
             weights -= member->weight;
         }
     }
-    /// When the last job is full.
-    [[nodiscard]] double end() const {
-        double end = 0;
-        for (const Member& member : members_) end = std::max(end, member.full);
-        return end;
-    }
-
     struct Member {
-        std::size_t job;
         double weight, low, high;
         double start, full;  // what the entity has got when it begins to rise, and when it is full
     };

@@ -15,6 +15,10 @@
 // optimal answers, so that equal jobs get equal shares, and a price is above 0 wherever it is so in any
 // optimal answer.
 //
+// Two groups may also have columns in common: a pair takes time of both and has a rate for both. Groups that
+// are tied to each other no longer fall apart at the types' prices. With pairs, the linear system of an
+// iteration therefore has a row for the time and one for the rate of every group (pair_factor.hpp).
+//
 // Where a job's two rows leave it no choice, the terms of its 2 x 2 system cancel but for some parts in 1e16.
 // So the rate of the type that it mostly runs on is taken off all of its rates, by subtracting the row of its
 // time from that of its rate, and the determinant is a sum of products of differences.
@@ -32,10 +36,22 @@
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
 
+#include "goodput/share/detail/pair_factor.hpp"
+
 namespace goodput::detail {
 
+/// Time that pairs of jobs of two groups, or of one group, spend together on a GPU type.
+struct PairColumn {
+    std::array<std::size_t, 2> group{};  ///< the same twice: both jobs are of one group
+    std::size_t type = 0;
+    std::array<double, 2> rate{};  ///< of the job of each group
+    double use = 0;                ///< of the type's capacity, by one pair
+    double value = 0;
+    double copies = 1;  ///< how many pairs are alike
+};
+
 /// The program above; lists by group of jobs, or by group and type.
-struct BlockProgram {
+struct GroupProgram {
     std::size_t types = 0;
     std::vector<double> copies{};  ///< how many jobs are alike
     std::vector<double> use{};     ///< of a type's capacity; 0: the group cannot run there
@@ -45,6 +61,7 @@ struct BlockProgram {
     std::vector<double> floor{};   ///< of the rate
     bool utility = false;          ///< every group has one
     double reward = 0;             ///< for the level
+    std::vector<PairColumn> pairs{};
 
     [[nodiscard]] std::size_t groups() const { return copies.size(); }
 };
@@ -104,12 +121,12 @@ bool follow_centre(Method& method, double accuracy, double most_error, std::size
     return false;
 }
 
-/// Solves a BlockProgram. `utility.slope(group, rate)` is u', above 0 and falling, and
+/// Solves a GroupProgram. `utility.slope(group, rate)` is u', above 0 and falling, and
 /// `utility.elasticity(group, rate)` is -rate u'' / u', above 0.
 template <class Utility = NoUtility>
 class InteriorPoint {
 public:
-    explicit InteriorPoint(const BlockProgram& program, Utility utility = {})
+    explicit InteriorPoint(const GroupProgram& program, Utility utility = {})
         : utility_(std::move(utility)),
           has_utility_(program.utility),
           reward_(program.reward),
@@ -120,32 +137,45 @@ public:
           rates_(by_group_and_type(program, program.rate)),
           values_(by_group_and_type(program, program.value)),
           can_run_((uses_ > 0).template cast<double>()),
-          has_row_((slopes_ > 0 || floors_ > 0).template cast<double>().max(has_utility_ ? 1 : 0)) {
+          has_row_((slopes_ > 0 || floors_ > 0).template cast<double>().max(has_utility_ ? 1 : 0)),
+          pairs_(program.pairs) {
         rates_.colwise() *= has_row_;
+        for (PairColumn& pair : pairs_)
+            for (std::size_t i = 0; i < 2; ++i) pair.rate[i] *= has_row_(index(pair.group[i]));
+        if (has_pairs()) pose_pairs();
+        start();
+        if (copies_.size() == 0) left_.price.setZero();  // what nobody can use has no price
     }
 
-    /// Answers whether it came to an end; what is found is of use in any case.
+    /// Goes on from where it is. Answers whether it came to an end; what is found is of use in any case.
     bool solve(double accuracy = 1e-9) {
-        start();
-        if (copies_.size() == 0) {  // what nobody can use has no price
-            left_.price.setZero();
-            return true;
-        }
-        iterations_ = 0;
-        return follow_centre(*this, accuracy, 10 * accuracy, iterations_);
+        if (copies_.size() == 0) return true;
+        return follow_centre(*this, accuracy, (has_pairs() ? 0.2 : 10) * accuracy, iterations_);
     }
+
+    /// How high it is, where there is a reward for that.
+    [[nodiscard]] double level() const { return level_; }
 
     [[nodiscard]] double share(std::size_t g, std::size_t t) const {
         return share_.slack(index(g), index(t));
     }
+    /// The share of a type's time, added up over all pairs of a column.
+    [[nodiscard]] double amount(std::size_t pair) const {
+        return pairs_[pair].copies * pair_.slack(index(pair));
+    }
     /// Of all of a type's capacity.
     [[nodiscard]] double price(std::size_t t) const { return left_.price(index(t)); }
+    /// Of the time of one of a group's jobs.
+    [[nodiscard]] double time_price(std::size_t g) const { return time_.price(index(g)); }
+    /// Of the rate of one of a group's jobs.
     [[nodiscard]] double rate_price(std::size_t g) const {
         return has_row_(index(g)) * rate_.price(index(g));
     }
     [[nodiscard]] auto rate_prices() const {
         return [this](std::size_t g) { return rate_price(g); };
     }
+    /// By how much the rate of a group's jobs is above what is asked of it.
+    [[nodiscard]] double rate_slack(std::size_t g) const { return rate_.slack(index(g)); }
     [[nodiscard]] std::size_t iterations() const { return iterations_; }
 
 private:
@@ -165,7 +195,8 @@ private:
     static Array by_group(const std::vector<double>& list) {
         return Eigen::Map<const Array>(list.data(), index(list.size()));
     }
-    static Array2 by_group_and_type(const BlockProgram& program, const std::vector<double>& list) {
+    [[nodiscard]] bool has_pairs() const { return !pairs_.empty(); }
+    static Array2 by_group_and_type(const GroupProgram& program, const std::vector<double>& list) {
         const Index groups = index(program.groups()), types = index(program.types);
         return Eigen::Map<const Array2>(list.data(), types, groups).transpose();
     }
@@ -179,6 +210,56 @@ private:
             rates.size(), [&](Index g) { return utility_.slope(static_cast<std::size_t>(g), rates(g)); });
     }
 
+    /// Which rows meet: of a group, of a group and the types, and of two groups with pairs.
+    void pose_pairs() {
+        const Index groups = copies_.size(), types = uses_.cols();
+        std::vector<std::pair<Index, Index>> meets;
+        for (Index g = 0; g < groups; ++g) {
+            meets.emplace_back(2 * g, 2 * g + 1);
+            for (Index t = 0; t < types; ++t)
+                for (const Index row : {2 * g, 2 * g + 1}) meets.emplace_back(row, 2 * groups + t);
+        }
+        for (const PairColumn& pair : pairs_) {
+            const Index a = 2 * index(pair.group[0]), b = 2 * index(pair.group[1]);
+            if (a == b || meets.back() == std::pair(a + 1, b + 1)) continue;
+            meets.insert(meets.end(), {{a, b}, {a, b + 1}, {a + 1, b}, {a + 1, b + 1}});
+        }
+        factor_of_pairs_.pose(2 * groups + types, std::move(meets));
+    }
+    /// What times of pairs add to the time and the rate of each group's average job, and to the use of types.
+    void add_pairs(const Array2& times, Array& time, Array& rate, Array& used, const Array& shift) const {
+        for (Index k = 0; k < times.rows(); ++k) {
+            const PairColumn& pair = pairs_[static_cast<std::size_t>(k)];
+            const double amount = pair.copies * times(k);
+            for (std::size_t i = 0; i < 2; ++i) {
+                const Index g = index(pair.group[i]);
+                const double of_job = amount / copies_(g);
+                time(g) += of_job;
+                rate(g) += of_job * (pair.rate[i] - shift(g));
+            }
+            used(index(pair.type)) += amount * pair.use;
+        }
+    }
+    /// What a pair costs at prices of time, rates and types.
+    [[nodiscard]] Array costs_of_pairs(const Array& time, const Array& rate, const Array& type,
+                                       const Array& shift) const {
+        Array costs(pair_.slack.rows());
+        for (Index k = 0; k < costs.size(); ++k) {
+            const PairColumn& pair = pairs_[static_cast<std::size_t>(k)];
+            costs(k) = pair.use * type(index(pair.type));
+            for (std::size_t i = 0; i < 2; ++i) {
+                const Index g = index(pair.group[i]);
+                costs(k) += time(g) - (pair.rate[i] - shift(g)) * rate(g);
+            }
+        }
+        return costs;
+    }
+    /// Worth of a pair's time for its own sake and at the rates' prices.
+    [[nodiscard]] double worth_of(const PairColumn& pair) const {
+        return pair.value + pair.rate[0] * rate_.price(index(pair.group[0])) +
+               pair.rate[1] * rate_.price(index(pair.group[1]));
+    }
+
     /// Equal shares of nearly all that there is, and prices that make every share cost more than it is worth:
     /// all limits are kept, but floors may be missed.
     void start() {
@@ -187,20 +268,42 @@ private:
         time_.reset(copies_, 1);
         rate_.reset(copies_, 1);
         left_.reset(Array::Ones(types), 1);
+        Array of_pairs(index(pairs_.size())), columns = Array::Constant(copies_.size(), double(types));
+        pair_values_.resize(of_pairs.size());
+        for (std::size_t k = 0; k < pairs_.size(); ++k) {
+            const PairColumn& pair = pairs_[k];
+            of_pairs(index(k)) = pair.copies;
+            pair_values_(index(k)) = pair.value;
+            for (const std::size_t g : pair.group) columns(index(g)) += pair.copies / copies_(index(g));
+        }
+        pair_.reset(of_pairs, 1);
+        shift_.setZero(copies_.size());
         level_ = step_primal_ = step_dual_ = dlevel_ = 0;
-        const Array used = by_type(uses_);
-        const Array part = (most_used / used.max(1e-300)).min(most_time / static_cast<double>(types));
+        share_.slack = can_run_.colwise() * (most_time / columns);
+        for (Index k = 0; k < of_pairs.size(); ++k) {
+            const auto [a, b] = pairs_[static_cast<std::size_t>(k)].group;
+            pair_.slack(k) = most_time / std::max(columns(index(a)), columns(index(b)));
+        }
+        Array time = Array::Zero(copies_.size()), rates = time, used = by_type(uses_ * share_.slack);
+        add_pairs(pair_.slack, time, rates, used, shift_);
+        const Array part = (most_used / used.max(1e-300)).min(1);
+        share_.slack.rowwise() *= part.transpose();
+        for (Index k = 0; k < of_pairs.size(); ++k)
+            pair_.slack(k) *= part(index(pairs_[static_cast<std::size_t>(k)].type));
         left_.slack = 1 - part * used;
-        share_.slack = can_run_.rowwise() * part.transpose();
-        time_.slack = 1 - share_.slack.rowwise().sum();
-        const Array rates = (rates_ * share_.slack).rowwise().sum();
+        time = share_.slack.rowwise().sum();
+        rates = (rates_ * share_.slack).rowwise().sum();
+        add_pairs(pair_.slack, time, rates, used, shift_);
+        time_.slack = 1 - time;
         rate_.slack = (rates - floors_).max(0.1 * rates);
-        products_ = left_.weights.sum() + copies_.sum() + (can_run_.rowwise().sum() * copies_).sum();
+        products_ =
+            left_.weights.sum() + copies_.sum() + of_pairs.sum() + (can_run_.rowwise().sum() * copies_).sum();
         if (!has_utility_) products_ += (has_row_ * copies_).sum();
 
         // The size of products to begin with: such that, with a level, the prices of rates that follow add up
         // to its reward, and without one that they add up to what the shares are worth.
-        double worth = by_type(values_ * share_.slack).sum();
+        double worth =
+            by_type(values_ * share_.slack).sum() + (of_pairs * pair_values_ * pair_.slack.col(0)).sum();
         if (has_utility_) worth += (copies_ * utility_slopes(rates) * rates).sum();
         const double ratios = (copies_ * slopes_ / rate_.slack.max(1e-300)).sum();
         const double product = ratios > 0 ? reward_ / ratios : std::max(worth, 1e-30) / products_;
@@ -210,7 +313,12 @@ private:
             rate_.price = (has_row_ > 0).select(product / rate_.slack.max(1e-300), 1);
         const Array2 worths = values_ + rates_.colwise() * rate_.price.col(0);
         // What a type's time is worth on average is its price, if there is too little of it.
-        const Array of_type = by_type(share_.slack * worths), in_use = by_type(share_.slack * uses_);
+        Array of_type = by_type(share_.slack * worths), in_use = by_type(share_.slack * uses_);
+        for (Index k = 0; k < of_pairs.size(); ++k) {
+            const PairColumn& pair = pairs_[static_cast<std::size_t>(k)];
+            of_type(index(pair.type)) += pair.copies * pair_.slack(k) * worth_of(pair);
+            in_use(index(pair.type)) += pair.copies * pair_.slack(k) * pair.use;
+        }
         left_.price = (of_type > 0 && left_.slack.col(0) <= 1.001 * (1 - most_used))
                           .select(of_type / in_use.max(1e-300), product / left_.slack.col(0));
         // A job's price of time is what makes all of its shares cost more than they are worth.
@@ -218,30 +326,48 @@ private:
         for (Index g = 0; g < copies_.size(); ++g)
             time_.price(g) =
                 std::max(gains.row(g).maxCoeff(), 0.0) + margin * std::max(worths.row(g).maxCoeff(), product);
+        for (const PairColumn& pair : pairs_) {
+            const double worth_of_time = worth_of(pair);
+            const double gain = std::max(worth_of_time - pair.use * left_.price(index(pair.type)), 0.0);
+            for (const std::size_t g : pair.group)
+                time_.price(index(g)) =
+                    std::max(time_.price(index(g)), 0.5 * (gain + margin * std::max(worth_of_time, product)));
+        }
         share_.price = (can_run_ > 0).select((-gains).colwise() + time_.price.col(0), 1);
+        pair_.price = costs_of_pairs(time_.price, rate_.price, left_.price, shift_) - pair_values_;
     }
 
     /// Takes the step of the last direction, and looks how far from the end that is: the mean product, and
     /// how much rows are violated, relatively.
     void measure() {
-        level_ += step_primal_ * dlevel_;
-        for (SlacksAndPrices* of : {&share_, &time_, &rate_, &left_}) {
-            of->slack += step_primal_ * of->dslack;
-            of->price += step_dual_ * of->dprice;
+        const double primal = std::exchange(step_primal_, 0), dual = std::exchange(step_dual_, 0);
+        level_ += primal * dlevel_;
+        for (SlacksAndPrices* of : {&share_, &time_, &rate_, &left_, &pair_}) {
+            of->slack += primal * of->dslack;
+            of->price += dual * of->dprice;
         }
-        const Array rates = (rates_ * share_.slack).rowwise().sum();
-        over_ = 1 - left_.slack.col(0) - by_type(uses_ * share_.slack);
-        time_over_ = share_.slack.rowwise().sum() - 1;
+        Array time = share_.slack.rowwise().sum(), rates = (rates_ * share_.slack).rowwise().sum();
+        Array used = by_type(uses_ * share_.slack);
+        shift_.setZero(copies_.size());
+        add_pairs(pair_.slack, time, rates, used, shift_);
+        over_ = 1 - left_.slack.col(0) - used;
+        time_over_ = time - 1;
         missing_ = floors_ + slopes_ * level_ + rate_.slack.col(0) - rates;
         residual_ = uses_.rowwise() * left_.price.col(0).transpose() - values_ - share_.price -
                     rates_.colwise() * rate_.price.col(0);
         residual_.colwise() += time_.price.col(0);
+        pair_residual_ =
+            costs_of_pairs(time_.price, rate_.price, left_.price, shift_) - pair_values_ - pair_.price.col(0);
         base_ = -share_.slack - share_.ratio() * residual_;
         level_error_ = reward_ - (copies_ * slopes_ * rate_.price.col(0)).sum();
         const Array size = floors_ + slopes_ * std::abs(level_) + rates;
         error_ = std::max({(time_over_ + time_.slack.col(0)).abs().maxCoeff(), over_.abs().maxCoeff(),
                            (missing_ / size.max(1e-300)).abs().maxCoeff()});
-        worth_ = reward_ * std::abs(level_) + by_type(values_ * share_.slack).sum();
+        // Where floors leave next to nothing for the level, prices are as exact as rounding lets them be in
+        // sums that the floors are in.
+        worth_ = reward_ * std::abs(level_) + by_type(values_ * share_.slack).sum() +
+                 (pair_.weights * pair_values_ * pair_.slack.col(0)).sum() +
+                 (copies_ * has_row_ * rate_.price.col(0) * floors_).sum();
         if (has_utility_) {
             const Array off = utility_slopes(rate_.slack) / rate_.price.col(0) - 1;
             error_ = std::max(error_, off.abs().maxCoeff());
@@ -251,26 +377,112 @@ private:
     }
     /// A utility ties the price of a rate to it: their product is not one that is to vanish.
     [[nodiscard]] double products_after(double primal, double dual) const {
-        const double sum =
-            share_.products(primal, dual) + time_.products(primal, dual) + left_.products(primal, dual);
+        const double sum = share_.products(primal, dual) + time_.products(primal, dual) +
+                           left_.products(primal, dual) + pair_.products(primal, dual);
         return has_utility_ ? sum : sum + rate_.products(primal, dual);
     }
     [[nodiscard]] double centre_after_step() const {
         return products_after(step_primal_, step_dual_) / products_;
     }
 
-    /// The part of an iteration that all directions share: the linear system that is left of all jobs, in the
-    /// changes of the types' prices, and of the level where there is one,
-    ///
-    ///     matrix dprice - column dlevel = right,   column . dprice + corner dlevel = level_right.
+    /// The part of an iteration that all directions share; answers whether the system can be solved.
     bool factor() {
-        const Index types = uses_.cols();
-        const Array2 ratios = share_.ratio();
-        const Array alpha = time_.ratio();
         spread_ = rate_.ratio();
         if (has_utility_)
             for (Index g = 0; g < copies_.size(); ++g)
                 spread_(g) /= utility_.elasticity(static_cast<std::size_t>(g), rate_.slack(g));
+        return has_pairs() ? factor_pairs() : factor_blocks();
+    }
+    /// The linear system in the changes of all prices: of time, rates and types.
+    bool factor_pairs() {
+        const Index groups = copies_.size();
+        const Array2 ratios = share_.ratio();
+        const Array alpha = time_.ratio(), of_pair = pair_.ratio();
+        // No rate is taken off those of a job that has time enough: its rows do not cancel.
+        Array most = alpha;
+        const auto shift_to = [&](Index g, double weight, double rate) {
+            if (weight <= most(g)) return;
+            most(g) = weight;
+            shift_(g) = rate;
+        };
+        for (Index t = 0; t < uses_.cols(); ++t)
+            for (Index g = 0; g < groups; ++g) shift_to(g, ratios(g, t), rates_(g, t));
+        for (Index k = 0; k < of_pair.size(); ++k) {
+            const PairColumn& pair = pairs_[static_cast<std::size_t>(k)];
+            const double amount = pair.copies * of_pair(k);
+            const bool within = pair.group[0] == pair.group[1];
+            for (std::size_t i = 0; i < 2; ++i)
+                shift_to(index(pair.group[i]), (within ? 4 : 1) * amount / copies_(index(pair.group[i])),
+                         within ? 0.5 * (pair.rate[0] + pair.rate[1]) : pair.rate[i]);
+        }
+        shifted_ = rates_.colwise() - shift_;
+        PairFactor& system = factor_of_pairs_;
+        system.clear();
+        const auto type_row = [&](Index t) { return 2 * groups + t; };
+        const Array2 weights = ratios.colwise() * copies_;
+        for (Index g = 0; g < groups; ++g) {
+            double time = copies_(g) * alpha(g), both = shift_(g) * time, rate = shift_(g) * both;
+            rate += has_row_(g) > 0 ? copies_(g) * spread_(g) : 1;
+            for (Index t = 0; t < uses_.cols(); ++t) {
+                time += weights(g, t);
+                both -= weights(g, t) * shifted_(g, t);
+                rate += weights(g, t) * shifted_(g, t) * shifted_(g, t);
+                system.add(type_row(t), 2 * g, weights(g, t) * uses_(g, t));
+                system.add(type_row(t), 2 * g + 1, -weights(g, t) * uses_(g, t) * shifted_(g, t));
+            }
+            system.add(2 * g, 2 * g, time);
+            system.add(2 * g + 1, 2 * g, both);
+            system.add(2 * g + 1, 2 * g + 1, rate);
+        }
+        const Array of_types = (weights * uses_.square()).colwise().sum().transpose() + left_.ratio().col(0);
+        for (Index t = 0; t < uses_.cols(); ++t) system.add(type_row(t), type_row(t), of_types(t));
+        for (Index k = 0; k < of_pair.size(); ++k) {
+            const PairColumn& pair = pairs_[static_cast<std::size_t>(k)];
+            const Index a = index(pair.group[0]), b = index(pair.group[1]);
+            double of_a = shift_(a) - pair.rate[0], of_b = shift_(b) - pair.rate[1], times = 1;
+            std::array<std::pair<Index, double>, 5> of{};
+            std::size_t size = 0;
+            if (a == b) {
+                of_a += std::exchange(of_b, 0);
+                times = 2;
+            } else {
+                of[size++] = {2 * b, 1};
+                of[size++] = {2 * b + 1, of_b};
+            }
+            of[size++] = {2 * a, times};
+            of[size++] = {2 * a + 1, of_a};
+            of[size++] = {type_row(index(pair.type)), pair.use};
+            for (std::size_t i = 0; i < size; ++i)
+                for (std::size_t j = 0; j <= i; ++j)
+                    system.add(of[i].first, of[j].first,
+                               pair.copies * of_pair(k) * of[i].second * of[j].second);
+        }
+        // Where the other prices determine one, rounding should not leave less than nothing for it.
+        for (double more = 1e-15; more < 1e-8; more *= 100)
+            if (system.compute(1 + more)) {
+                if (reward_ > 0) of_level_ = solved(Array::Zero(groups), slopes_, Array::Zero(uses_.cols()));
+                return true;
+            }
+        return false;
+    }
+    /// The changes of all prices that are wanted of each group's rows and of types.
+    [[nodiscard]] Eigen::VectorXd solved(const Array& time, const Array& rate, const Array& types) const {
+        Eigen::VectorXd right(2 * time.size() + types.size());
+        for (Index g = 0; g < time.size(); ++g) {
+            right(2 * g) = copies_(g) * time(g);
+            right(2 * g + 1) = has_row_(g) * copies_(g) * rate(g);
+        }
+        right.tail(types.size()) = types.matrix();
+        return factor_of_pairs_.solve(right);
+    }
+    /// The linear system that is left of all jobs, in the
+    /// changes of the types' prices, and of the level where there is one,
+    ///
+    ///     matrix dprice - column dlevel = right,   column . dprice + corner dlevel = level_right.
+    bool factor_blocks() {
+        const Index types = uses_.cols();
+        const Array2 ratios = share_.ratio();
+        const Array alpha = time_.ratio();
         const Array beta = spread_ + 1 - has_row_;
         main_type_.resize(copies_.size());
         shift_.resize(copies_.size());
@@ -328,16 +540,79 @@ private:
     /// The direction towards products of `aim`, less the products of the last direction's changes as far as
     /// those are to be `trusted`, and how far it may go.
     void find_direction(double aim, double trusted) {
-        for (SlacksAndPrices* of : {&share_, &time_, &rate_, &left_})
+        for (SlacksAndPrices* of : {&share_, &time_, &rate_, &left_, &pair_})
             of->wanted = aim - (of->dslack * of->dprice).max(-trusted).min(trusted);
         share_.wanted *= can_run_;
         rate_.wanted *= has_row_;
+        const Array pair_gained = pair_.wanted.col(0) / pair_.price.col(0) - pair_.slack.col(0) -
+                                  pair_.ratio().col(0) * pair_residual_;
+        Array pair_time = Array::Zero(copies_.size()), pair_rate = pair_time,
+              pair_used = Array::Zero(uses_.cols());
+        add_pairs(pair_gained, pair_time, pair_rate, pair_used, shift_);
         Array rate_gain = rate_.gain();
         if (has_utility_) rate_gain = spread_ * (utility_slopes(rate_.slack) - rate_.price.col(0));
         const Array2 gained = base_ + share_.wanted / share_.price;
         const Array of_time = time_over_ + time_.slack.col(0) + time_.gain().col(0);
-        Array h1 = of_time + gained.rowwise().sum();
-        Array h2 = shift_ * of_time - (shifted_ * gained).rowwise().sum() + missing_ + rate_gain;
+        Array h1 = of_time + gained.rowwise().sum() + pair_time;
+        Array h2 = shift_ * of_time - (shifted_ * gained).rowwise().sum() - pair_rate + missing_ + rate_gain;
+        if (has_pairs())
+            find_with_pairs(gained, pair_gained, h1, h2,
+                            left_.gain().col(0) - over_ + by_type(uses_ * gained) + pair_used, rate_gain);
+        else
+            find_in_blocks(gained, h1, h2, rate_gain);
+
+        double primal = -reach, dual = -reach;  // the largest relative fall
+        for (const SlacksAndPrices* of : {&share_, &time_, &rate_, &left_, &pair_}) {
+            if (of->slack.size() == 0) continue;
+            primal = std::min(primal, (of->dslack / of->slack.max(1e-300)).minCoeff());
+            dual = std::min(dual, (of->dprice / of->price).minCoeff());
+        }
+        step_primal_ = -reach / primal;
+        step_dual_ = -reach / dual;
+        if (has_utility_) step_primal_ = step_dual_ = std::min(step_primal_, step_dual_);
+    }
+    /// Changes where the rows of jobs should change by `h1` and `h2`, those of types by `of_types`.
+    void find_with_pairs(const Array2& gained, const Array& pair_gained, const Array& h1, const Array& h2,
+                         const Array& of_types, const Array& rate_gain) {
+        const Index groups = copies_.size(), types = uses_.cols();
+        Eigen::VectorXd change = solved(h1, h2, of_types);
+        const auto rates_in = [&](const Eigen::VectorXd& of) -> Array {
+            return Eigen::Map<const Array, 0, Eigen::InnerStride<2>>(of.data() + 1, groups);
+        };
+        dlevel_ = 0;
+        if (reward_ > 0) {
+            dlevel_ = (level_error_ - (copies_ * slopes_ * rates_in(change)).sum()) /
+                      (copies_ * slopes_ * rates_in(of_level_)).sum();
+            change += dlevel_ * of_level_;
+        }
+        const Array of_shifted = Eigen::Map<const Array, 0, Eigen::InnerStride<2>>(change.data(), groups);
+        rate_.dprice = has_row_ * rates_in(change);
+        left_.dprice = change.tail(types).array();
+        time_.dprice = of_shifted + shift_ * rate_.dprice.col(0);
+        share_.dprice =
+            uses_.rowwise() * left_.dprice.col(0).transpose() - shifted_.colwise() * rate_.dprice.col(0);
+        share_.dprice.colwise() += of_shifted;
+        share_.dslack = gained - share_.ratio() * share_.dprice;
+        share_.dprice = can_run_ * (share_.dprice + residual_);
+        const Array costs = costs_of_pairs(of_shifted, rate_.dprice, left_.dprice, shift_);
+        pair_.dslack = pair_gained - pair_.ratio().col(0) * costs;
+        pair_.dprice = costs + pair_residual_;
+        // The rows hold to the last digit where that is little beside what they leave; where rounding makes
+        // more of it, the next pass sees to it.
+        Array time = share_.dslack.rowwise().sum(), rates = (rates_ * share_.dslack).rowwise().sum();
+        Array used = by_type(uses_ * share_.dslack);
+        add_pairs(pair_.dslack, time, rates, used, Array::Zero(groups));
+        const auto exact = [](SlacksAndPrices& of, const Array& by_row, const Array& by_price) {
+            of.dslack = ((by_row - by_price).abs() <= 0.1 * of.slack.col(0)).select(by_row, by_price);
+        };
+        exact(time_, -time_over_ - time_.slack.col(0) - time,
+              time_.gain().col(0) - time_.ratio().col(0) * time_.dprice.col(0));
+        exact(rate_, has_row_ * (rates - missing_ - slopes_ * dlevel_),
+              rate_gain - has_row_ * spread_ * rate_.dprice.col(0));
+        exact(left_, over_ - used, left_.gain().col(0) - left_.ratio().col(0) * left_.dprice.col(0));
+    }
+    /// The same where no two groups are tied to each other.
+    void find_in_blocks(const Array2& gained, Array h1, Array h2, const Array& rate_gain) {
         const Array2 given_way = first_.colwise() * h1 + second_.colwise() * h2;
         Eigen::VectorXd change =
             left_.gain().col(0) - over_ + by_type(uses_ * gained) - by_type(uses_ * given_way);
@@ -366,15 +641,6 @@ private:
         for (Index g = 0; g < copies_.size(); ++g)
             if (has_row_(g) > 0) share_.dslack(g, main_type_(g)) += short_of(g) / rates_(g, main_type_(g));
         time_.dslack = -time_over_ - time_.slack.col(0) - share_.dslack.rowwise().sum();
-
-        double primal = -reach, dual = -reach;  // the largest relative fall
-        for (const SlacksAndPrices* of : {&share_, &time_, &rate_, &left_}) {
-            primal = std::min(primal, (of->dslack / of->slack.max(1e-300)).minCoeff());
-            dual = std::min(dual, (of->dprice / of->price).minCoeff());
-        }
-        step_primal_ = -reach / primal;
-        step_dual_ = -reach / dual;
-        if (has_utility_) step_primal_ = step_dual_ = std::min(step_primal_, step_dual_);
     }
 
     Utility utility_;
@@ -384,14 +650,17 @@ private:
     Array2 uses_, rates_, values_;
     Array2 can_run_;  // 1 or 0
     Array has_row_;   // 1 or 0: something is asked of its rate
+    std::vector<PairColumn> pairs_;
+    Array pair_values_;
 
     // Where it is. The price of a share is what one more of it would lose.
-    SlacksAndPrices share_, time_, rate_, left_;
+    SlacksAndPrices share_, time_, rate_, left_, pair_;
     double level_ = 0;
     double products_ = 0;  // number of those that are to vanish, every job for itself
     double centre_ = 0, worth_ = 0, error_ = 0, level_error_ = 0;
     Array over_, time_over_, missing_;  // of types, of jobs' time, of their rates
     Array2 residual_;                   // of the dual equation of each share
+    Array pair_residual_;               // of each pair
     Array2 base_;                       // change of the share at unchanged prices, but for its wanted product
 
     // The system of an iteration.
@@ -404,6 +673,8 @@ private:
     Eigen::VectorXd column_;
     double corner_ = 0;  // 0: no level
     Eigen::LDLT<Eigen::MatrixXd> factor_;
+    PairFactor factor_of_pairs_;
+    Eigen::VectorXd of_level_;  // changes of all prices for one of the level, with pairs
 
     // The last direction.
     double dlevel_ = 0, step_primal_ = 0, step_dual_ = 0;

@@ -59,16 +59,16 @@ double highest_where(Function function, double most, double low, double high) {
     return high;
 }
 
-/// What a program, ShareProgram or PairProgram, says of one level.
-template <class Program>
+/// What a program says of one level.
 class LevelTrial {
 public:
-    /// `asked(job)` is the rate that the program asks of a job, in steps/s.
-    template <class Asked>
-    LevelTrial(Program& program, std::size_t jobs, Asked asked, double accuracy)
-        : program_(program), jobs_(jobs), method_(built(program, asked)) {
+    /// `row(job)` is what the program asks of a job.
+    template <class Row>
+    LevelTrial(ShareProgram& program, std::size_t jobs, Row row, double accuracy)
+        : program_(program), jobs_(jobs), method_(built(program, row)) {
         method_.solve(accuracy);
         worth_ = program.dual_value(method_, method_.rate_prices());
+        price_of_level_ = cost([&](std::size_t job) { return row(job).slope * program.top_rate(job); });
     }
     [[nodiscard]] std::size_t iterations() const { return method_.iterations(); }
     /// Of all of a type's GPUs.
@@ -79,7 +79,20 @@ public:
         for (double& of_gpu : prices) of_gpu *= unit;
         return prices;
     }
-    /// What all rates that can be had cost at most.
+    /// Of the rate of a job, in steps/s.
+    [[nodiscard]] double rate_price(std::size_t job) const {
+        return method_.rate_price(program_.group_of(job)) / program_.top_rate(job);
+    }
+    /// Whether the price of a job's rate is the part of its program's that says that the job cannot have
+    /// more, and not what an interior-point method leaves of nothing: then what is left of the rate is less.
+    [[nodiscard]] bool keeps_back(std::size_t job, double part, double rate) const {
+        const std::size_t g = program_.group_of(job);
+        return !(part * program_.copies(g) * rate / program_.top_rate(job) < method_.rate_slack(g));
+    }
+    /// The level that the program's shares reach, and what its prices say that a level costs.
+    [[nodiscard]] double level() const { return method_.level(); }
+    [[nodiscard]] double price_of_level() const { return price_of_level_; }
+    /// What all rates that can be had cost at most, less what floors cost.
     [[nodiscard]] double worth() const { return worth_; }
     /// What rates cost: jobs that need the same at one level may need different rates at another.
     template <class RateOf>
@@ -96,35 +109,31 @@ public:
     }
 
 private:
-    template <class Asked>
-    static auto& built(Program& program, Asked asked) {
-        program.build(
-            [&](std::size_t job) -> ProgramRow {
-                return {asked(job) / program.top_rate(job), 0};
-            },
-            no_value, false);
+    template <class Row>
+    static ShareProgram& built(ShareProgram& program, Row row) {
+        program.build(row, no_value, false);
         program.program().reward = 1;
-        return program.program();
+        return program;
     }
 
-    Program& program_;
+    ShareProgram& program_;
     std::size_t jobs_;
-    typename Program::template Method<> method_;
-    double worth_ = 0;
+    ShareProgram::Method<> method_;
+    double worth_ = 0, price_of_level_ = 0;
 };
 
 /// Levels for a GPU more, by type, where a level of `bound` costs needed(bound).
-template <class Program, class Needed>
-std::vector<double> level_prices(const LevelTrial<Program>& trial, Needed needed, double bound) {
+template <class Needed>
+std::vector<double> level_prices(const LevelTrial& trial, Needed needed, double bound) {
     const double around = 1e-6 * bound, steep = (needed(bound) - needed(bound - around)) / around;
     return trial.gpu_prices(steep > 0 ? 1 / steep : 0);
 }
 
 /// Highest level: `rate_for(job, level)` in steps/s, `level_at(job, rate)` its inverse, infinity where a job
 /// does not count. `top`, above 0, cannot be passed: there it begins.
-template <class Program, class RateFor, class LevelAt>
-HighestLevel highest_level(const ShareProblem& problem, Program& program, RateFor rate_for, LevelAt level_at,
-                           double top, const ShareOptions& options) {
+template <class RateFor, class LevelAt>
+HighestLevel highest_level(const ShareProblem& problem, ShareProgram& program, RateFor rate_for,
+                           LevelAt level_at, double top, const ShareOptions& options) {
     const double gap = options.gap;
     const std::size_t jobs = problem.jobs.size();
     HighestLevel best;
@@ -132,7 +141,11 @@ HighestLevel highest_level(const ShareProblem& problem, Program& program, RateFo
     double level = top;
     for (int step = 0; step < 40; ++step) {
         const LevelTrial trial(
-            program, jobs, [&](std::size_t job) { return rate_for(job, level); }, std::max(0.5 * gap, 1e-10));
+            program, jobs,
+            [&](std::size_t job) -> ProgramRow {
+                return {rate_for(job, level) / program.top_rate(job), 0};
+            },
+            std::max(0.5 * gap, 1e-10));
         best.result.iterations += trial.iterations();
         ShareResult found = trial.shares(options.least_part);
         double reached = top;

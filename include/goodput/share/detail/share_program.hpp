@@ -1,14 +1,31 @@
 #ifndef GOODPUT_SHARE_DETAIL_SHARE_PROGRAM_HPP
 #define GOODPUT_SHARE_DETAIL_SHARE_PROGRAM_HPP
 
-// From a share problem to the program of interior_point.hpp and back. Jobs that are alike in everything that
-// the program knows of them are one group of it.
+// From a share problem, with pairs or without, to the program of interior_point.hpp and back.
+//
+// Jobs that are alike in everything that the program knows of them are one group of it. With pairs, jobs of
+// one kind, alike in rates and pairs, are one group even where different things are asked of them: a group
+// asks what its average job does, and is shared out by need. That is as good as a program of single jobs,
+// unless a job would need more than all of its time; then it is split off and the program solved again. So
+// the program is as large as there are kinds of jobs, however many jobs there are.
+//
+// Pairs that gain nothing are left out (pair_gains). Kinds are split until all jobs of one have as many pairs
+// of each sort with every other kind (colour refinement; Grohe, Kersting, Mladenov and Selman, 2014). Where
+// not every two jobs of two kinds are a pair, what is asked of them has to be alike, too.
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "goodput/share/detail/interior_point.hpp"
@@ -24,196 +41,234 @@ struct ProgramRow {
 /// Shares are worth nothing for their own sake.
 inline constexpr auto no_value = [](const ShareProblem&, std::size_t, std::size_t) { return 0.0; };
 
-/// What shares of jobs alone are worth for their own sake.
-template <class Value>
-double worth_alone(const ShareProblem& problem, const ShareResult& result, Value value) {
-    double sum = 0;
-    for (std::size_t j = 0; j < problem.jobs.size(); ++j)
-        for (std::size_t t = 0; t < problem.types(); ++t)
-            if (result.of(j)[t] > 0) sum += result.of(j)[t] * value(problem, j, t);
-    return sum;
-}
+template <class Utility>
+class ProgramMethod;
 
-/// Prices of one GPU of each type at the end of a method. Of a type without any, it is what the first one
-/// would be worth to a job of one worker, which gains gain(job, type) if it has all of its time there.
-template <class Solved, class Gain>
-std::vector<double> prices_of_gpus(const ShareProblem& problem, const Solved& method, Gain gain) {
-    std::vector<double> of_gpu(problem.types(), 0);
-    for (std::size_t t = 0; t < problem.types(); ++t) {
-        if (problem.gpus[t] > 0) {
-            of_gpu[t] = method.price(t) / problem.gpus[t];
-            continue;
-        }
-        for (std::size_t j = 0; j < problem.jobs.size(); ++j) {
-            const ShareJob& job = problem.jobs[j];
-            if (job.rates[t] <= 0 || (job.workers > 1 && problem.too_large(j))) continue;
-            of_gpu[t] = std::max(of_gpu[t], gain(j, t) / job.workers);
-        }
-    }
-    return of_gpu;
-}
-
-/// A share problem's jobs in groups, for programs that differ in rows and values only.
+/// A share problem's jobs and pairs in groups, for programs that differ in rows and values only.
 class ShareProgram {
 public:
     template <class Utility = NoUtility>
-    using Method = InteriorPoint<Utility>;
+    using Method = ProgramMethod<Utility>;
 
-    explicit ShareProgram(const ShareProblem& problem) : problem_(problem) {
-        const std::size_t n = problem.types();
-        program_.types = n;
-        top_.reserve(problem.jobs.size());
-        for (std::size_t j = 0; j < problem.jobs.size(); ++j) {
-            double top = 0;
-            for (std::size_t t = 0; t < n; ++t)
-                if (usable(j, t)) top = std::max(top, problem.jobs[j].rates[t]);
-            top_.push_back(top);
-        }
-    }
+    explicit ShareProgram(const ShareProblem& problem, std::span<const SharePair> pairs = {});
 
-    /// The job can run on that type.
+    /// The job can run on that type by itself.
     [[nodiscard]] bool usable(std::size_t job, std::size_t type) const {
-        return problem_.can_run(job, type) && (barred_.empty() || !barred_[job * problem_.types() + type]);
+        return alone_.can_run(job, type) && (barred_.empty() || !barred_[job * program_.types + type]);
     }
-    /// From now on the job gets nothing of that type.
+    /// From now on the job gets nothing of that type by itself.
     void bar(std::size_t job, std::size_t type) {
-        barred_.resize(problem_.jobs.size() * problem_.types(), 0);
-        barred_[job * problem_.types() + type] = 1;
+        barred_.resize(top_.size() * program_.types, 0);
+        barred_[job * program_.types + type] = 1;
     }
-    /// Steps/s of a job on its fastest type at all times; 0: it can run nowhere.
+    /// Whether any pair of the problem gains anything.
+    [[nodiscard]] bool has_pairs() const { return !gaining_.empty(); }
+    /// Steps/s of a job where it is fastest, alone or not, at all times; 0: it can run nowhere.
     [[nodiscard]] double top_rate(std::size_t job) const { return top_[job]; }
 
-    /// Builds the program: `row(job)` is what is asked of a job, `value(problem, job, type)` what its
-    /// time there is worth for its own sake. Jobs alike are put together unless they have a utility.
-    template <class Row, class Value>
-    const BlockProgram& build(Row row, Value value, bool utility) {
-        const std::size_t n = program_.types, jobs = problem_.jobs.size();
-        BlockProgram& p = program_;
-        for (auto* list : {&p.copies, &p.use, &p.rate, &p.value, &p.slope, &p.floor}) list->clear();
-        p.utility = utility;
-        p.reward = 0;
-        group_of_.assign(jobs, no_group);
-        job_of_.clear();
-        std::map<std::vector<double>, std::size_t> group_like;
-        std::vector<double> its;
-        for (std::size_t j = 0; j < jobs; ++j) {
-            if (top_[j] <= 0) continue;
-            const ProgramRow asked = row(j);
-            its = {asked.slope, asked.floor};
-            for (std::size_t t = 0; t < n; ++t) {
-                const bool can = usable(j, t);
-                its.push_back(can ? problem_.jobs[j].workers / problem_.gpus[t] : 0);
-                its.push_back(can ? problem_.jobs[j].rates[t] / top_[j] : 0);
-                its.push_back(can ? value(problem_, j, t) : 0);
-            }
-            if (utility) its.push_back(static_cast<double>(j));
-            const auto [known, is_new] = group_like.try_emplace(its, p.groups());
-            group_of_[j] = known->second;
-            if (!is_new) {
-                p.copies[known->second] += 1;
-                continue;
-            }
-            p.copies.push_back(1);
-            p.slope.push_back(asked.slope);
-            p.floor.push_back(asked.floor);
-            for (std::size_t t = 0; t < n; ++t) {
-                p.use.push_back(its[2 + 3 * t]);
-                p.rate.push_back(its[3 + 3 * t]);
-                p.value.push_back(its[4 + 3 * t]);
-            }
-            job_of_.push_back(j);
-        }
-        return p;
+    /// The jobs as objectives compare them: a job that runs only with others as one that could have its top
+    /// rate alone everywhere.
+    [[nodiscard]] ShareProblem with_rates_to_compare() const {
+        ShareProblem compared = alone_;
+        for (std::size_t j = 0; j < top_.size(); ++j)
+            if (top_[j] > 0 && !alone_.can_run(j))
+                std::fill(compared.jobs[j].rates.begin(), compared.jobs[j].rates.end(), top_[j]);
+        return compared;
     }
-    BlockProgram& program() { return program_; }
+
+    /// Builds the program: `row(job)` is what is asked of a job, `value(problem, job, type)` what its time
+    /// there is worth for its own sake with the rates of that problem. Jobs alike are put together unless
+    /// they have a utility.
+    template <class Row, class Value>
+    GroupProgram& build(Row row, Value value, bool utility) {
+        for (std::size_t j = 0; j < asked_.size(); ++j)
+            if (top_[j] > 0) asked_[j] = row(j);
+        program_.utility = utility;
+        program_.reward = 0;
+        constexpr bool worthless = std::is_same_v<Value, std::remove_cv_t<decltype(no_value)>>;
+        if (!known_ || alike_ || utility || !worthless) find_kinds(value);
+        known_ = worthless && !utility;
+        for (std::size_t j = 0; j < asked_.size() && parts_ == 0 && !alike_; ++j)
+            part_of_[j] = asked_[j].slope > 0 || asked_[j].floor > 0 ? 0 : asks_nothing;
+        pose();
+        return program_;
+    }
+    GroupProgram& program() { return program_; }
+    [[nodiscard]] std::size_t groups() const { return program_.groups(); }
+    /// How many jobs a group has.
+    [[nodiscard]] double copies(std::size_t group) const { return program_.copies[group]; }
     /// The first job of a group.
-    [[nodiscard]] std::size_t job_of(std::size_t group) const { return job_of_[group]; }
+    [[nodiscard]] std::size_t job_of(std::size_t group) const { return first_job_[group]; }
     /// no_group: it can run nowhere.
     [[nodiscard]] std::size_t group_of(std::size_t job) const { return group_of_[job]; }
     static constexpr std::size_t no_group = std::numeric_limits<std::size_t>::max();
 
-    /// Shares and rates of all jobs out of an end of the method, put right where rounding has left them
-    /// beyond a limit.
+    /// Works out how groups share what they have; answers whether some had to be split, so that the program
+    /// is another one. `round`: how often it was asked before.
     template <class Solved>
-    [[nodiscard]] ShareResult shares_of(const Solved& method, double least_part) const {
-        const std::size_t n = program_.types, groups = program_.groups();
-        std::vector<double> shares(groups * n), used(n, 0);
-        for (std::size_t g = 0; g < groups; ++g) {
-            double time = 0, most = 0;
-            for (std::size_t t = 0; t < n; ++t) most = std::max(most, method.share(g, t));
-            for (std::size_t t = 0; t < n; ++t) {
-                const double share = method.share(g, t);
-                shares[g * n + t] = share > least_part * most ? share : 0;
-                time += shares[g * n + t];
-            }
-            for (std::size_t t = 0; t < n; ++t) {
-                if (time > 1) shares[g * n + t] /= time;
-                used[t] += program_.copies[g] * program_.use[g * n + t] * shares[g * n + t];
-            }
-        }
-        ShareResult result = no_shares(problem_);
-        for (std::size_t j = 0; j < problem_.jobs.size(); ++j) {
-            if (group_of_[j] == no_group) continue;
-            for (std::size_t t = 0; t < n; ++t) {
-                const double share = shares[group_of_[j] * n + t] / std::max(1.0, used[t] * (1 + 1e-15));
-                result.shares[j * n + t] = share;
-                result.rates[j] += share * problem_.jobs[j].rates[t];
-            }
-        }
-        return result;
-    }
+    bool split(const Solved& end, int round);
+    /// Whether split() may be needed.
+    [[nodiscard]] bool may_split() const { return !alike_; }
+
+    /// Shares and rates of all jobs and pairs out of an end of the method, put right where rounding has left
+    /// them beyond a limit.
+    template <class Solved>
+    [[nodiscard]] ShareResult shares_of(const Solved& method, double least_part) const;
 
     /// What shares are worth for their own sake.
     template <class Value>
-    [[nodiscard]] double worth_of(const ShareResult& result, Value value) const {
-        return worth_alone(problem_, result, value);
+    [[nodiscard]] double worth_of(const ShareResult& result, Value value) {
+        double sum = 0;
+        for (std::size_t j = 0; j < top_.size(); ++j)
+            for (std::size_t t = 0; t < program_.types; ++t)
+                if (result.of(j)[t] > 0) sum += result.of(j)[t] * value(alone_, j, t);
+        for (const Gaining& pair : gaining_)
+            if (const double share = result.pair_shares[pair.number * program_.types + pair.type]; share > 0)
+                sum += share * value_of(pair, value);
+        return sum;
     }
 
-    /// What a group's time is worth at the prices that the method has found, with its rate at a price (in
-    /// parts of its top rate): the best that any shares of it can have.
-    template <class Solved>
-    [[nodiscard]] double best_reduced(std::size_t g, double rate_price, const Solved& method) const {
-        double best = 0;
-        for (std::size_t t = 0; t < program_.types; ++t) {
-            const std::size_t at = g * program_.types + t;
-            if (program_.use[at] <= 0) continue;
-            best = std::max(best, program_.value[at] + rate_price * program_.rate[at] -
-                                      program_.use[at] * method.price(t));
-        }
-        return best;
-    }
-    /// Bound on what prices leave: capacities at their prices and every group at its best, less floors.
+    /// Bound on what prices leave: capacities at their prices, and the time of every group at a price at
+    /// which nothing is worth more than it costs, less floors.
     template <class Solved, class RatePrices>
     [[nodiscard]] double dual_value(const Solved& method, const RatePrices& rate_price) const {
         double sum = 0;
         for (std::size_t t = 0; t < program_.types; ++t)
-            if (problem_.gpus[t] > 0) sum += method.price(t);
-        for (std::size_t g = 0; g < program_.groups(); ++g)
-            sum += program_.copies[g] *
-                   (best_reduced(g, rate_price(g), method) - rate_price(g) * program_.floor[g]);
+            if (alone_.gpus[t] > 0) sum += method.price(t);
+        const std::vector<double> times = time_prices(method, rate_price);
+        for (std::size_t g = 0; g < groups(); ++g)
+            sum += program_.copies[g] * (times[g] - rate_price(g) * program_.floor[g]);
         return sum;
     }
 
     /// Of one GPU of each type. Of a type without any, it is what the first one would be worth to a job of
-    /// one worker; `value(problem, job, type)` is what the job's time there has for its own sake.
+    /// one worker alone; `value(problem, job, type)` is what the job's time there has for its own sake.
     template <class Solved, class RatePrices, class Value>
     [[nodiscard]] std::vector<double> gpu_prices(const Solved& method, const RatePrices& rate_price,
                                                  Value value) const {
-        return prices_of_gpus(problem_, method, [&](std::size_t j, std::size_t t) {
-            const double own = value(problem_, j, t);
-            const std::size_t g = group_of_[j];
-            if (g == no_group) return own;
-            return own + rate_price(g) * problem_.jobs[j].rates[t] / top_[j] -
-                   best_reduced(g, rate_price(g), method);
-        });
+        const std::vector<double> times = time_prices(method, rate_price);
+        std::vector<double> of_gpu(program_.types, 0);
+        for (std::size_t t = 0; t < program_.types; ++t) {
+            if (alone_.gpus[t] > 0) {
+                of_gpu[t] = method.price(t) / alone_.gpus[t];
+                continue;
+            }
+            for (std::size_t j = 0; j < top_.size(); ++j) {
+                const ShareJob& job = alone_.jobs[j];
+                if (job.rates[t] <= 0 || (job.workers > 1 && alone_.too_large(j))) continue;
+                double gain = value(alone_, j, t);
+                if (const std::size_t g = group_of_[j]; g != no_group)
+                    gain += rate_price(g) * job.rates[t] / top_[j] - times[g];
+                of_gpu[t] = std::max(of_gpu[t], gain / job.workers);
+            }
+        }
+        return of_gpu;
     }
 
 private:
-    const ShareProblem& problem_;
-    BlockProgram program_;
-    std::vector<double> top_;
+    static constexpr std::size_t asks_nothing = std::numeric_limits<std::size_t>::max();
+    static constexpr double rounding = 1e-9;
+    static constexpr int most_splits = 2;  // before groups fall apart
+
+    /// A pair on a type where it gains.
+    struct Gaining {
+        std::size_t number, type;
+        std::array<std::size_t, 2> jobs{};  // in the order of their kinds
+        std::array<double, 2> rate{};       // theirs, as parts of their top rates
+        std::size_t bundle = 0;
+    };
+    /// Pairs on one type that are alike: of the same two kinds, in their order, with the same rates.
+    struct Bundle {
+        std::array<std::size_t, 2> kind{};
+        std::array<double, 2> rate{};
+        std::size_t type = 0;
+        double use = 0, value = 0, pairs = 0;
+        std::size_t first_column = 0, columns = 0;
+    };
+
+    template <class Value>
+    [[nodiscard]] double value_of(const Gaining& pair, Value value);
+    template <class Value>
+    void find_kinds(Value value);
+    void refine(std::vector<std::vector<double>> known, const std::vector<double>& pair_values);
+    void find_bundles(const std::vector<double>& pair_values);
+    void pose();
+    void pose_pairs();
+    /// Rate that a job needs at a level, as a part of its top rate.
+    [[nodiscard]] double asked_of(std::size_t job, double level) const {
+        return asked_[job].slope * level + asked_[job].floor;
+    }
+    /// Whether there is enough of others in the job's group for its part of the pairs within: not so much is
+    /// its own that nobody else has pairs with one another.
+    [[nodiscard]] bool finds_others(std::size_t job) const {
+        const double part = part_of_group_[job];
+        return std::abs(part - 1) <= rounding || 2 * part <= 0.9 * program_.copies[group_of_[job]];
+    }
+    [[nodiscard]] std::vector<double> within_groups() const;
+    template <class Solved, class RatePrices>
+    [[nodiscard]] std::vector<double> time_prices(const Solved& method, const RatePrices& rate_price) const;
+
+    const ShareProblem& alone_;
+    std::span<const SharePair> all_pairs_;
+    ShareProblem with_pair_rates_;
+    std::vector<double> top_;   // by job
     std::vector<char> barred_;  // by job and type; empty: nobody is
-    std::vector<std::size_t> group_of_, job_of_;
+    std::vector<Gaining> gaining_;
+    std::vector<ProgramRow> asked_;               // by job
+    bool known_ = false;                          // the kinds are those of the rates, and hold for other rows
+    bool alike_ = false;                          // jobs of one kind are alike in what is asked of them
+    std::vector<std::size_t> kind_of_, part_of_;  // by job; parts of a kind are groups of their own
+    std::size_t kinds_ = 0, parts_ = 0;
+    std::vector<double> values_alone_;  // by job and type
+    std::vector<Bundle> bundles_;
+
+    GroupProgram program_;
+    std::vector<std::size_t> group_of_;              // by job
+    std::vector<std::size_t> first_job_;             // by group
+    std::vector<std::vector<std::size_t>> members_;  // by group, with pairs
+    std::vector<double> part_of_group_;              // by job: its part of what its group has, 1 on average
+};
+
+/// Solves the program, and again where it has to be split.
+template <class Utility>
+class ProgramMethod {
+public:
+    explicit ProgramMethod(ShareProgram& program, Utility utility = {})
+        : program_(program), utility_(std::move(utility)) {}
+
+    /// Answers whether it came to an end; what is found is of use in any case.
+    bool solve(double accuracy = 1e-9) {
+        for (int round = 0;; ++round) {
+            end_.emplace(program_.program(), utility_);
+            // Who has to be split off shows early.
+            bool splits =
+                program_.may_split() && (end_->solve(std::max(accuracy, 1e-2)), program_.split(*end_, round));
+            bool ended = false;
+            if (!splits) {
+                ended = end_->solve(accuracy);
+                splits = program_.split(*end_, round);
+            }
+            iterations_ += end_->iterations();
+            if (!splits) return ended;
+        }
+    }
+    /// The last program's end.
+    [[nodiscard]] const InteriorPoint<Utility>& end() const { return *end_; }
+    [[nodiscard]] double level() const { return end_->level(); }
+    [[nodiscard]] double share(std::size_t g, std::size_t t) const { return end_->share(g, t); }
+    [[nodiscard]] double amount(std::size_t pair) const { return end_->amount(pair); }
+    [[nodiscard]] double price(std::size_t t) const { return end_->price(t); }
+    [[nodiscard]] double time_price(std::size_t g) const { return end_->time_price(g); }
+    [[nodiscard]] double rate_price(std::size_t g) const { return end_->rate_price(g); }
+    [[nodiscard]] auto rate_prices() const { return end_->rate_prices(); }
+    [[nodiscard]] double rate_slack(std::size_t g) const { return end_->rate_slack(g); }
+    [[nodiscard]] std::size_t iterations() const { return iterations_; }
+
+private:
+    ShareProgram& program_;
+    Utility utility_;
+    std::optional<InteriorPoint<Utility>> end_;
+    std::size_t iterations_ = 0;
 };
 
 /// Proven to the gap, or not.
@@ -221,6 +276,388 @@ inline void set_status(ShareResult& result, double gap) {
     const double size = std::max(std::abs(result.objective), std::abs(result.bound));
     result.status = std::abs(result.bound - result.objective) <= gap * size ? ShareStatus::optimal
                                                                             : ShareStatus::feasible;
+}
+
+// ---------------------------------------------------------------------------------------------------------
+
+inline ShareProgram::ShareProgram(const ShareProblem& problem, std::span<const SharePair> pairs)
+    : alone_(problem), all_pairs_(pairs), asked_(problem.jobs.size()) {
+    const std::size_t n = program_.types = problem.types();
+    if (!pairs.empty()) with_pair_rates_ = problem;
+    top_.reserve(problem.jobs.size());
+    for (std::size_t j = 0; j < problem.jobs.size(); ++j) {
+        double top = 0;
+        for (std::size_t t = 0; t < n; ++t)
+            if (usable(j, t)) top = std::max(top, problem.jobs[j].rates[t]);
+        top_.push_back(top);
+    }
+    for (std::size_t p = 0; p < pairs.size(); ++p)
+        for (std::size_t t = 0; t < n; ++t) {
+            if (!pair_gains(problem, pairs[p], t)) continue;
+            gaining_.push_back({.number = p, .type = t, .jobs = pairs[p].jobs});
+            for (std::size_t i = 0; i < 2; ++i) {
+                double& top = top_[pairs[p].jobs[i]];
+                top = std::max(top, pairs[p].rates[t][i]);
+            }
+        }
+}
+
+/// What the time of a pair on its type is worth for its own sake.
+template <class Value>
+double ShareProgram::value_of(const Gaining& pair, Value value) {
+    if constexpr (std::is_same_v<Value, std::remove_cv_t<decltype(no_value)>>) return 0;
+    double sum = 0;
+    for (std::size_t i = 0; i < 2; ++i) {
+        const std::size_t j = all_pairs_[pair.number].jobs[i];
+        double& rate = with_pair_rates_.jobs[j].rates[pair.type];
+        rate = all_pairs_[pair.number].rates[pair.type][i];
+        sum += value(with_pair_rates_, j, pair.type);
+        rate = alone_.jobs[j].rates[pair.type];
+    }
+    return sum;
+}
+
+template <class Value>
+void ShareProgram::find_kinds(Value value) {
+    const std::size_t n = program_.types;
+    values_alone_.assign(top_.size() * n, 0);
+    for (std::size_t j = 0; j < top_.size(); ++j)
+        for (std::size_t t = 0; t < n && top_[j] > 0; ++t)
+            if (usable(j, t)) values_alone_[j * n + t] = value(alone_, j, t);
+    std::vector<double> pair_values;
+    for (const Gaining& pair : gaining_) pair_values.push_back(value_of(pair, value));
+    const auto refine_with = [&](bool alike) {
+        alike_ = alike;
+        std::vector<double> its;
+        std::map<std::vector<double>, std::size_t> kind_like;
+        kind_of_.assign(top_.size(), no_group);
+        for (std::size_t j = 0; j < top_.size(); ++j) {
+            if (top_[j] <= 0) continue;
+            its.clear();
+            if (alike) its = {asked_[j].slope, asked_[j].floor};
+            for (std::size_t t = 0; t < n; ++t) {
+                const bool can = usable(j, t);
+                its.push_back(can ? alone_.jobs[j].workers / alone_.gpus[t] : 0);
+                its.push_back(can ? alone_.jobs[j].rates[t] / top_[j] : 0);
+                its.push_back(values_alone_[j * n + t]);
+            }
+            if (has_pairs()) its.push_back(alone_.jobs[j].workers);
+            if (program_.utility) its.push_back(static_cast<double>(j));
+            kind_of_[j] = kind_like.try_emplace(its, kind_like.size()).first->second;
+        }
+        kinds_ = kind_like.size();
+        part_of_.assign(top_.size(), 0);
+        parts_ = 0;
+        if (has_pairs()) find_bundles(pair_values);
+    };
+    refine_with(!has_pairs());
+    if (alike_ && has_pairs()) refine_with(true);
+}
+
+/// Splits kinds until pairs tell no two jobs of one apart, and finds bundles; alike_ where some bundle does
+/// not have all pairs of its kinds.
+inline void ShareProgram::find_bundles(const std::vector<double>& pair_values) {
+    // Numbers of 64 bits stand for what is the same; sums of them for what a job sees in any order.
+    const auto mixed = [](std::uint64_t a, std::uint64_t b) {
+        a ^= b * 0x9e3779b97f4a7c15U;
+        a = (a ^ (a >> 30)) * 0xbf58476d1ce4e5b9U;
+        a = (a ^ (a >> 27)) * 0x94d049bb133111ebU;
+        return a ^ (a >> 31);
+    };
+    std::vector<std::array<std::uint64_t, 2>> view_of;  // what each of the two sees of a pair on a type
+    for (std::size_t k = 0; k < gaining_.size(); ++k) {
+        Gaining& pair = gaining_[k];
+        pair.jobs = all_pairs_[pair.number].jobs;
+        std::array<std::uint64_t, 2> rate{};
+        for (std::size_t i = 0; i < 2; ++i) {
+            pair.rate[i] = all_pairs_[pair.number].rates[pair.type][i] / top_[pair.jobs[i]];
+            rate[i] = std::bit_cast<std::uint64_t>(pair.rate[i] + 0.0);
+        }
+        const std::uint64_t both = mixed(std::bit_cast<std::uint64_t>(pair_values[k] + 0.0), pair.type + 1);
+        view_of.push_back({mixed(mixed(both, rate[0]), rate[1]), mixed(mixed(both, rate[1]), rate[0])});
+    }
+    std::vector<std::uint64_t> seen;
+    for (bool finer = true; finer;) {
+        seen.assign(kind_of_.size(), 0);
+        for (std::size_t k = 0; k < gaining_.size(); ++k)
+            for (std::size_t i = 0; i < 2; ++i)
+                seen[gaining_[k].jobs[i]] += mixed(view_of[k][i], kind_of_[gaining_[k].jobs[1 - i]] + 1);
+        std::map<std::pair<std::size_t, std::uint64_t>, std::size_t> next;
+        for (std::size_t j = 0; j < kind_of_.size(); ++j)
+            if (kind_of_[j] != no_group)
+                kind_of_[j] = next.try_emplace({kind_of_[j], seen[j]}, next.size()).first->second;
+        finer = next.size() > kinds_;
+        kinds_ = next.size();
+    }
+    std::vector<double> size(kinds_, 0);
+    for (const std::size_t kind : kind_of_)
+        if (kind != no_group) size[kind] += 1;
+    bundles_.clear();
+    std::unordered_map<std::uint64_t, std::size_t> bundle_like;
+    for (std::size_t k = 0; k < gaining_.size(); ++k) {
+        Gaining& pair = gaining_[k];
+        std::uint64_t view = view_of[k][0];
+        if (kind_of_[pair.jobs[1]] < kind_of_[pair.jobs[0]]) {
+            std::swap(pair.jobs[0], pair.jobs[1]);
+            std::swap(pair.rate[0], pair.rate[1]);
+            view = view_of[k][1];
+        }
+        const std::array<std::size_t, 2> kind{kind_of_[pair.jobs[0]], kind_of_[pair.jobs[1]]};
+        const auto [found, is_new] =
+            bundle_like.try_emplace(mixed(mixed(view, kind[0]), kind[1] + kinds_), bundles_.size());
+        pair.bundle = found->second;
+        if (is_new)
+            bundles_.push_back({.kind = kind,
+                                .rate = pair.rate,
+                                .type = pair.type,
+                                .use = alone_.jobs[pair.jobs[0]].workers / alone_.gpus[pair.type],
+                                .value = pair_values[k]});
+        bundles_[pair.bundle].pairs += 1;
+    }
+    for (const Bundle& bundle : bundles_) {
+        const double a = size[bundle.kind[0]], b = size[bundle.kind[1]];
+        const bool within = bundle.kind[0] == bundle.kind[1];
+        if (bundle.pairs != (within ? a * (a - 1) / 2 : a * b)) alike_ = true;
+    }
+}
+
+/// The program of the groups as they are.
+inline void ShareProgram::pose() {
+    GroupProgram& p = program_;
+    const std::size_t n = p.types;
+    for (auto* list : {&p.copies, &p.use, &p.rate, &p.value, &p.slope, &p.floor}) list->clear();
+    group_of_.assign(kind_of_.size(), no_group);
+    first_job_.clear();
+    std::vector<std::size_t> group_of_kind(kinds_, no_group);
+    std::map<std::pair<std::size_t, std::size_t>, std::size_t> group_of_part;
+    for (std::size_t j = 0; j < kind_of_.size(); ++j) {
+        if (kind_of_[j] == no_group) continue;
+        std::size_t& known =
+            part_of_[j] == 0 ? group_of_kind[kind_of_[j]]
+                             : group_of_part.try_emplace({kind_of_[j], part_of_[j]}, no_group).first->second;
+        if (known == no_group) {
+            known = groups();
+            first_job_.push_back(j);
+            p.copies.push_back(0);
+            p.slope.push_back(alike_ ? asked_[j].slope : 0);
+            p.floor.push_back(alike_ ? asked_[j].floor : 0);
+            for (std::size_t t = 0; t < n; ++t) {
+                const bool can = usable(j, t);
+                p.use.push_back(can ? alone_.jobs[j].workers / alone_.gpus[t] : 0);
+                p.rate.push_back(can ? alone_.jobs[j].rates[t] / top_[j] : 0);
+                p.value.push_back(can ? values_alone_[j * n + t] : 0);
+            }
+        }
+        group_of_[j] = known;
+        p.copies[known] += 1;
+    }
+    part_of_group_.assign(kind_of_.size(), 1);
+    if (has_pairs()) pose_pairs();
+}
+
+/// The rest of it that pairs need.
+inline void ShareProgram::pose_pairs() {
+    GroupProgram& p = program_;
+    members_.assign(groups(), {});
+    std::vector<std::vector<std::size_t>> groups_of_kind(kinds_);
+    for (std::size_t j = 0; j < kind_of_.size(); ++j) {
+        const std::size_t g = group_of_[j];
+        if (g == no_group) continue;
+        if (members_[g].empty()) groups_of_kind[kind_of_[j]].push_back(g);
+        members_[g].push_back(j);
+        if (alike_) continue;
+        p.slope[g] += asked_[j].slope / p.copies[g];
+        p.floor[g] += asked_[j].floor / p.copies[g];
+    }
+    p.pairs.clear();
+    for (Bundle& bundle : bundles_) {
+        bundle.first_column = p.pairs.size();
+        const bool within = bundle.kind[0] == bundle.kind[1];
+        for (const std::size_t g : groups_of_kind[bundle.kind[0]])
+            for (const std::size_t h : groups_of_kind[bundle.kind[1]]) {
+                if (within && (h < g || (h == g && members_[g].size() < 2))) continue;
+                p.pairs.push_back(
+                    {.group = {g, h},
+                     .type = bundle.type,
+                     .rate = bundle.rate,
+                     .use = bundle.use,
+                     .value = bundle.value,
+                     .copies = g == h ? 0.5 * p.copies[g] * (p.copies[g] - 1) : p.copies[g] * p.copies[h]});
+            }
+        bundle.columns = p.pairs.size() - bundle.first_column;
+        if (bundle.columns == 1) p.pairs.back().copies = bundle.pairs;
+    }
+}
+
+template <class Solved>
+bool ShareProgram::split(const Solved& end, int round) {
+    if (alike_) return false;
+    const std::size_t n = program_.types;
+    std::vector<double> rate(groups(), 0), time(groups(), 0), within(groups(), 0);
+    for (std::size_t g = 0; g < groups(); ++g)
+        for (std::size_t t = 0; t < n; ++t) {
+            time[g] += end.share(g, t);
+            rate[g] += end.share(g, t) * program_.rate[g * n + t];
+        }
+    for (std::size_t c = 0; c < program_.pairs.size(); ++c) {
+        const PairColumn& pair = program_.pairs[c];
+        for (std::size_t i = 0; i < 2; ++i) {
+            const double of_job = end.amount(c) / program_.copies[pair.group[i]];
+            time[pair.group[i]] += of_job;
+            rate[pair.group[i]] += of_job * pair.rate[i];
+        }
+        const std::size_t g = pair.group[0];
+        if (g == pair.group[1]) within[g] = std::max(within[g], 2 * end.amount(c) / program_.copies[g]);
+    }
+    bool any = false;
+    for (std::size_t g = 0; g < groups(); ++g) {
+        const double need = program_.slope[g] * end.level() + program_.floor[g];
+        if (!(need > 0) || members_[g].size() < 2) continue;
+        // All that is needed by need, and what is left in equal parts.
+        const double needed = std::min(need / rate[g], 1.0);
+        bool has_room = true;
+        for (const std::size_t j : members_[g]) {
+            part_of_group_[j] = asked_of(j, end.level()) / need * needed + 1 - needed;
+            has_room = has_room && part_of_group_[j] * time[g] <= 1 + rounding &&
+                       (within[g] <= rounding || finds_others(j));
+        }
+        if (has_room) continue;
+        // Those who need about as much, by factors of 2, are a group; each by himself in the end.
+        std::map<double, std::size_t> part_like;
+        for (const std::size_t j : members_[g]) {
+            const double octaves = std::log2(std::max(asked_of(j, end.level()) / need, 1e-9));
+            const double like = round < most_splits ? std::clamp(std::floor(octaves), -8.0, 8.0) : double(j);
+            const auto [found, is_new] = part_like.try_emplace(like, parts_ + 1);
+            if (is_new) ++parts_;
+            part_of_[j] = found->second;
+        }
+        any = any || part_like.size() > 1;
+    }
+    if (any) pose();
+    return any;
+}
+
+template <class Solved>
+ShareResult ShareProgram::shares_of(const Solved& method, double least_part) const {
+    const std::size_t n = program_.types;
+    const std::vector<PairColumn>& pairs = program_.pairs;
+    // Of the average job of each group; without what is next to nothing beside the group's largest.
+    std::vector<double> shares(groups() * n), used(n, 0), most(groups(), 0), amounts(pairs.size());
+    const auto of_job = [&](std::size_t c, std::size_t g) {
+        return (pairs[c].group[0] == pairs[c].group[1] ? 2 : 1) * amounts[c] / program_.copies[g];
+    };
+    for (std::size_t g = 0; g < groups(); ++g)
+        for (std::size_t t = 0; t < n; ++t) most[g] = std::max(most[g], method.share(g, t));
+    for (std::size_t c = 0; c < pairs.size(); ++c) {
+        if constexpr (requires { method.amount(c); }) amounts[c] = method.amount(c);
+        for (const std::size_t g : pairs[c].group) most[g] = std::max(most[g], of_job(c, g));
+    }
+    for (std::size_t g = 0; g < groups(); ++g) {
+        double time = 0;
+        for (std::size_t t = 0; t < n; ++t) {
+            const double share = method.share(g, t);
+            shares[g * n + t] = share > least_part * most[g] ? share : 0;
+            time += shares[g * n + t];
+        }
+        for (std::size_t t = 0; t < n; ++t) {
+            if (time > 1) shares[g * n + t] /= time;
+            used[t] += program_.copies[g] * program_.use[g * n + t] * shares[g * n + t];
+        }
+    }
+    for (std::size_t c = 0; c < pairs.size(); ++c) {
+        const auto [a, b] = pairs[c].group;
+        if (!(of_job(c, a) > least_part * most[a] || of_job(c, b) > least_part * most[b])) amounts[c] = 0;
+        used[pairs[c].type] += pairs[c].use * amounts[c];
+    }
+    for (double& of_type : used) of_type = std::max(1.0, of_type * (1 + 1e-15));
+    ShareResult result = no_shares(alone_);
+    std::vector<double> time(top_.size(), 0);
+    for (std::size_t j = 0; j < top_.size(); ++j)
+        for (std::size_t t = 0; t < n && group_of_[j] != no_group; ++t)
+            time[j] += result.shares[j * n + t] = shares[group_of_[j] * n + t] / used[t] * part_of_group_[j];
+    result.pair_shares.assign(all_pairs_.size() * n, 0);
+    const std::vector<double> together = has_pairs() ? within_groups() : std::vector<double>();
+    for (const Gaining& pair : gaining_) {
+        const Bundle& bundle = bundles_[pair.bundle];
+        const auto [a, b] = pair.jobs;
+        std::array<std::size_t, 2> group{group_of_[a], group_of_[b]};
+        if (bundle.kind[0] == bundle.kind[1] && group[1] < group[0]) std::swap(group[0], group[1]);
+        std::size_t c = bundle.first_column, end = c + bundle.columns;
+        while (c < end && pairs[c].group != group) ++c;
+        if (c == end) continue;
+        double part = 1 / bundle.pairs;
+        if (!alike_ && group[0] == group[1])
+            part = together[a] * together[b];
+        else if (!alike_)
+            part = part_of_group_[a] / program_.copies[group_of_[a]] * part_of_group_[b] /
+                   program_.copies[group_of_[b]];
+        const double share = amounts[c] / used[pair.type] * part;
+        result.pair_shares[pair.number * n + pair.type] = share;
+        for (const std::size_t j : pair.jobs) time[j] += share;
+    }
+    for (std::size_t j = 0; j < top_.size(); ++j)
+        for (std::size_t t = 0; t < n; ++t) {
+            double& share = result.shares[j * n + t];
+            if (time[j] > 1 && has_pairs()) share /= time[j];
+            result.rates[j] += share * alone_.jobs[j].rates[t];
+        }
+    for (const Gaining& pair : gaining_) {
+        const auto [a, b] = pair.jobs;
+        double& share = result.pair_shares[pair.number * n + pair.type];
+        share /= std::max({1.0, time[a], time[b]});
+        for (std::size_t i = 0; i < 2; ++i)
+            result.rates[pair.jobs[i]] += share * pair.rate[i] * top_[pair.jobs[i]];
+    }
+    return result;
+}
+
+/// By job: numbers u of which u_i u_j is the part of pair (i, j) in all time of pairs within their group, so
+/// that each job has as much of that as its part of the group says.
+inline std::vector<double> ShareProgram::within_groups() const {
+    std::vector<double> together(top_.size(), 0);
+    for (const std::vector<std::size_t>& members : members_) {
+        const auto copies = static_cast<double>(members.size());
+        if (copies < 2 ||
+            !std::all_of(members.begin(), members.end(), [&](std::size_t j) { return finds_others(j); }))
+            continue;
+        double sum = 0;
+        for (const std::size_t j : members) sum += together[j] = std::sqrt(2 / copies / (copies - 1));
+        for (int step = 0; step < 200; ++step) {
+            double change = 0;
+            for (const std::size_t j : members) {
+                const double wanted = 2 * part_of_group_[j] / copies / (sum - together[j]);
+                const double next = 0.5 * (together[j] + wanted);
+                change = std::max(change, std::abs(wanted / together[j] - 1));
+                sum += next - together[j];
+                together[j] = next;
+            }
+            if (change < 1e-14) break;
+        }
+    }
+    return together;
+}
+
+/// Of one job of each group, at which nothing is worth more than it costs: the best that its own shares can
+/// have, and with pairs the method's own price, raised where it is too low for that.
+template <class Solved, class RatePrices>
+std::vector<double> ShareProgram::time_prices(const Solved& method, const RatePrices& rate_price) const {
+    const std::size_t n = program_.types;
+    std::vector<double> prices(groups(), 0);
+    for (std::size_t g = 0; g < groups(); ++g) {
+        if (has_pairs()) prices[g] = method.time_price(g);
+        for (std::size_t t = 0; t < n; ++t)
+            if (const std::size_t at = g * n + t; program_.use[at] > 0)
+                prices[g] = std::max(prices[g], program_.value[at] + rate_price(g) * program_.rate[at] -
+                                                    program_.use[at] * method.price(t));
+    }
+    for (const PairColumn& pair : program_.pairs) {
+        const auto [a, b] = pair.group;
+        const double missing = pair.value - pair.use * method.price(pair.type) +
+                               rate_price(a) * pair.rate[0] + rate_price(b) * pair.rate[1] - prices[a] -
+                               prices[b];
+        for (const std::size_t g : pair.group) prices[g] += 0.5 * std::max(missing, 0.0);
+    }
+    return prices;
 }
 
 }  // namespace goodput::detail

@@ -1,10 +1,10 @@
-#ifndef GOODPUT_PAIRS_DETAIL_PAIR_FACTOR_HPP
-#define GOODPUT_PAIRS_DETAIL_PAIR_FACTOR_HPP
+#ifndef GOODPUT_SHARE_DETAIL_PAIR_FACTOR_HPP
+#define GOODPUT_SHARE_DETAIL_PAIR_FACTOR_HPP
 
-// The linear systems of pair_interior_point.hpp: symmetric, positive definite, and the same entries in each
-// iteration. Where every group may run with every other one the matrix is full. Where each has a few partners
-// nearly all of it is 0, and stays 0 in a factor whose rows are in the right order, which is found once. The
-// factor that takes less time is used: per entry a sparse one takes some ten times as long.
+// The linear systems of interior_point.hpp with pairs: symmetric, positive definite, and the same entries in
+// each iteration. Where every group may run with every other one the matrix is full. Where each has a few
+// partners nearly all of it is 0, and stays 0 in a factor whose rows are in the right order, which is found
+// once. The factor that takes less time is used: per entry a sparse one takes some ten times as long.
 
 #include <algorithm>
 #include <cstddef>
@@ -26,23 +26,29 @@ public:
     /// A matrix of this many rows, with its diagonal and these entries, in any order and any number of times.
     void pose(Index rows, std::vector<std::pair<Index, Index>> entries) {
         rows_ = rows;
-        for (auto& [row, column] : entries)
-            if (row < column) std::swap(row, column);
-        for (Index row = 0; row < rows; ++row) entries.emplace_back(row, row);
-        std::ranges::sort(entries, {}, [](const auto& at) { return std::pair(at.second, at.first); });
-        entries.erase(std::unique(entries.begin(), entries.end()), entries.end());
-        sparse_ = false;
-        if (static_cast<double>(entries.size()) < 0.1 * static_cast<double>(rows * rows)) {
-            std::vector<Eigen::Triplet<double, int>> triplets;
+        const double few = 0.1 * static_cast<double>(rows * rows);
+        double different = static_cast<double>(entries.size() + static_cast<std::size_t>(rows));
+        full_.resize(0, 0);
+        if (different >= few) {
+            full_.setZero(rows, rows);
+            different = static_cast<double>(rows);
             for (const auto& [row, column] : entries)
-                triplets.emplace_back(static_cast<int>(row), static_cast<int>(column), 0);
+                different += 1 - std::exchange(full_(std::max(row, column), std::min(row, column)), 1);
+        }
+        sparse_ = false;
+        if (different < few) {
+            std::vector<Eigen::Triplet<double, int>> triplets;
+            for (Index row = 0; row < rows; ++row) entries.emplace_back(row, row);
+            for (const auto& [row, column] : entries)
+                triplets.emplace_back(static_cast<int>(std::max(row, column)),
+                                      static_cast<int>(std::min(row, column)), 0);
             matrix_.resize(rows, rows);
             matrix_.setFromTriplets(triplets.begin(), triplets.end());
             ordered_.analyzePattern(matrix_);
             const auto size = static_cast<double>(rows);
             sparse_ = sparse_cost * ordered_.operations() < size * size * size / 3;
         }
-        if (!sparse_) full_.resize(rows, rows);
+        full_.resize(sparse_ ? 0 : rows, sparse_ ? 0 : rows);
     }
     /// All entries are 0.
     void clear() {

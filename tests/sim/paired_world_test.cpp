@@ -214,7 +214,8 @@ TEST_CASE("pairs that make no sense are refused, and those that are not measured
     const Configuration held = configuration_of({{2, 1}}, cluster);
     world.train_beside(0, 1);
     world.train_beside(1, 0);
-    CHECK(world.busy_until(0, held, 0, 100) == 0);
+    const RunningJob running[]{{0, &held, 0}};
+    CHECK(world.round_until({.latest_seconds = 100, .running = running}) == 0);
     CHECK(!world.train(0, held, 0, 100));
     CHECK(world.last_run(0).empty);
     CHECK(world.steps_left(0) == 10);

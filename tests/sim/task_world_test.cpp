@@ -40,9 +40,9 @@ constexpr ReplayOptions rarely{.interval_seconds = 1e6};
 
 }  // namespace
 
-static_assert(World<TaskWorld> && ReportingWorld<TaskWorld> && EventWorld<TaskWorld> &&
-              !ShorteningWorld<TaskWorld> && StartingWorld<TaskWorld> && SavingWorld<TaskWorld> &&
-              FailingWorld<TaskWorld> && PredictingWorld<TaskWorld> && IsolatedTimes<TaskWorld>);
+static_assert(World<TaskWorld> && ReportingWorld<TaskWorld> && UnevenWorld<TaskWorld> &&
+              StartingWorld<TaskWorld> && SavingWorld<TaskWorld> && FailingWorld<TaskWorld> &&
+              PredictingWorld<TaskWorld> && IsolatedTimes<TaskWorld>);
 
 TEST_CASE("a job alone runs its tasks in order, as many at a time as there are GPUs") {
     const Cluster cluster = cluster_of_single_gpus(2);
@@ -164,7 +164,12 @@ TEST_CASE("strata are reported apart, and bad input is refused with job, field a
     Job job = world.jobs()[0];
     JobModel model;
     world.start(0, {PoolShare{0, 1, {1, 1}}});
-    CHECK(world.next_event(0) == 1);
+    const Configuration held{PoolShare{0, 1, {1, 1}}};
+    const RunningJob running[]{{0, &held, 0}};
+    CHECK(world.round_until({.latest_seconds = 9, .next_seconds = 7, .running = running}) == 1);
+    CHECK(world.round_until({.latest_seconds = 9, .next_seconds = 0.5, .running = running}) == 0.5);
+    CHECK(world.round_until({.latest_seconds = 0.25, .next_seconds = 7, .running = running}) == 0.25);
+    CHECK(world.round_until({.latest_seconds = 9, .next_seconds = 70}) == 70);
     CHECK_FALSE(world.train(0, {PoolShare{0, 1, {1, 1}}}, 0, 2).has_value());
     world.report(0, job, model);
     REQUIRE(job.tasks->strata.size() == 2);

@@ -39,9 +39,9 @@ using namespace goodput;
 using namespace goodput::peers;
 
 static_assert(World<GavelWorld> && ReportingWorld<GavelWorld> && PredictingWorld<GavelWorld> &&
-              ShorteningWorld<GavelWorld> && IsolatedTimes<GavelWorld> && TimeSharedWorld<GavelWorld>);
+              UnevenWorld<GavelWorld> && IsolatedTimes<GavelWorld> && TimeSharedWorld<GavelWorld>);
 static_assert(World<ShockwaveWorld> && ReportingWorld<ShockwaveWorld> && PredictingWorld<ShockwaveWorld> &&
-              ShorteningWorld<ShockwaveWorld> && IsolatedTimes<ShockwaveWorld> &&
+              UnevenWorld<ShockwaveWorld> && IsolatedTimes<ShockwaveWorld> &&
               TimeSharedWorld<ShockwaveWorld>);
 static_assert(Planner<TimeSharedRounds<GavelWorld>> && Planner<TimeSharedRounds<ShockwaveWorld>>);
 
@@ -219,7 +219,9 @@ TEST_CASE("a job of Gavel's world does whole steps on the type that it holds") {
     const Cluster cluster = cli::parse_cluster("slow:2x1,fast:2x1");
     GavelWorld world(cluster, {steady("a", 0, 2, 1000, {0.7, 2}), steady("b", 0, 2, 1000, {1, 0})});
     const Configuration slow{0, 1, {2, 2}}, fast{1, 1, {2, 2}};
-    CHECK(world.busy_until(0, slow, 10, 100) == 10 + 70 / 0.7);
+    const RunningJob running[]{{0, &slow, 0}};
+    CHECK(world.round_until({.begin_seconds = 10, .latest_seconds = 110, .running = running}) ==
+          10 + 70 / 0.7);
     CHECK(world.train(0, slow, 0, 99) == std::nullopt);
     CHECK(world.steps_left(0) == 1000 - 69);
     CHECK(world.train(0, fast, 99, 100) == std::nullopt);

@@ -56,21 +56,23 @@ struct WorldWithStarts : LeastWorld {
 
 /// That world, whose rounds end as soon as nobody has work left in them.
 struct WorldThatShortens : WorldWithStarts {
-    [[nodiscard]] double busy_until(std::size_t job, const Configuration& held, double begin,
-                                    double seconds) const {
-        return begin + std::min(left[job] / held.gpus(), seconds);
+    [[nodiscard]] double round_until(const RoundAhead& round) const {
+        return round.until_last(
+            [&](std::size_t job, const Configuration& held, double begin, double seconds) {
+                return begin + std::min(left[job] / held.gpus(), seconds);
+            });
     }
 };
 
 /// A world in which a job holds its GPUs and never has anything to do.
 struct WorldThatStandsStill : LeastWorld {
     std::optional<double> train(std::size_t, const Configuration&, double, double) { return std::nullopt; }
-    [[nodiscard]] double busy_until(std::size_t, const Configuration&, double begin, double) const {
-        return begin;
+    [[nodiscard]] double round_until(const RoundAhead& round) const {
+        return round.running.empty() ? round.idle_until() : round.begin_seconds;
     }
 };
 
-static_assert(ShorteningWorld<WorldThatShortens> && !ShorteningWorld<LeastWorld>);
+static_assert(UnevenWorld<WorldThatShortens> && !UnevenWorld<LeastWorld>);
 static_assert(World<LeastWorld> && !ReportingWorld<LeastWorld> && !PredictingWorld<LeastWorld> &&
               !StartingWorld<LeastWorld> && !SavingWorld<LeastWorld> && !FailingWorld<LeastWorld>);
 static_assert(StartingWorld<WorldWithStarts> && !IsolatedTimes<WorldWithStarts>);
@@ -496,4 +498,58 @@ TEST_CASE("a world that stands still ends its replay") {
                                        {.interval_seconds = 60, .most_idle_rounds = 5});
     CHECK(result.rounds == 6);
     CHECK(result.end_seconds == 0);
+}
+
+TEST_CASE("a world is told all about the round that it ends") {
+    struct Told : WorldWithStarts {
+        std::vector<std::vector<double>> rounds{};
+        std::vector<double> trained{};
+        double round_until(const RoundAhead& round) {
+            std::vector<double>& told = rounds.emplace_back();
+            told = {round.begin_seconds, round.latest_seconds, round.next_seconds};
+            for (const RunningJob& job : round.running) {
+                told.push_back(static_cast<double>(job.job));
+                told.push_back(job.held->gpus());
+                told.push_back(job.start_seconds);
+            }
+            return std::min({round.latest_seconds, round.next_seconds, round.begin_seconds + 45});
+        }
+        std::optional<double> train(std::size_t job, const Configuration& held, double begin,
+                                    double seconds) {
+            trained.push_back(seconds);
+            return LeastWorld::train(job, held, begin, seconds);
+        }
+    } world;
+    world.start_seconds = 50;
+    world.add(0, 2, 110);
+    world.add(70, 1, 10);
+    const ReplayResult result = replay(Cluster{{"gpu"}, {{"node", 0, 2}}}, world, Fifo{},
+                                       {.interval_seconds = 60, .first_decision_seconds = 0});
+    const double never = std::numeric_limits<double>::infinity();
+    CHECK(world.rounds == std::vector<std::vector<double>>{{0, 0, 0},
+                                                           {0, 60, 70, 0, 2, 50},
+                                                           {45, 105, 70, 0, 2, 5},
+                                                           {70, 130, never, 0, 2, 0},
+                                                           {115, 175, never, 1, 1, 50},
+                                                           {160, 220, never, 1, 1, 5}});
+    CHECK(world.trained == std::vector<double>{20, 45, 40});
+    CHECK(result.jobs[0].completed_seconds == 105);
+    CHECK(result.jobs[1].completed_seconds == 175);
+}
+
+TEST_CASE("a world must not end a round before it begins, nor never") {
+    struct Wrong : LeastWorld {
+        double end = 0;
+        [[nodiscard]] double round_until(const RoundAhead&) const { return end; }
+    };
+    const std::pair<double, const char*> ends[]{{-1, "-1"}, {std::nan(""), "nan"}, {HUGE_VAL, "inf"}};
+    for (const auto& [end, text] : ends) {
+        Wrong world;
+        world.end = end;
+        world.add(0, 1, 10);
+        CHECK_THROWS_WITH(
+            replay(Cluster{{"gpu"}, {{"node", 0, 1}}}, world, Fifo{}),
+            (std::string("world: end of a round is ") + text + ", but must be a finite number of at least 0")
+                .c_str());
+    }
 }

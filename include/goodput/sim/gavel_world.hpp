@@ -35,6 +35,7 @@
 #include "goodput/core/error.hpp"
 #include "goodput/core/job.hpp"
 #include "goodput/model/job_model.hpp"
+#include "goodput/sim/world.hpp"
 #include "goodput/sim/world_parts.hpp"
 
 namespace goodput {
@@ -100,9 +101,11 @@ public:
     /// Returns the jobs as a scheduler knows them. A step counts as an example.
     [[nodiscard]] const std::vector<Job>& jobs() const { return jobs_; }
     /// Returns when the last step that fits into the round is done.
-    [[nodiscard]] double busy_until(std::size_t job, const Configuration& held, double begin,
-                                    double seconds) const {
-        return round_of(job, held, begin, seconds).end_seconds;
+    [[nodiscard]] double round_until(const RoundAhead& round) const {
+        return round.until_last(
+            [this](std::size_t job, const Configuration& held, double begin, double seconds) {
+                return round_of(job, held, begin, seconds).end_seconds;
+            });
     }
     /// Trains a job in whole steps.
     std::optional<double> train(std::size_t job, const Configuration& held, double begin, double seconds) {

@@ -36,6 +36,7 @@
 #include "goodput/core/job.hpp"
 #include "goodput/core/tasks.hpp"
 #include "goodput/model/job_model.hpp"
+#include "goodput/sim/world.hpp"
 #include "goodput/sim/world_parts.hpp"
 #include "goodput/tasks/task_history.hpp"
 
@@ -99,8 +100,11 @@ public:
         stop_beyond(courses_[job], 0);
         courses_[job].gpus = 0;
     }
-    /// Returns the next end of a task, among the tasks that run or begin then.
-    [[nodiscard]] double next_event(double begin) const {
+    /// Returns the next end of a task, among the tasks that run or begin then, or the next submission or
+    /// event.
+    [[nodiscard]] double round_until(const RoundAhead& round) const {
+        if (round.running.empty()) return round.idle_until();
+        const double begin = round.begin_seconds;
         double next = std::numeric_limits<double>::infinity();
         for (std::size_t j = 0; j < courses_.size(); ++j) {
             const Course& course = courses_[j];
@@ -111,10 +115,11 @@ public:
             for (std::size_t i = 0; i < std::min(idle, course.waiting.size()); ++i)
                 next = std::min(next, begin + truth_[j].task_seconds[course.waiting[i]]);
         }
-        return std::max(next, begin);
+        return std::clamp(std::min(next, round.next_seconds), begin, round.latest_seconds);
     }
     /// Begins, runs and ends tasks.
     std::optional<double> train(std::size_t job, const Configuration& held, double begin, double seconds) {
+        if (seconds <= 0) return std::nullopt;
         Course& course = courses_[job];
         course.gpus = held.gpus();
         stop_beyond(course, static_cast<std::size_t>(course.gpus));

@@ -21,20 +21,11 @@
 //   predictor() const                   the OptionPredictor of the decisions. Without: GoodputPredictor
 //   start(job, held)                    it starts or restarts with that; answers how many seconds pass before
 //                                       it trains. Without: none
-//   busy_until(job, held, begin, seconds) const
-//                                       when a job that holds that from `begin` on has nothing left to do in
-//                                       a round of at most so many seconds. A round then ends with the last
-//                                       of those that hold anything, and where nobody does, with the next
-//                                       submission or event. train() is called in every round, also in one
-//                                       of no length. Without: all rounds are of one length
-//   next_event(begin) const             when something happens first that a decision should follow, if nobody
-//                                       gets anything else from `begin` on: at least that, or infinity. A
-//                                       round ends with it, with the next submission or event, or after the
-//                                       interval. Instead of busy_until()
-//   round_until(begin)                  when the round ends that begins then, at least that: the world alone
-//                                       decides, and submissions and events wait for it. Infinity: nothing
-//                                       more happens. Called once a round, after its decision. Instead of
-//                                       busy_until() and next_event()
+//   round_until(round)                  returns when the round (RoundAhead) ends, which is not before its
+//                                       beginning. Called once per round, after its decision. Submissions and
+//                                       events wait for the end of the round. train() is then called in every
+//                                       round, also in one of no length. Without: all rounds last as long as
+//                                       the interval
 //   save(job)                           a decision or a drained node stops it, after it has saved its state
 //   fail(job)                           it falls back to its last saved state. Without: failures lose no work
 //   save_like(job, chosen)              how the last decision would have the job save its state
@@ -51,6 +42,8 @@
 //
 // A world changes while it is replayed. For another replay make another one.
 
+#include <algorithm>
+#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <optional>
@@ -65,6 +58,40 @@
 #include "goodput/schedule/concepts.hpp"
 
 namespace goodput {
+
+/// A job that holds GPUs in a round.
+struct RunningJob {
+    std::size_t job = 0;                  ///< its index in jobs()
+    const Configuration* held = nullptr;  ///< never null
+    double start_seconds = 0;             ///< that its start still takes before it trains
+};
+
+/// A round that begins.
+struct RoundAhead {
+    double begin_seconds = 0;
+    double latest_seconds = 0;              ///< end of a round that lasts as long as the interval
+    double next_seconds = 0;                ///< next submission or event; infinity if there is none
+    std::span<const RunningJob> running{};  ///< all jobs that hold GPUs
+
+    /// Returns the end of a round in which no job runs: the next submission or event.
+    [[nodiscard]] double idle_until() const {
+        return std::isinf(next_seconds) ? latest_seconds : std::max(next_seconds, begin_seconds);
+    }
+    /// Returns the end of a round that lasts until no job has anything left to do in it.
+    /// `busy_until(job, held, begin, seconds)` returns when that is so for a job that trains from `begin` on
+    /// for at most `seconds`.
+    template <class BusyUntil>
+    [[nodiscard]] double until_last(const BusyUntil& busy_until) const {
+        if (running.empty()) return idle_until();
+        double end = begin_seconds;
+        for (const auto& [job, held, start_seconds] : running) {
+            const double begin = begin_seconds + start_seconds;
+            end =
+                std::max(end, busy_until(job, *held, begin, latest_seconds - begin_seconds - start_seconds));
+        }
+        return std::min(end, latest_seconds);
+    }
+};
 
 /// Jobs and their true behaviour.
 template <class W>
@@ -92,26 +119,11 @@ template <class W>
 concept StartingWorld = World<W> && requires(W& world, std::size_t job, const Configuration& held) {
     { world.start(job, held) } -> std::convertible_to<double>;
 };
-/// A world whose rounds end as soon as no job has anything left to do in them.
+/// A world that says when each round ends.
 template <class W>
-concept ShorteningWorld = World<W> &&
-    requires(const W& asked, std::size_t job, const Configuration& held, double begin, double seconds) {
-    { asked.busy_until(job, held, begin, seconds) } -> std::convertible_to<double>;
+concept UnevenWorld = World<W> && requires(W& world, const RoundAhead& round) {
+    { world.round_until(round) } -> std::convertible_to<double>;
 };
-/// A world in which a decision follows each of the world's own events.
-template <class W>
-concept EventWorld = World<W> && !ShorteningWorld<W> && requires(const W& asked, double begin) {
-    { asked.next_event(begin) } -> std::convertible_to<double>;
-};
-/// A world with a clock of its own.
-template <class W>
-concept ClockedWorld =
-    World<W> && !ShorteningWorld<W> && !EventWorld<W> && requires(W & world, double begin) {
-    { world.round_until(begin) } -> std::convertible_to<double>;
-};
-/// A world whose rounds may be shorter than the interval.
-template <class W>
-concept UnevenWorld = ShorteningWorld<W> || EventWorld<W> || ClockedWorld<W>;
 /// A world whose jobs save their state when they are stopped.
 template <class W>
 concept SavingWorld = World<W> && requires(W& world, std::size_t job) {
@@ -181,17 +193,8 @@ consteval bool world_fits() {
             StartingWorld<W> || !requires { &W::start; },
             "StartingWorld: this world's start is not: double start(job, const Configuration&)");
         static_assert(
-            ShorteningWorld<W> || !requires { &W::busy_until; },
-            "ShorteningWorld: this world's busy_until is not: double busy_until(job, const "
-            "Configuration&, begin, seconds) const");
-        static_assert(
-            EventWorld<W> || !requires { &W::next_event; },
-            "EventWorld: this world's next_event is not: double next_event(begin) const, without a "
-            "busy_until");
-        static_assert(
-            ClockedWorld<W> || !requires { &W::round_until; },
-            "ClockedWorld: this world's round_until is not: double round_until(begin), without a busy_until "
-            "or next_event");
+            UnevenWorld<W> || !requires { &W::round_until; },
+            "UnevenWorld: this world's round_until is not: double round_until(const RoundAhead&)");
         static_assert(
             SavingWorld<W> || !requires { &W::save; },
             "SavingWorld: this world's save is not: void save(job)");

@@ -4,7 +4,6 @@
 // Building blocks of several worlds: jobs with a fixed number of GPUs, known speeds, names, and rounds of
 // whole steps. The rounds are those of Gavel's simulator and of Shockwave's, which is based on it: a job
 // does as many steps as fit into a round, and the round lasts until the last job has done its last step.
-// many steps as fit into a round, and the round lasts until the last job has done its last step.
 
 #include <algorithm>
 #include <cmath>

@@ -31,6 +31,7 @@
 #include "goodput/core/job.hpp"
 #include "goodput/core/placement.hpp"
 #include "goodput/model/job_model.hpp"
+#include "goodput/sim/world.hpp"
 #include "goodput/sim/world_parts.hpp"
 #include "peers/elasticflow/elasticflow_events.hpp"
 #include "peers/elasticflow/elasticflow_job.hpp"
@@ -100,7 +101,7 @@ public:
     /// It holds nothing any more.
     void save(std::size_t job) { standings_[job].gpus = 0; }
     /// When the round ends that begins now.
-    double round_until(double begin);
+    double round_until(const RoundAhead& round);
     /// Lets a job train for a round.
     std::optional<double> train(std::size_t job, const Configuration& held, double begin, double seconds);
     /// The part of its iterations that is done; all, of a job that has ended.
@@ -272,11 +273,12 @@ private:
 
 // ---------------------------------------------------------------------------------------------------------
 
-inline double ElasticflowWorld::round_until(double begin) {
-    if (!std::exchange(begun_, true)) return first_event();
+inline double ElasticflowWorld::round_until(const RoundAhead& round) {
+    const double begin = round.begin_seconds;
+    if (!std::exchange(begun_, true)) return std::min(first_event(), round.latest_seconds);
     if (now_ != begin) decide(begin);  // a planner that knows nothing of this world, or nobody to plan for
     if (!is_planned_) plan_ends();
-    if (events_.empty()) return std::numeric_limits<double>::infinity();
+    if (events_.empty()) return begin;
     const bool forgets = rounds_ > 0 && std::fmod(rounds_, slot_) == 0;
     ++rounds_;
     if (forgets) ranks_.forget();
@@ -288,11 +290,12 @@ inline double ElasticflowWorld::round_until(double begin) {
         events_.move_end(j, of.end, of.end + of.start_seconds);
         of.end += of.start_seconds;
     }
-    return events_.round_until(begin, slot_);
+    return std::min(events_.round_until(begin, slot_), round.latest_seconds);
 }
 
 inline std::optional<double> ElasticflowWorld::train(std::size_t job, const Configuration& held, double begin,
                                                      double seconds) {
+    if (seconds <= 0) return std::nullopt;
     Standing& of = standings_[job];
     const double now = begin + seconds, rate = truth_[job].speeds.rate(held.gpus());
     const double last = rules_.ends_as_planned ? of.planned_end : of.end;

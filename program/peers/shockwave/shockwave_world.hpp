@@ -30,6 +30,7 @@
 #include "goodput/core/job.hpp"
 #include "goodput/model/job_model.hpp"
 #include "goodput/sim/gavel_world.hpp"
+#include "goodput/sim/world.hpp"
 #include "goodput/sim/world_parts.hpp"
 #include "peers/shockwave/shockwave_model.hpp"
 #include "peers/shockwave/shockwave_profile.hpp"
@@ -78,9 +79,10 @@ public:
     /// The jobs as a scheduler knows them: a second of the profile is an example.
     [[nodiscard]] const std::vector<Job>& jobs() const { return jobs_; }
     /// When the last step that fits into the round is done.
-    [[nodiscard]] double busy_until(std::size_t job, const Configuration&, double begin,
-                                    double seconds) const {
-        return round_of(job, begin, seconds).end_seconds;
+    [[nodiscard]] double round_until(const RoundAhead& round) const {
+        return round.until_last([this](std::size_t job, const Configuration&, double begin, double seconds) {
+            return round_of(job, begin, seconds).end_seconds;
+        });
     }
     /// Lets a job train: whole steps, then perhaps another batch.
     std::optional<double> train(std::size_t job, const Configuration&, double begin, double seconds) {

@@ -116,7 +116,7 @@ private:
     /// Skips the rounds without a job, except the last one or two.
     void skip_empty_rounds() {
         if (rentals_.any()) return;      // rented nodes cost money, and may be returned
-        if (world_.is_uneven()) return;  // such rounds end with the next submission anyway
+        if (world_.round_until) return;  // such rounds end with the next submission anyway
         const double interval = options_.interval_seconds;
         const double until = std::min({next_submission(), timeline_.next_seconds(), options_.last_second});
         // Count as if the round that begins now, which may be the first, had the length of the others.
@@ -127,7 +127,7 @@ private:
     /// Trains a round, with the events that strike jobs in it.
     void train() {
         const double begin = now_;
-        if (world_.is_uneven()) {
+        if (world_.round_until) {
             now_ = end_of_round();
             round_seconds_ = now_ - begin;
         } else {
@@ -141,28 +141,19 @@ private:
         round_seconds_ = options_.interval_seconds;
         std::erase_if(active_, [&](std::size_t job) { return jobs_[job].complete(); });
     }
-    /// Returns when a round that begins now ends: with the last job, the world's next event, or, if no job
-    /// runs, whatever comes next.
-    [[nodiscard]] double end_of_round() const {
-        const double latest = now_ + round_seconds_;
-        const double next = std::min(next_submission(), timeline_.next_seconds());
-        const auto runs = [&](std::size_t job) { return !jobs_[job].held().empty(); };
-        if (world_.round_until) {
-            const double end = world_.round_until(world_.world, now_);
-            require_at_least("world", "end of a round", std::min(end, latest), now_);
-            return std::isinf(end) ? now_ : std::min(end, latest);
-        } else if (world_.next_event) {
-            const double event = world_.next_event(world_.world, now_);
-            require_at_least("world", "end of a round", std::min(event, latest), now_);
-            if (std::any_of(active_.begin(), active_.end(), runs))
-                return std::clamp(std::min(event, next), now_, latest);
-        } else {
-            double end = -1;
-            for (const std::size_t job : active_)
-                if (runs(job)) end = std::max(end, jobs_[job].busy_until(now_, round_seconds_));
-            if (end >= now_) return std::min(end, latest);
-        }
-        return std::isinf(next) ? latest : std::max(next, now_);
+    /// Returns when the world ends a round that begins now.
+    [[nodiscard]] double end_of_round() {
+        running_.clear();
+        for (const std::size_t job : active_)
+            if (const ReplayedJob& of = jobs_[job]; !of.held().empty())
+                running_.push_back({job, &of.held(), std::min(of.start_seconds_left(), round_seconds_)});
+        const double end = world_.round_until(
+            world_.world, {.begin_seconds = now_,
+                           .latest_seconds = now_ + round_seconds_,
+                           .next_seconds = std::min(next_submission(), timeline_.next_seconds()),
+                           .running = running_});
+        require_at_least("world", "end of a round", end, now_);
+        return end;
     }
     void train(std::size_t index, double begin) {
         ReplayedJob& job = jobs_[index];
@@ -298,6 +289,7 @@ private:
     Snapshot snapshot_;
     Plan kept_;                        // plan of a planner that does not keep its own
     std::vector<int> used_;            // GPUs by node
+    std::vector<RunningJob> running_;  // in the round that begins
     std::size_t idle_rounds_ = 0;      // consecutive idle rounds
     std::size_t standing_rounds_ = 0;  // consecutive rounds of length 0
     double now_ = 0;

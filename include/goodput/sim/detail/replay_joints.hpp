@@ -29,13 +29,8 @@ struct WorldJoint {
     void (*report)(void*, std::size_t job, Job& known, JobModel& model) = nullptr;
     /// StartingWorld
     double (*start)(void*, std::size_t job, const Configuration& held) = nullptr;
-    /// ShorteningWorld
-    double (*busy_until)(const void*, std::size_t job, const Configuration& held, double begin,
-                         double seconds) = nullptr;
-    /// EventWorld
-    double (*next_event)(const void*, double begin) = nullptr;
-    /// ClockedWorld
-    double (*round_until)(void*, double begin) = nullptr;
+    /// UnevenWorld
+    double (*round_until)(void*, const RoundAhead& round) = nullptr;
     /// SavingWorld
     void (*save)(void*, std::size_t job) = nullptr;
     /// FailingWorld
@@ -46,9 +41,6 @@ struct WorldJoint {
     void (*train_beside)(void*, std::size_t job, std::optional<std::size_t> partner) = nullptr;
     /// LosingWorld
     double (*lost_gpu_seconds)(const void*, std::size_t job) = nullptr;
-
-    /// Whether its rounds may be shorter than the interval.
-    [[nodiscard]] bool is_uneven() const { return busy_until || next_event || round_until; }
 };
 
 /// What decides (Planner in replay.hpp). The plan is the planner's own, or is kept in the last argument.
@@ -109,18 +101,9 @@ template <World W>
         joint.start = [](void* of, std::size_t job, const Configuration& held) {
             return static_cast<double>(static_cast<W*>(of)->start(job, held));
         };
-    if constexpr (ShorteningWorld<W>)
-        joint.busy_until = [](const void* of, std::size_t job, const Configuration& held, double begin,
-                              double seconds) {
-            return static_cast<double>(static_cast<const W*>(of)->busy_until(job, held, begin, seconds));
-        };
-    if constexpr (EventWorld<W>)
-        joint.next_event = [](const void* of, double begin) {
-            return static_cast<double>(static_cast<const W*>(of)->next_event(begin));
-        };
-    if constexpr (ClockedWorld<W>)
-        joint.round_until = [](void* of, double begin) {
-            return static_cast<double>(static_cast<W*>(of)->round_until(begin));
+    if constexpr (UnevenWorld<W>)
+        joint.round_until = [](void* of, const RoundAhead& round) {
+            return static_cast<double>(static_cast<W*>(of)->round_until(round));
         };
     if constexpr (SavingWorld<W>)
         joint.save = [](void* of, std::size_t job) { static_cast<W*>(of)->save(job); };

@@ -114,6 +114,8 @@ public:
     /// What it holds and on which nodes; both are empty if it waits.
     [[nodiscard]] const Configuration& held() const { return held_; }
     [[nodiscard]] const Placement& placement() const { return placement_; }
+    /// Returns the seconds that the present start still takes.
+    [[nodiscard]] double start_seconds_left() const { return starting_seconds_; }
     /// Returns the number of starts after the first one.
     [[nodiscard]] int restarts() const { return std::max(starts_ - 1, 0); }
 
@@ -138,17 +140,6 @@ public:
             model.types.clear();
     }
 
-    /// Returns when the job, which holds something, has nothing left to do in a round of `seconds` from
-    /// `begin` on. Only for a ShorteningWorld.
-    [[nodiscard]] double busy_until(double begin, double seconds) const {
-        if (complete()) return begin;
-        const double waiting = std::min(starting_seconds_, seconds);
-        const double end =
-            world_->busy_until(world_->world, index_, held_, begin + waiting, seconds - waiting);
-        require_at_least(subject(), "end of its round", end, begin);
-        return end;
-    }
-
     /// Trains for `seconds` from `begin` on. The GPUs count as used all the time, whatever happens.
     void advance(double begin, double seconds) {
         if (held_.empty()) return;
@@ -160,7 +151,7 @@ public:
         begin += waiting;
         seconds -= waiting;
         if (complete()) return;
-        if (seconds <= 0 && (!world_->busy_until || starting_seconds_ > 0)) return;
+        if (seconds <= 0 && (!world_->round_until || starting_seconds_ > 0)) return;
         completed_ = world_->train(world_->world, index_, held_, begin, seconds);
         if (completed_) require_at_least(subject(), "completion", *completed_, begin);
     }

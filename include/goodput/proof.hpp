@@ -1,7 +1,7 @@
 #ifndef GOODPUT_PROOF_HPP
 #define GOODPUT_PROOF_HPP
 
-// Certificates for allotments, which programs of others can check.
+// Certificates for allotments that independent programs can check.
 
 #include "goodput/proof/write_proof.hpp"
 

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_PROVING_HPP
 #define GOODPUT_PROVING_HPP
 
-// Allotments proven where an Allotter stops short: gap 0 on odd pools, and hard assignments.
+// Proves allotments optimal where an Allotter stops short: gap 0 on odd pools, and hard assignments.
 
 #include "goodput/proving/proving_allotter.hpp"
 

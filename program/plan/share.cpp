@@ -242,7 +242,7 @@ Json serve(const Field& line) {
     const Field name = line["objective"];
     const auto objective = std::find_if(objectives.begin(), objectives.end(),
                                         [&](const Objective& known) { return name.is(known.name); });
-    if (!name.given() || objective == objectives.end()) name.refuse("one known " + share_objective_names());
+    if (!name.given() || objective == objectives.end()) name.refuse("one of " + share_objective_names());
     Question question;
     read(line, question);
     if (!question.paired.pairs.empty() && !objective->looks_at_pairs)

@@ -4,10 +4,10 @@
 // ElasticFlow's minimum satisfactory share of one job, as its public simulator plans it: the fewest GPUs
 // with which the job keeps its deadline, among those that earlier jobs have left.
 //
-// A level is one of the job's sizes. If fewer GPUs are free, it stands for the largest size that fits. The
-// job gets the lowest level at which it meets its deadline, as late as possible, and the level below before
-// that. If no level is enough, the job is late: it gets the highest level until its deadline, then as much
-// as it can use of the free GPUs, and finally of the whole cluster.
+// - A level is one of the job's sizes. If fewer GPUs are free, it stands for the largest size that fits.
+// - The job gets the lowest level at which it meets its deadline, as late as possible, and the level below
+//   before that. If no level is enough, the job is late: it gets the highest level until its deadline, then
+//   as much as it can use of the free GPUs, and finally of the whole cluster.
 //
 // Published, and kept: plans hold steps of 0 GPUs at times when only other jobs change. These count as
 // changes of this job, and in its GPU time up to there. A given first piece ignores a deadline within it.

@@ -4,12 +4,13 @@
 // The world of ElasticFlow (ASPLOS'23), as in its public simulator: jobs with deadlines on one GPU type,
 // whose number of GPUs may change at any time.
 //
-// Rounds end with events (elasticflow_events.hpp). Until then every job keeps what it holds, and
-// submissions wait. In each round every running job loses the time of a start, even if nothing has changed
-// for it. A start is short if some job had exactly its GPUs before. It is longest in rounds that forget all
-// earlier ranks, which are those whose number is divisible by the seconds of a slot. A job ends when it is
-// planned to, whether its work is done by then or not, and earlier if its work is done in an earlier round.
-// GPUs are free again at the end of the round.
+// - Rounds end with events (elasticflow_events.hpp). Until then every job keeps what it holds, and
+//   submissions wait.
+// - In each round every running job loses the time of a start, even if nothing has changed for it. A start
+//   is short if some job had exactly its GPUs before. It is longest in rounds that forget all earlier
+//   ranks, which are those whose number is divisible by the seconds of a slot.
+// - A job ends when it is planned to, whether its work is done by then or not, and earlier if its work is
+//   done in an earlier round. GPUs are free again at the end of the round.
 //
 // Under the published policies, jobs end as planned (end_at). Under any other planner, a job is planned to
 // end when its work is done with what it holds, without the time of starts.

@@ -1,4 +1,4 @@
-// goodput: the library through a pipe. One subcommand, one job: JSON lines in, JSON lines out.
+// goodput: the library through a pipe. Each subcommand does one job: JSON lines in, JSON lines out.
 
 #include <algorithm>
 #include <cmath>
@@ -38,7 +38,8 @@ const std::string lines_footer =
     "Every line of input gets one line of output. One that cannot be used (an empty one too) gets\n"
     "{\"line\": N, \"error\": \"...\"}; the others are still served, and the exit status is 1 at the end.";
 
-/// Numbers for which `holds`; messages say `expected`, and nothing of the largest number that there is.
+/// Accepts numbers for which `holds`. Messages say `expected`, and do not mention the largest number of the
+/// type.
 CLI::Validator number_that(bool (*holds)(double), const std::string& expected) {
     return CLI::Validator(
         [holds, expected](std::string& text) {
@@ -59,7 +60,7 @@ void add_strict(CLI::App* app, bool& strict) {
                   "error, once each");
 }
 
-/// Refuses a first word that is no command.
+/// Throws std::invalid_argument if the first word is not a command.
 void check_command(const CLI::App& app, const std::string& word) {
     std::vector<std::string> names;
     for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
@@ -71,7 +72,7 @@ void check_command(const CLI::App& app, const std::string& word) {
                                 "; there are " + list);
 }
 
-/// The exit status of a command line that cannot be parsed, or that asks for help.
+/// Returns the exit status of a command line that cannot be parsed, or that asks for help.
 int end_with(const CLI::App& app, const CLI::ParseError& error) {
     std::ostringstream out, messages;
     const bool fine = app.exit(error, out, messages) == 0;
@@ -80,8 +81,8 @@ int end_with(const CLI::App& app, const CLI::ParseError& error) {
     return fine ? 0 : wrong_options;
 }
 
-/// The command as a shell takes it, without the files and folders that it writes: where a page is kept is
-/// nothing about it.
+/// Returns the command as typed in a shell, without the files and folders that it writes: a page should not
+/// depend on where it is kept.
 std::string command_line(int argc, char** argv) {
     std::string line = "goodput";
     for (int i = 1; i < argc; ++i) {

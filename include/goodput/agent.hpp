@@ -1,7 +1,7 @@
 #ifndef GOODPUT_AGENT_HPP
 #define GOODPUT_AGENT_HPP
 
-// The job's side: step times, gradients, learning rates, and what a job reports.
+// The training job's side: step times, gradients, learning rates, and what a job reports.
 
 #include "goodput/agent/gradient_meter.hpp"
 #include "goodput/agent/learning_rate.hpp"

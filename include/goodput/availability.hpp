@@ -1,7 +1,7 @@
 #ifndef GOODPUT_AVAILABILITY_HPP
 #define GOODPUT_AVAILABILITY_HPP
 
-// What interruptions cost, checkpoints against them, how often nodes are lost, and which nodes to rent.
+// The cost of interruptions, checkpoints against them, how often nodes are lost, and which nodes to rent.
 
 #include "goodput/availability/availability.hpp"
 #include "goodput/availability/checkpointed_stage.hpp"

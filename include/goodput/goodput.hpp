@@ -1,14 +1,14 @@
 #ifndef GOODPUT_GOODPUT_HPP
 #define GOODPUT_GOODPUT_HPP
 
-// The toolkit: models and their fits, the allotment, placement, policies, and the round that joins them. What
-// stands on it has a header of its own: proving.hpp, moves.hpp, policies.hpp, hadar.hpp, memory.hpp,
-// statistics.hpp, availability.hpp, hosts.hpp, share.hpp, pairs.hpp, deadlines.hpp, tasks.hpp, parallel.hpp,
-// agent.hpp, sim.hpp. What needs Boost.Graph, place/home_flow.hpp, and the whole of Ceres,
-// fit/ceres_backend.hpp, is included by who wants it.
+// The toolkit: models and their fits, the allotment, placement, policies, and the round that joins them.
+// The systems that build on it have headers of their own: proving.hpp, moves.hpp, policies.hpp, hadar.hpp,
+// memory.hpp, statistics.hpp, availability.hpp, hosts.hpp, share.hpp, pairs.hpp, deadlines.hpp, tasks.hpp,
+// parallel.hpp, agent.hpp, sim.hpp. Include two headers yourself if you want them: place/home_flow.hpp
+// needs Boost.Graph, and fit/ceres_backend.hpp needs all of Ceres.
 //
-// With goodput::compiled (core/detail/bodies.hpp) it means the same, and takes a fraction of the time. Who
-// fits a model of his own then includes fit/model_fit.hpp himself, which brings Eigen and Ceres.
+// With goodput::compiled (core/detail/bodies.hpp), this header means the same and compiles in a fraction of
+// the time. If you fit models of your own, also include fit/model_fit.hpp, which brings Eigen and Ceres.
 
 #include "goodput/allot/allot.hpp"
 #include "goodput/allot/conflict.hpp"

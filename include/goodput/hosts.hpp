@@ -1,7 +1,8 @@
 #ifndef GOODPUT_HOSTS_HPP
 #define GOODPUT_HOSTS_HPP
 
-// CPU cores and memory beside GPUs: who gets how much of each node, and what is gained by it.
+// CPU cores and memory in addition to GPUs: how much of each node a job gets, and what a job gains from
+// more.
 
 #include "goodput/hosts/divided_hosts.hpp"
 #include "goodput/hosts/host_capacity.hpp"

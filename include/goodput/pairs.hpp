@@ -1,7 +1,8 @@
 #ifndef GOODPUT_PAIRS_HPP
 #define GOODPUT_PAIRS_HPP
 
-// Two jobs on the same GPUs at the same time: their shares of time, how fast both are, and rounds with them.
+// Pairs of jobs on the same GPUs at the same time: their shares of time, the speed of both, and rounds with
+// pairs.
 
 #include "goodput/pairs/job_pair.hpp"
 #include "goodput/pairs/pair_fit.hpp"

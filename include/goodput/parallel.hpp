@@ -1,7 +1,7 @@
 #ifndef GOODPUT_PARALLEL_HPP
 #define GOODPUT_PARALLEL_HPP
 
-// Large models over several GPUs, types and zones: which layers in which stage on which GPUs.
+// Large models over several GPUs, types and zones: which layers go into which stage, and on which GPUs.
 
 #include "goodput/parallel/large_models.hpp"
 #include "goodput/parallel/layer_profile_fit.hpp"

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_SHARE_HPP
 #define GOODPUT_SHARE_HPP
 
-// Jobs of fixed sizes that take turns: which part of the time each should have on which GPU type.
+// Jobs of fixed sizes that take turns: the part of the time that each job should have on each GPU type.
 
 #include "goodput/share/allox.hpp"
 #include "goodput/share/assignment.hpp"

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_SIM_HPP
 #define GOODPUT_SIM_HPP
 
-// Replays: what would have happened to a recorded workload under a policy.
+// Replays a recorded workload: what would have happened under a given policy.
 
 #include "goodput/sim/application.hpp"
 #include "goodput/sim/events.hpp"

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_STATISTICS_HPP
 #define GOODPUT_STATISTICS_HPP
 
-// What systems share to say how sure they are: quantiles, and on which coordinates of a fit a time depends.
-// Then efficiency from gradient statistics at several batch sizes, and which runs to measure next.
+// Shared statistics: quantiles, the coordinates of a fit on which a time depends, efficiency from gradient
+// statistics at several batch sizes, and which runs to measure next.
 
 #include "goodput/statistics/distributions.hpp"
 #include "goodput/statistics/fitted_slopes.hpp"

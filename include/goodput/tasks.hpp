@@ -1,7 +1,7 @@
 #ifndef GOODPUT_TASKS_HPP
 #define GOODPUT_TASKS_HPP
 
-// How much longer a job takes: from tasks of its own, jobs of its kind, or its learning curve.
+// Predicts how much longer a job takes, from its own tasks, from similar jobs, or from its learning curve.
 
 #include "goodput/tasks/forecast.hpp"
 #include "goodput/tasks/learning_curve.hpp"

@@ -3,8 +3,7 @@
 
 #include <string_view>
 
-/// The whole library. What is in `goodput::detail` is nobody's business but its own and may change at any
-/// time.
+/// The whole library. `goodput::detail` is private and may change at any time.
 namespace goodput {
 
 /// The version of the library; the build files and packages read it from this line.

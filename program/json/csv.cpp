@@ -14,18 +14,18 @@ namespace goodput::traces {
 
 namespace {
 
-/// Reads the records of a file one after the other. A cell may stand in double quotes, as RFC 4180 has it:
-/// then separators, ends of lines and quotes, written twice, are part of it. Around cells without quotes
-/// blanks do not count. Lines end with a line feed, with or without a carriage return before it.
+/// Reads the records of a file one after the other. A cell may be in double quotes, as in RFC 4180. Then
+/// separators, ends of lines and quotes (written twice) are part of it. Blanks around cells without quotes
+/// do not count. Lines end with a line feed, with or without a carriage return before it.
 class Records {
 public:
     Records(const std::string& path, char separator) : path_(path), file_(path), separator_(separator) {}
 
     [[nodiscard]] bool is_open() const { return file_.is_open(); }
-    /// The line on which the last record begins.
+    /// Returns the line on which the last record begins.
     [[nodiscard]] std::size_t line() const { return record_; }
 
-    /// The cells of the next record that is no empty line; false at the end of the file.
+    /// Reads the cells of the next record that is not an empty line. Returns false at the end of the file.
     bool next(std::vector<std::string>& cells) {
         while (next_line()) {
             if (text_.find_first_not_of(" \t") == std::string::npos) continue;
@@ -45,7 +45,7 @@ private:
         ++line_;
         if (!text_.empty() && text_.back() == '\r') text_.pop_back();
         if (line_ == 1 && text_.starts_with("\xEF\xBB\xBF")) text_.erase(0, 3);
-        // Without such a mark at its beginning, UTF-16 still has a NUL in every separator.
+        // UTF-16 without a mark at its beginning still has a NUL in every separator.
         const bool marked = line_ == 1 && (text_.starts_with("\xFF\xFE") || text_.starts_with("\xFE\xFF"));
         if (marked || text_.find('\0') != std::string::npos)
             throw std::runtime_error(path_ + ", line " + goodput::text_of(line_) +
@@ -55,7 +55,7 @@ private:
 
     [[nodiscard]] bool is_blank(std::size_t i) const { return text_[i] == ' ' || text_[i] == '\t'; }
 
-    /// The cell that begins at `at`, which becomes the place of the separator behind it, or the end.
+    /// Returns the cell that begins at `at`. Moves `at` to the separator behind it, or to the end.
     std::string cell(std::size_t& at) {
         std::size_t begin = at;
         while (begin < text_.size() && is_blank(begin) && text_[begin] != separator_) ++begin;
@@ -66,7 +66,7 @@ private:
         return text_.substr(begin, end - begin);
     }
 
-    /// The same for one whose first character behind the quote is at `at`.
+    /// The same for a quoted cell whose first character behind the quote is at `at`.
     std::string quoted(std::size_t& at) {
         std::string content;
         for (;;) {
@@ -95,7 +95,7 @@ private:
     std::string path_;
     std::ifstream file_;
     char separator_;
-    std::string text_{};      // the line that is being read
+    std::string text_{};      // the line being read
     std::size_t line_ = 0;    // its number
     std::size_t record_ = 0;  // the line on which the record begins
 };

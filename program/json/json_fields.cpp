@@ -14,7 +14,7 @@ namespace cli {
 
 namespace {
 
-/// The value as written, cut off where it is long.
+/// Returns the value as written, cut off if it is long.
 std::string shown(const Json* value) {
     if (!value) return "missing";
     if (value->is_object()) return "an object";
@@ -54,7 +54,7 @@ void Warnings::mention(const std::string& sentence) {
 }
 
 void Warnings::write(const std::string& key, const std::string& sentence) {
-    constexpr std::size_t most = 100;  // who has more of them reads none
+    constexpr std::size_t most = 100;  // more would not be read anyway
     if (said_.size() > most || !said_.insert(key).second) return;
     std::string text = "goodput: line " + goodput::text_of(line_) + ": " + shortened(sentence);
     if (said_.size() > most) text = "goodput: warnings of other kinds are not shown any more";
@@ -74,7 +74,8 @@ void Field::knows(std::initializer_list<std::string_view> names) const {
 
 void Field::warn(std::string_view name, const std::string& sentence) const {
     if (!warnings_) return;
-    std::string key(subject_.substr(0, subject_.find('\'')));  // the same of another job is no news
+    std::string key(subject_.substr(0, subject_.find('\'')));  // without the name, because the same warning
+                                                               // of another job is not new
     for (std::size_t i = 0; i < depth_; ++i)
         if (steps_[i].name.data() != nullptr) key.append(steps_[i].name).append(".");
     warnings_->say(key.append(name), std::string(subject_) + ": " + sentence);
@@ -173,7 +174,7 @@ long long Field::integer(long long least, long long most) const {
     if (value_->is_number_float()) {
         const double real = value_->get<double>();
         if (real != std::floor(real)) refuse("an integer");
-        if (std::abs(real) > 9e15) refuse(range());  // beyond, not every integer is a double
+        if (std::abs(real) > 9e15) refuse(range());  // beyond this, not every integer is a double
         value = static_cast<long long>(real);
     } else if (value_->is_number_unsigned()) {
         const auto natural = value_->get<unsigned long long>();

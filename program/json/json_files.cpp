@@ -18,7 +18,7 @@ namespace cli {
 
 namespace {
 
-/// The text of a file; what is not compressed is read as it is.
+/// Returns the text of a file. A file that is not compressed is read as it is.
 std::string read_text(const std::string& path) {
     const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), gzclose);
     std::string text;
@@ -30,7 +30,7 @@ std::string read_text(const std::string& path) {
     return text;
 }
 
-/// The document; warns of a field that is given twice, or refuses that.
+/// Parses a document. Warns of a field that occurs twice, or refuses it if `strict`.
 Json parse(std::string_view text, const std::string& subject, bool strict,
            const std::function<bool(int depth, std::string_view name)>& keep = {}) {
     std::vector<std::string> twice;

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_PROGRAM_JSON_JSON_FILES_HPP
 #define GOODPUT_PROGRAM_JSON_JSON_FILES_HPP
 
-// JSON documents of files, plain or compressed by gzip. What cannot be read or makes no sense is a
-// std::runtime_error that names the file.
+// JSON documents in files, plain or compressed with gzip. Throws std::runtime_error that names the file if
+// it cannot be read or is invalid.
 
 #include <functional>
 #include <string>
@@ -12,16 +12,16 @@
 
 namespace cli {
 
-/// The document of a file. A field that is given twice is a warning on standard error; `strict` refuses the
-/// file. `keep(depth, name)`, if given, says which fields are kept, from depth 1 on: the others take no
-/// memory and little time.
+/// Returns the document of a file. A field that occurs twice is a warning on standard error, or refused if
+/// `strict`. `keep(depth, name)`, if given, says which fields to keep, from depth 1 on. Other fields take
+/// no memory and little time.
 Json read_json_file(const std::string& path, bool strict = false,
                     const std::function<bool(int depth, std::string_view name)>& keep = {});
 
 /// Calls visit(document) for each line of a file.
 void read_json_lines_of(const std::string& path, const std::function<void(const Field&)>& visit);
 
-/// Calls read(), and makes what it refuses of a document a matter of the file, not of an option.
+/// Calls read(), and turns its errors about a document into errors about the file, not about an option.
 void read_checked(const std::function<void()>& read);
 
 }  // namespace cli

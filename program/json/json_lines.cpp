@@ -21,7 +21,8 @@ namespace cli {
 
 namespace {
 
-/// The parser's words without its own name, its error number, and the line, which to it is always the first.
+/// Returns the parser's message without its own name, its error number, and its line number, which is
+/// always 1.
 std::string plain(const std::string& message) {
     const std::size_t end = message.find("] ");
     std::string text = message.front() == '[' && end != std::string::npos ? message.substr(end + 2) : message;
@@ -78,7 +79,7 @@ bool OpenDocument::take(const std::string& line) {
         } else if (c == '"') {
             for (++i; i < line.size() && line[i] != '"'; ++i)
                 if (line[i] == '\\') ++i;
-            if (i >= line.size()) return give_up();  // no text goes over several lines
+            if (i >= line.size()) return give_up();  // no text spans several lines
         } else if ((c >= 'a' && c <= 'z') || c == '-' || (c >= '0' && c <= '9')) {
             const std::size_t end = std::min(line.find_first_of(",:]} \t\r", i), line.size());
             const std::string word = line.substr(i, end - i);

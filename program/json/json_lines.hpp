@@ -63,8 +63,8 @@ private:
     std::ostream nowhere_{nullptr};
     Warnings warnings_;
     bool in_answers_ = false;
-    OpenDocument document_{};  // a refused one that goes over several lines
-    std::size_t number_ = 0;   // of the last line
+    OpenDocument document_{};  // a refused document that spans several lines
+    std::size_t number_ = 0;   // number of the last line
     bool refused_ = false;
 };
 
@@ -72,7 +72,7 @@ private:
 /// exit status: 0, or 1 if a line was refused or an answer could not be written.
 int serve_lines(std::istream& in, std::ostream& out, bool strict, ServeDocument serve);
 
-/// The text of a document. Text in it that is not UTF-8 is mended.
+/// Returns the text of a document. Replaces bytes that are not UTF-8.
 [[nodiscard]] std::string text_of_document(const Json& document);
 /// Writes a document and ends the line.
 void write_line(std::ostream& out, const Json& document);

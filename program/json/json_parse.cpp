@@ -14,8 +14,8 @@ namespace cli {
 
 namespace {
 
-/// Builds a document from the events of a parser, and knows where the parser stands. The library's own parser
-/// with a callback looks at all earlier elements of an array whenever one of them ends.
+/// Builds a document from a parser's events, and knows where the parser is. The library's own parser with a
+/// callback is slower: it looks at all earlier elements of an array whenever one of them ends.
 class DocumentBuilder {
 public:
     using Keep = std::function<bool(int depth, std::string_view name)>;
@@ -67,8 +67,8 @@ public:
 private:
     struct Level {
         bool array = false;
-        Json* json = nullptr;   // where it is built; nothing of what is not kept
-        Json* field = nullptr;  // of an object: where the next value goes
+        Json* json = nullptr;   // where it is built; null if it is not kept
+        Json* field = nullptr;  // in an object: where the next value goes
         std::size_t index = 0;
         std::string key{};
         std::set<std::string> left_out{};  // names of fields that are not kept
@@ -106,8 +106,8 @@ private:
     std::vector<Level> levels_;
 };
 
-/// The text with NaN, Infinity and -Infinity in quotes. They are no JSON, but common writers write them: as
-/// texts they are refused where they stand, and not with all that is beside them.
+/// Returns the text with NaN, Infinity and -Infinity in quotes. They are not JSON, but common writers write
+/// them. As texts, each is refused at its own place, and the rest of the document is not.
 std::string with_quoted_numbers(std::string_view text) {
     std::string quoted;
     bool in_string = false;
@@ -156,7 +156,7 @@ std::string place_of_error(std::string_view text) {
     try {
         parse(text, builder);
     } catch (const std::exception&) {
-        // That it cannot be parsed is known.
+        // The text is known not to parse.
     }
     return builder.place();
 }

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_PROGRAM_JSON_JSON_PARSE_HPP
 #define GOODPUT_PROGRAM_JSON_JSON_PARSE_HPP
 
-// Parses JSON, and finds what a parser passes over in silence: names that stand twice in one object, of which
-// only the last one counts.
+// Parses JSON, and finds names that occur twice in one object. Most parsers silently keep only the last
+// one.
 
 #include <functional>
 #include <string>
@@ -13,16 +13,16 @@
 
 namespace cli {
 
-/// The document that `text` is; Json::exception where it is none. NaN, Infinity and -Infinity become texts of
-/// that name. `twice` becomes the places of fields that are given twice: "jobs[3].restarts".
-/// `keep(depth, name)`, if given, says which fields are kept.
+/// Returns the document in `text`. Throws Json::exception if it is not JSON. NaN, Infinity and -Infinity
+/// become texts of that name. `twice` gets the places of fields that occur twice: "jobs[3].restarts".
+/// `keep(depth, name)`, if given, says which fields to keep.
 Json parse_json(std::string_view text, std::vector<std::string>& twice,
                 const std::function<bool(int depth, std::string_view name)>& keep = {});
 
-/// The sentence about such a place.
+/// Returns the message about such a place.
 std::string given_twice(const std::string& place);
 
-/// Where in a text that is no JSON the parser stood: "jobs[3].restarts", as far as it got.
+/// Returns the place at which a text stops being JSON, as far as the parser got: "jobs[3].restarts".
 std::string place_of_error(std::string_view text);
 
 }  // namespace cli

@@ -25,7 +25,7 @@ namespace {
 
 constexpr const char* subject = "allotment problem";
 
-/// Fills `problem`, which keeps its memory, and returns the options of the line.
+/// Fills `problem`, which keeps its memory. Returns the options of the line.
 goodput::AllotOptions read(const Field& line, goodput::AllotmentProblem& problem) {
     problem.clear();
     line.knows({"capacity", "jobs", "gap", "deadline_ms", "most_states", "memory_states"});
@@ -95,7 +95,7 @@ const char* name_of(goodput::JobReason reason) {
     return "nothing_offered";
 }
 
-/// Nothing where it is not known, or no number.
+/// Returns nothing if the value is unknown or not a number.
 Json number_or_null(double number, bool known) {
     return known && std::isfinite(number) ? Json(number) : Json();
 }
@@ -130,7 +130,8 @@ Json to_json(const goodput::Explanation& explanation) {
     return json;
 }
 
-/// Who does not fit together; what is left of the line's time after `milliseconds` may be spent on it.
+/// Names the jobs that do not fit together. After `milliseconds`, the search may use what is left of the
+/// line's time.
 Json conflict_in(const goodput::AllotmentProblem& problem, goodput::AllotOptions options,
                  double milliseconds) {
     if (options.deadline) {

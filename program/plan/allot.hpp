@@ -8,14 +8,14 @@
 namespace cli {
 
 struct AllotCommand {
-    bool warm = false;     ///< a line starts from the prices of the line before
+    bool warm = false;     ///< each line starts from the prices of the previous line
     bool relax = false;    ///< the linear relaxation: jobs may be split
-    bool explain = false;  ///< say why every job got what it got, and what resources are worth
+    bool explain = false;  ///< explain every job's option, and what resources are worth
     bool strict = false;   ///< refuse lines with unknown fields
-    std::string proof{};   ///< path of a file for the certificate; empty: none
+    std::string proof{};   ///< path of a file for the certificate; empty for none
 };
 
-/// Serves the lines of `goodput allot`: allotment problems.
+/// Serves the lines of `goodput allot`, which are allotment problems.
 [[nodiscard]] ServeDocument allot_server(const AllotCommand& command);
 
 }  // namespace cli

@@ -24,7 +24,7 @@ namespace {
 
 constexpr const char* subject = "job";
 
-/// A job's GPU types in the order in which they are first named.
+/// Returns a job's GPU types in the order in which they are first named.
 class Job {
 public:
     std::size_t type_of(const std::string& gpu_type) {
@@ -45,9 +45,9 @@ public:
     std::vector<goodput::TypeFit> types{};
 };
 
-/// The parameters of Pollux's model (model/throughput.hpp) that come nearest: computing and overlap as they
-/// are, and the straight lines that meet the laws of synchronising, single shapes' factors aside, at two
-/// replicas and at eight, on one node and on two.
+/// Returns the nearest parameters of Pollux's model (model/throughput.hpp). Computing and overlap stay as
+/// they are. Straight lines replace the laws of synchronisation: they agree with these, without the factors
+/// of single shapes, at two and at eight replicas, on one node and on two.
 goodput::PolluxThroughput published_form(const goodput::RefinedThroughput& model) {
     goodput::RefinedThroughput laws = model;
     laws.shapes.clear();
@@ -86,9 +86,11 @@ Json json_of(const goodput::RefinedFit& fit) {
     for (const goodput::BatchFactor& at : model.batches)
         batches.push_back({{"local_batch", at.batch}, {"factor", at.factor}});
     Json& shapes = json["shapes"] = Json::array();
-    for (const goodput::ShapeFactor& of : model.shapes)
-        shapes.push_back(
-            {{"nodes", of.shape.nodes}, {"gpus", of.shape.gpus}, {"compute", of.compute}, {"sync", of.sync}});
+    for (const goodput::ShapeFactor& factor : model.shapes)
+        shapes.push_back({{"nodes", factor.shape.nodes},
+                          {"gpus", factor.shape.gpus},
+                          {"compute", factor.compute},
+                          {"sync", factor.sync}});
     Json& from_prior = json["from_prior"] = Json::array();
     for (std::size_t i = 0; i < fit.identified.size(); ++i)
         if (!fit.identified[i]) from_prior.push_back(goodput::refined_parameter_names[i]);
@@ -104,7 +106,7 @@ Json json_of(const goodput::Forecast& forecast) {
     return json;
 }
 
-/// What is asked for: one entry of "predict".
+/// Answers one entry of "predict".
 struct Question {
     Field field;
     std::size_t type = 0;
@@ -125,16 +127,16 @@ Question read_question(const Field& field, Job& job) {
     return question;
 }
 
-/// [cores a GPU, GiB a GPU].
+/// Reads [cores per GPU, GiB per GPU].
 goodput::HostShare read_share(const Field& pair) {
     pair.require_size(2, "[cores a GPU, GiB a GPU]");
     return {pair[std::size_t{0}].number(), pair[std::size_t{1}].number()};
 }
 
-/// What measured speeds by cores and memory say of the shares that the job may be given, as points that
-/// `plan` takes, and which share to measure next.
+/// Answers with what measured speeds by cores and memory say about the shares that the job may be given, as
+/// points that `plan` accepts, and with the share to measure next.
 Json host_answer(const Field& host) {
-    constexpr std::size_t most_rows = 1024;  // the fit compares all with all
+    constexpr std::size_t most_rows = 1024;  // the fit compares all rows with all others
     host.knows({"samples", "cores_per_gpu", "memory_gib_per_gpu", "reference"});
     std::vector<goodput::HostSample> samples;
     if (host["samples"].size() > most_rows) host["samples"].refuse("at most 1024 measurements");
@@ -171,7 +173,7 @@ Json host_answer(const Field& host) {
     return answer;
 }
 
-/// A GPU type of a question may well be unmeasured, but not one that is nearly the name of another.
+/// A question may name a GPU type without measurements, but not a type whose name nearly equals another.
 void warn_of_mistyped(const std::vector<Question>& questions, const Job& job) {
     std::vector<std::string_view> measured;
     for (std::size_t t = 0; t < job.names.size(); ++t)
@@ -185,7 +187,7 @@ void warn_of_mistyped(const std::vector<Question>& questions, const Job& job) {
     }
 }
 
-/// What examples are worth at larger batches than the initial one, if the line names one.
+/// Returns what examples are worth at batches larger than the initial one, if the line names some.
 std::optional<goodput::NoiseScaleEfficiency> read_efficiency(const Field& line) {
     const Field initial = line["initial_batch"], gradient = line["gradient"];
     if (!initial.given()) {

@@ -5,7 +5,7 @@
 
 namespace cli {
 
-/// Serves the lines of `goodput fit`: the measurements of a job, and questions.
+/// Serves the lines of `goodput fit`, which have the measurements of a job, and questions.
 [[nodiscard]] ServeDocument fit_server();
 
 }  // namespace cli

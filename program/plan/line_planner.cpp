@@ -29,13 +29,13 @@ namespace {
 
 using goodput::JobPair;
 
-/// A rate beside another job as a part of the rate alone.
+/// Converts a job's rate while it shares GPUs into a fraction of its rate alone.
 class PartsOfRates {
 public:
     PartsOfRates(Round& round, const goodput::PredictorJoint& predictor)
         : round_(round), predictor_(predictor) {}
 
-    /// The pair as the scheduler takes it; rates of jobs whose speed alone is not known are left out.
+    /// Returns the pair as the scheduler expects it, without the rates of jobs whose own speed is unknown.
     JobPair operator()(const RoundPair& pair) {
         const std::size_t types = round_.snapshot.cluster.gpu_types.size();
         JobPair answer{pair.jobs, std::vector<std::array<double, 2>>(types, {0, 0}), pair.together};
@@ -60,7 +60,8 @@ private:
     static int fewest_gpus(const goodput::Job& job) {
         return job.adaptivity == goodput::Adaptivity::none ? job.max_gpus : job.min_gpus;
     }
-    /// What a job does alone on the GPUs that the rates are of; none: not known, or nothing.
+    /// Returns the job's rate alone on the GPUs that the pair's rates refer to, or nothing if it is unknown
+    /// or 0.
     std::optional<double> rate_alone(const RoundPair& pair, std::size_t j, std::size_t type) {
         const goodput::Snapshot& now = round_.snapshot;
         if (!now.jobs[j].set_aside.empty()) return std::nullopt;
@@ -127,9 +128,9 @@ struct LinePlanner::Inside {
     goodput::PairsEngine paired{};
     goodput::PromisesEngine promises{};
 
-    std::vector<JobPair> pairs{};     ///< of the last line
-    bool has_promises = false;        ///< the last line
-    std::set<std::string> refused{};  ///< in earlier lines
+    std::vector<JobPair> pairs{};     ///< pairs of the last line
+    bool has_promises = false;        ///< in the last line
+    std::set<std::string> refused{};  ///< jobs that were refused in earlier lines
 
     [[nodiscard]] goodput::Joints joints() {
         return {policy,
@@ -142,7 +143,7 @@ struct LinePlanner::Inside {
                 goodput::station_joint(station)};
     }
 
-    /// Takes what a line says besides its jobs and nodes: racks, limits, the deadline.
+    /// Takes over what a line says in addition to its jobs and nodes: racks, limits, the deadline.
     void set_up(const Round& line) {
         placer.set_topology(line.topology);
         limits = Limits(goodput::TeamQuotas(line.teams), goodput::Budget(line.budget_h),
@@ -150,7 +151,8 @@ struct LinePlanner::Inside {
         options = line.allot_options;
     }
 
-    /// Ends promises whose jobs are not in a line any more; returns whether any job of it has a promise.
+    /// Ends the promises of jobs that are no longer in a line. Returns whether any of its jobs has a
+    /// promise.
     bool keep_only(const Round& line) {
         if (promises.promises().empty()) return false;
         std::set<std::string> names;
@@ -159,7 +161,7 @@ struct LinePlanner::Inside {
         return !promises.promises().kept().empty();
     }
 
-    /// Who holds GPUs together now.
+    /// Returns the jobs that share GPUs now.
     [[nodiscard]] std::vector<goodput::SharingJobs> sharing(const goodput::Snapshot& snapshot) const {
         std::vector<goodput::SharingJobs> all;
         for (const JobPair& pair : pairs) {
@@ -226,7 +228,7 @@ bool LinePlanner::has_promises() const { return inside_->has_promises; }
 
 void LinePlanner::add_promises(const Round& round, bool always, Json& jobs) {
     constexpr const char* names[] = {"kept", "refused", "broken", "at_risk"};
-    constexpr int most_helped = 3;  // without --explain
+    constexpr int most_helped = 3;  // most jobs that get advice without --explain
     int helped = 0;
     std::set<std::string> refused;
     const std::vector<goodput::PromiseAnswer>& answers = inside_->promises.answers();

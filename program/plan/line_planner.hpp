@@ -1,8 +1,8 @@
 #ifndef GOODPUT_PROGRAM_PLAN_LINE_PLANNER_HPP
 #define GOODPUT_PROGRAM_PLAN_LINE_PLANNER_HPP
 
-// What plans the lines of `goodput plan`: jobs with their cores and memory, in pairs where they may share
-// GPUs, and with promises where they have deadlines. Compiled once for all policies.
+// Plans the lines of `goodput plan`: jobs with their cores and memory, in pairs if they may share GPUs, and
+// with promises if they have deadlines. Compiled once for all policies.
 
 #include <functional>
 #include <memory>
@@ -24,34 +24,34 @@ namespace cli {
 struct Allotment {
     goodput::AllotmentProblem problem;
     goodput::AllotResult result;
-    double gap;  ///< that the solver was to prove
+    double gap;  ///< gap that the solver was to prove
 };
 
-/// Plans lines one after the other, and remembers the promises of those before.
+/// Plans lines one after the other, and remembers the promises of earlier lines.
 class LinePlanner {
 public:
-    /// The policy has to stay where it is.
+    /// The caller keeps the policy alive and in place.
     LinePlanner(const goodput::PolicyJoint& policy, const PlanModels& models);
     LinePlanner(LinePlanner&&) noexcept;
     LinePlanner& operator=(LinePlanner&&) noexcept;
     ~LinePlanner();
 
-    /// The plan of a line whose jobs have their models; valid until the next call. Rates of jobs whose speed
-    /// alone is not known are named among the warnings. `after_promises` is called after each step that is
-    /// about promises, `step` after the others.
+    /// Plans a line whose jobs have their models. The plan is valid until the next call. Rates of jobs
+    /// whose own speed is unknown are named among the warnings. `after_promises` is called after each step
+    /// that concerns promises, `step` after the others.
     const goodput::Plan& plan(Round& round, const goodput::AfterStep& step,
                               const std::function<void()>& after_promises);
-    /// Whether the allotments of lines are kept from now on.
+    /// Sets whether the allotments of lines are kept from now on.
     void keep_allotment(bool keep);
-    /// The allotment of the last line before anything was placed, whose bound is the plan's; null if none is
-    /// kept.
+    /// Returns the allotment of the last line before anything was placed, whose bound is the plan's. Null
+    /// if none is kept.
     [[nodiscard]] const Allotment* kept_allotment() const;
-    /// The last line had deadlines, or a job of it has a promise.
+    /// Whether the last line had deadlines, or one of its jobs has a promise.
     [[nodiscard]] bool has_promises() const;
-    /// Adds to the jobs of an answer to the last line what becomes of their deadlines. What would help is
-    /// looked for when a job is first refused, or always.
+    /// Adds the state of their deadlines to the jobs of an answer to the last line. Looks for what would
+    /// help when a job is first refused, or always.
     void add_promises(const Round& round, bool always, Json& jobs);
-    /// Why every job of the last line has what it has.
+    /// Explains the decision for every job of the last line.
     [[nodiscard]] std::vector<goodput::DecisionExplanation> explain(const Round& round) const;
 
 private:

@@ -26,7 +26,7 @@ namespace cli {
 namespace {
 
 constexpr const char* subject = "parallel question";
-constexpr int most_gpus = 1 << 24;  // of a type in a zone
+constexpr int most_gpus = 1 << 24;  // most GPUs of a type in a zone
 
 struct TimeModel {
     const char* name;
@@ -47,7 +47,7 @@ double bytes_per_parameter(const Field& optimizer) {
     return 24;
 }
 
-/// "a, b, c" of a list of things with names.
+/// Returns "a, b, c" for a list of named things.
 template <class List, class Name>
 std::string names_of(const List& list, Name name) {
     std::string names;
@@ -55,8 +55,8 @@ std::string names_of(const List& list, Name name) {
     return names;
 }
 
-/// The index of the thing of that name; where there is none, refuses the field, which must be `expected` one
-/// of those that there are.
+/// Returns the index of the thing with that name. If there is none, refuses the field, which must be
+/// `expected` one of the list.
 template <class List, class Name>
 std::size_t index_of(const std::string& text, const List& list, Name name, const Field& field,
                      const char* expected) {
@@ -66,18 +66,18 @@ std::size_t index_of(const std::string& text, const List& list, Name name, const
     return static_cast<std::size_t>(found - list.begin());
 }
 
-/// The index of the thing that a field names.
+/// Returns the index of the thing that a field names.
 template <class List, class Name>
 std::size_t index_of(const Field& field, const List& list, Name name) {
     return index_of(field.text(), list, name, field, "one of ");
 }
 
-constexpr const char* named = "named by one of ";  // a field whose own name is wrong
+constexpr const char* named = "named by one of ";  // for a field whose own name is wrong
 
 const auto own_name = [](const auto& thing) -> const std::string& { return thing.name; };
 const auto itself = [](const std::string& text) -> const std::string& { return text; };
 
-/// A number, or null where it is none.
+/// Returns a number, or null if it is not finite.
 Json finite(double number) { return std::isfinite(number) ? Json(number) : Json(); }
 
 const char* name_of(goodput::PlanStatus status) {
@@ -99,17 +99,17 @@ Json to_json(const goodput::ParallelPlan& plan, const goodput::ParallelCluster& 
     for (const goodput::PlanStage& stage : plan.stages) {
         Json replicas = Json::array();
         for (const goodput::ReplicaGroup& group : stage.replicas) {
-            Json of;
-            of["gpu_type"] = cluster.types[group.gpu_type].name;
-            of["tensor_parallel"] = group.tensor_parallel;
-            of["zone"] = cluster.zones[group.zone];
-            of["count"] = group.count;
-            replicas.push_back(std::move(of));
+            Json group_json;
+            group_json["gpu_type"] = cluster.types[group.gpu_type].name;
+            group_json["tensor_parallel"] = group.tensor_parallel;
+            group_json["zone"] = cluster.zones[group.zone];
+            group_json["count"] = group.count;
+            replicas.push_back(std::move(group_json));
         }
-        Json of;
-        of["layers"] = {stage.first_layer, stage.last_layer};
-        of["replicas"] = std::move(replicas);
-        stages.push_back(std::move(of));
+        Json stage_json;
+        stage_json["layers"] = {stage.first_layer, stage.last_layer};
+        stage_json["replicas"] = std::move(replicas);
+        stages.push_back(std::move(stage_json));
     }
     json["microbatch"] = plan.microbatch;
     json["global_batch"] = plan.global_batch;
@@ -117,7 +117,7 @@ Json to_json(const goodput::ParallelPlan& plan, const goodput::ParallelCluster& 
     return json;
 }
 
-/// Answers one line after the other from what was read once.
+/// Answers one line after the other, with the profiles read only once.
 class Planner {
 public:
     Planner(const std::string& folder, bool strict, const TimeModel& time_model)
@@ -135,13 +135,14 @@ public:
         return line["plan"].given() ? evaluate(line, model) : answer(line, model);
     }
 
-    /// Plans that were answered or evaluated, the last ones.
+    /// The last plans that were answered or evaluated.
     [[nodiscard]] const std::vector<ReportedPlan>& reported() const { return reported_; }
 
 private:
     [[nodiscard]] goodput::ParallelCluster& cluster() { return profiles_.cluster; }
 
-    /// Those of the GPUs that a line has: software takes less of consumer GPUs than of a server's.
+    /// Returns the constants for the GPUs of a line: software takes less memory of consumer GPUs than of
+    /// server GPUs.
     [[nodiscard]] goodput::ParallelConstants constants() {
         bool consumer_gpus = true;
         for (std::size_t t = 0; t < types_.size(); ++t)
@@ -199,7 +200,7 @@ private:
         return plan;
     }
 
-    /// What a plan comes to, in the order of the format.
+    /// Describes a plan, in the order of the format.
     Json describe(const goodput::ParallelPlan& plan, const goodput::PlanScore& score) {
         const bool some = !plan.stages.empty();
         const auto known = [&](double number) { return some ? finite(number) : Json(); };
@@ -229,7 +230,7 @@ private:
     Json evaluate(const Field& line, const goodput::LayeredModel& model) {
         const goodput::ParallelPlan plan = read_plan(line, model);
         read_gpus(line["gpus"]);
-        if (!line["gpus"].given())  // as many as anybody has
+        if (!line["gpus"].given())  // no limit
             for (const goodput::PlanStage& stage : plan.stages)
                 for (const goodput::ReplicaGroup& group : stage.replicas)
                     cluster().gpus[group.zone][group.gpu_type] = most_gpus;
@@ -305,7 +306,7 @@ private:
 
     TimeModel time_model_;
     ParallelProfiles profiles_;
-    std::vector<goodput::GpuType> types_;  ///< with the prices that hold where a line says nothing
+    std::vector<goodput::GpuType> types_;  ///< with the prices that hold if a line gives none
     std::vector<ReportedPlan> reported_{};
 };
 

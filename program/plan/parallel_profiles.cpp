@@ -18,16 +18,17 @@ namespace {
 
 constexpr double bytes_per_gib = 1024.0 * 1024 * 1024;
 
-/// The published table: memory is what plans are checked against, prices are those of its simulator. Types
-/// that it has no price for cost nothing.
+/// The published table. Plans are checked against its memory, and its prices are those of the published
+/// simulator. Types for which it has no price cost nothing.
 std::vector<goodput::GpuType> published_types() {
     return {{"A100-40", 4, 40, 3.673385}, {"A100-80", 4, 80, 0},  {"V100-16", 4, 16, 2.859998},
             {"GH-96", 4, 96, 11.06},      {"RTX-2080", 8, 11, 0}, {"RTX-3090", 8, 24, 0},
             {"Titan-RTX", 8, 24, 0}};
 }
 
-/// A type that only the profiles know: its memory is the number of at most three digits that its name ends
-/// in, in GiB ("A100-80"). Four are a model ("RTX-3090"), which says nothing of its memory: it is left out.
+/// Returns a type that only the profiles know. A number of at most three digits at the end of its name is
+/// its memory in GiB ("A100-80"). Four digits are a model ("RTX-3090"), which does not give the memory, so
+/// the type is left out.
 void add_named_type(const std::string& name, std::vector<goodput::GpuType>& types) {
     const std::size_t digits = name.find_last_not_of("0123456789") + 1;
     const bool known = std::any_of(types.begin(), types.end(),
@@ -37,7 +38,7 @@ void add_named_type(const std::string& name, std::vector<goodput::GpuType>& type
     types.push_back({name, 4, std::stod(name.substr(digits)), 0});
 }
 
-/// A field's name as a number: of a layer, a micro-batch, a tensor-parallel degree.
+/// Reads a field's name as the number of a layer, a micro-batch or a tensor-parallel degree.
 int number_of(const std::string& name, const Field& field, int least) {
     int number = 0;
     const char* const end = name.data() + name.size();
@@ -59,7 +60,7 @@ std::size_t index_in(const std::vector<std::string>& names, const std::string& n
     return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
 }
 
-/// One entry for each layer, in their order, made by read(field); empty where a layer is missing.
+/// Returns one entry per layer, in their order, made by read(field). Returns nothing if a layer is missing.
 template <class Entry, class Read>
 std::vector<Entry> by_layer(const Field& field, Read read) {
     const auto fields = field.fields();
@@ -74,8 +75,8 @@ std::vector<Entry> by_layer(const Field& field, Read read) {
     return std::find(given.begin(), given.end(), 0) == given.end() ? entries : std::vector<Entry>();
 }
 
-/// Nodes as the file says. The memory of types that the published table has stays as it is there: the file's
-/// bytes are those of a driver, plans are checked against whole GiB.
+/// Reads the nodes from the file. Types in the published table keep the memory given there: the file has
+/// the bytes that a driver reports, and plans are checked against whole GiB.
 void read_nodes(const Field& document, std::vector<goodput::GpuType>& types) {
     for (const auto& [name, field] : document.fields()) {
         if (name == "zone") continue;
@@ -123,7 +124,7 @@ void read_times(const Field& document, const std::vector<std::string>& types,
                         return goodput::LayerTime{layer[std::size_t{0}].number_at_least(0),
                                                   layer[1].number_at_least(0), layer[2].number_at_least(0)};
                     });
-                    // A profile without some of the layers measured no plan of the whole model.
+                    // Skip a profile without some of the layers: it covers no plan of the whole model.
                     if (times.size() == model.layers)
                         model.times[type][{number_of(batch, by_degree, 1), number_of(degree, layers, 1)}] =
                             std::move(times);
@@ -173,7 +174,7 @@ ParallelProfiles read_parallel_profiles(const std::string& folder, bool strict) 
     ParallelProfiles profiles;
     goodput::ParallelCluster& cluster = profiles.cluster;
     cluster.types = published_types();
-    // A folder "profiles/" has no parent of its own, its canonical path has.
+    // The path "profiles/" has no parent, but its canonical path has one.
     std::error_code error;
     const std::filesystem::path nodes =
         std::filesystem::weakly_canonical(path / "..", error) / "configs" / "basic_cluster_config.json";

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_PROGRAM_PLAN_PEER_MODELS_HPP
 #define GOODPUT_PROGRAM_PLAN_PEER_MODELS_HPP
 
-// The models of `goodput plan --models` that only the program has, because they need the published fits of
-// program/peers. The same names mean the same as in `goodput replay`.
+// The models of `goodput plan --models` that only the program has, because they need the published fits in
+// program/peers. The names mean the same as in `goodput replay`.
 
 #include <optional>
 #include <span>
@@ -18,10 +18,10 @@
 
 namespace cli {
 
-/// Says what options give as Sia's public simulator does. Its search may find a batch above the largest one,
-/// or, for a GPU type on which the job has not run, a batch that fits only the type where it has. A plan may
-/// have neither. The best batch by the job's exact models stands instead; if there is none, the option gives
-/// nothing.
+/// Predicts options in the same way as Sia's public simulator. Its search may find a batch above the
+/// largest one. For a GPU type on which the job has not run, it may find a batch that fits only the type
+/// where the job has run. A plan may have neither. In these cases the best batch by the job's exact models
+/// replaces it; if there is none, the option gives nothing.
 class PublishedPlanPredictor {
 public:
     using DeclaresInputsOf = PublishedPlanPredictor;
@@ -51,14 +51,14 @@ public:
         }
     }
 
-    /// As exact models do: what a job runs with is its own.
+    /// Keeps the running plan as exact models do.
     static void keep_running_plan(const goodput::Job& job, const goodput::JobModel& model,
                                   goodput::Option& option) {
         goodput::GoodputPredictor::keep_running_plan(job, model, option);
     }
 
 private:
-    /// What the option gives stays as published, unless it gives nothing.
+    /// Keeps the option's published goodput, unless the exact plan gives nothing.
     void take_exact_plan(const goodput::Job& job, const goodput::JobModel& model, goodput::Option& option,
                          const std::optional<goodput::GradientStatistics>& gradient) {
         goodput::Option exact = option;
@@ -71,9 +71,10 @@ private:
     goodput::peers::PublishedPredictor as_published_;
 };
 
-/// The models of that name: "refined" (also if the name is empty), "separate" (Pollux's seven parameters of
-/// each GPU type alone, fitted exactly) or "published" (the same as in Sia's public simulator, with its
-/// choice of batches and its projection to other GPU types). Refuses other names (std::invalid_argument).
+/// Returns the models of that name: "refined" (also if the name is empty), "separate" (Pollux's seven
+/// parameters for each GPU type separately, fitted exactly) or "published" (the same as in Sia's public
+/// simulator, with its choice of batches and its projection to other GPU types). Throws
+/// std::invalid_argument for other names.
 [[nodiscard]] inline PlanModels plan_models(const std::string& name) {
     using namespace goodput;
     if (name.empty() || name == "refined") return refined_models();

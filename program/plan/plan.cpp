@@ -52,19 +52,19 @@ const char* text_of_knowledge(goodput::Knowledge knowledge) {
     return "unknown";
 }
 
-/// What becomes of a job, as answers say it.
+/// Returns the word that answers use for an action.
 const char* text_of_action(goodput::Action action) {
     constexpr const char* names[] = {"waits", "start", "stays", "move", "restart", "stops"};
     return names[static_cast<int>(action)];
 }
 
-/// Whether a decision costs the job its restart_cost_s: it has run before, and runs anew.
+/// Whether a decision costs the job its restart_cost_s: the job has run before, and starts again.
 bool costs_restart(const goodput::Job& job, const goodput::Decision& decision) {
     return decision.starts && (!job.placement.empty() || job.restarts > 0 || job.attained_gpu_seconds > 0);
 }
 
-/// Cores and memory of each node of the job, where they are counted: by what goes with a GPU, or else by the
-/// job's share of the node.
+/// Adds the cores and memory of the job on each node, if they are counted: per GPU if the option says so,
+/// otherwise the job's share of the node.
 void add_host(Json& answer, const goodput::Decision& decision, const goodput::Cluster& cluster) {
     const goodput::HostShare share = decision.option.configuration.host();
     const auto add = [&](const char* name, double goodput::Node::*amount, double per_gpu) {
@@ -100,7 +100,7 @@ Json answer_for(const goodput::Job& job, const goodput::Decision& decision, cons
     for (const goodput::NodeShare& share : decision.placement)
         nodes.push_back(Json::array({cluster.nodes[share.node].name, share.gpus}));
     answer["nodes"] = std::move(nodes);
-    // It is set aside: nothing else is known of it.
+    // The job is set aside: nothing else is known about it.
     if (!decision.verdict.reason.empty() && !(decision.shares_with && decision.option.goodput > 0)) {
         answer["why"] = decision.verdict.reason;
         return answer;
@@ -168,19 +168,19 @@ Json answer_of(const goodput::Snapshot& snapshot, const goodput::Plan& plan,
     return answer;
 }
 
-/// Adds to every entry of the plan why it is as it is.
+/// Adds to every entry of the plan why it was decided.
 void add_explanations(std::span<const goodput::DecisionExplanation> explanations,
                       const goodput::Cluster& cluster, Json& jobs) {
     for (std::size_t j = 0; j < explanations.size(); ++j) jobs[j]["why"] = explanations[j].report(cluster);
 }
 
-/// What stands in a file; empty where there is none.
+/// Returns the contents of a file; empty if it does not exist.
 std::string text_of_file(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// The snapshot with what two jobs hold together held by one of them.
+/// Returns the snapshot with the GPUs that two jobs share held by only one of them.
 goodput::Snapshot held_once(const Round& round) {
     goodput::Snapshot once = round.snapshot;
     for (const RoundPair& pair : round.pairs)
@@ -188,7 +188,7 @@ goodput::Snapshot held_once(const Round& round) {
     return once;
 }
 
-/// Which nodes are worth their price.
+/// Says which nodes are worth their price.
 Json json_of(const goodput::RentAdvice& advice, std::span<const goodput::RentOffer> offers) {
     Json list = Json::array();
     for (std::size_t o = 0; o < offers.size(); ++o)
@@ -200,10 +200,10 @@ Json json_of(const goodput::RentAdvice& advice, std::span<const goodput::RentOff
     return {{"offers", std::move(list)}, {"price_h", advice.dollars_per_hour}};
 }
 
-/// Plans rounds, and remembers what a round needs of those before it.
+/// Plans rounds, and remembers what a round needs of earlier rounds.
 class RoundServer {
 public:
-    /// Reads what is remembered from the file that the command names, if it is there.
+    /// Restores the memory from the file that the command names, if it exists.
     RoundServer(LinePlanner planner, goodput::KindHistories histories, const PlanCommand& command)
         : command_(command),
           planner_(std::move(planner)),
@@ -220,7 +220,7 @@ public:
         }
     }
 
-    /// The answer to a line.
+    /// Returns the answer to a line.
     Json operator()(const Json& document, Warnings& warnings) {
         proofs_.next_line();
         Stopwatch stopwatch;

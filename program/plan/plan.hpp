@@ -12,15 +12,15 @@ namespace cli {
 struct PlanCommand {
     std::string policy = "sia";
     std::vector<std::string> policy_options{};  ///< key=value
-    bool explain = false;                       ///< add to every job why it has what it has
+    bool explain = false;                       ///< explain every job's decision
     bool strict = false;                        ///< refuse lines with unknown fields or GPU types
-    std::string memory{};  ///< path of a file that keeps what is remembered of jobs; empty: none
-    std::string proof{};   ///< path of a file for the certificate of the allotment; empty: none
-    bool advise = false;   ///< add which of the round's offers of nodes are worth their price
+    std::string memory{};  ///< path of a file that keeps what is remembered about jobs; empty for none
+    std::string proof{};   ///< path of a file for the certificate of the allotment; empty for none
+    bool advise = false;   ///< say which of the round's offered nodes are worth their price
 };
 
-/// Serves the lines of `goodput plan`: scheduling rounds. Refuses unknown policies and settings
-/// (std::invalid_argument).
+/// Serves the lines of `goodput plan`, which are scheduling rounds. Throws std::invalid_argument for
+/// unknown policies and settings.
 [[nodiscard]] ServeDocument plan_server(const PlanCommand& command, const PlanModels& models);
 
 }  // namespace cli

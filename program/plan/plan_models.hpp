@@ -13,7 +13,7 @@
 
 namespace cli {
 
-/// A predictor of any type, and what keeps it alive.
+/// A predictor of any type, with the object that it refers to.
 struct OwnedPredictor {
     std::shared_ptr<void> part{};
     goodput::PredictorJoint joint{};
@@ -27,10 +27,10 @@ template <class Predictor>
 
 struct PlanModels {
     std::function<goodput::KindHistories()> histories{};  ///< makes the histories of a plan's jobs
-    std::function<OwnedPredictor()> predictor{};          ///< makes what says how much options give
+    std::function<OwnedPredictor()> predictor{};          ///< makes the predictor of options
 };
 
-/// Models of all GPU types of a job together, shared by the jobs of a kind.
+/// Models that cover all GPU types of a job together, shared by the jobs of a kind.
 [[nodiscard]] inline PlanModels refined_models() {
     return {[] { return goodput::KindHistories(); },
             [] { return owned_predictor(goodput::GoodputPredictor()); }};

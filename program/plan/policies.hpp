@@ -1,8 +1,8 @@
 #ifndef GOODPUT_PROGRAM_PLAN_POLICIES_HPP
 #define GOODPUT_PROGRAM_PLAN_POLICIES_HPP
 
-// The policies by name, with their settings. A new one is one line in with_policy and, if it has settings,
-// one table of them.
+// The policies by name, with their settings. To add a policy, add one line to with_policy and, if it has
+// settings, one table of them.
 
 #include <algorithm>
 #include <charconv>
@@ -26,11 +26,11 @@
 
 namespace cli {
 
-/// What a user may ask for; unknown names and settings are refused with the list of the known ones.
+/// The names that a user may ask for. Unknown names and settings are refused with the list of known ones.
 inline constexpr std::string_view policy_names =
     "sia, goodput, goodput-declared, pollux, optimus, tiresias, las, fifo, srtf";
 
-/// What `--policy-option name=value` sets.
+/// A setting that `--policy-option name=value` changes.
 template <class P>
 struct Setting {
     std::string_view name;
@@ -58,7 +58,7 @@ inline void read(std::string_view subject, std::string_view name, const std::str
         goodput::bad_input(subject, name, "'" + text + "'", "true or false");
 }
 
-/// Numbers separated by commas; no text: none.
+/// Reads numbers separated by commas. An empty text has no numbers.
 inline void read(std::string_view subject, std::string_view name, const std::string& text,
                  std::vector<double>& numbers) {
     numbers.clear();
@@ -69,7 +69,7 @@ inline void read(std::string_view subject, std::string_view name, const std::str
     }
 }
 
-/// Numbers of a policy as settings.
+/// Returns the numbers of a policy as settings.
 template <class P, std::size_t N>
 std::vector<Setting<P>> settings_of(const goodput::PolicyNumber<P> (&numbers)[N]) {
     std::vector<Setting<P>> settings;
@@ -77,7 +77,7 @@ std::vector<Setting<P>> settings_of(const goodput::PolicyNumber<P> (&numbers)[N]
     return settings;
 }
 
-/// `policy` with the settings that the user gave.
+/// Returns `policy` with the settings that the user gave.
 template <class P>
 P configured(P policy, std::string_view name, const std::vector<Setting<P>>& known,
              std::span<const std::string> settings) {
@@ -104,8 +104,8 @@ P configured(P policy, std::string_view name, const std::vector<Setting<P>>& kno
 
 }  // namespace detail
 
-/// Calls use(policy) with the policy of that name and returns what it returns. Refuses unknown names and
-/// settings, and settings that the policy itself refuses (std::invalid_argument).
+/// Calls use(policy) with the policy of that name and returns what it returns. Throws std::invalid_argument
+/// for unknown names and settings, and for settings that the policy itself refuses.
 template <class Use>
 auto with_policy(std::string_view name, std::span<const std::string> settings, Use use) {
     using namespace goodput;

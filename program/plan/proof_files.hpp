@@ -10,16 +10,16 @@
 
 namespace cli {
 
-/// Files of certificates: the first line's is FILE, that of line N is FILE.N.
+/// The files of certificates. The first line's file is FILE, and line N has FILE.N.
 class ProofFiles {
 public:
-    /// Finds out whether FILE can be written. Without a path nothing is ever written.
+    /// Checks whether FILE can be written. Without a path, nothing is ever written.
     explicit ProofFiles(std::string path);
 
     [[nodiscard]] bool wanted() const { return !path_.empty(); }
     /// Begins the next line.
     void next_line() { ++line_; }
-    /// Writes the certificate of an answer to this gap, and says what it proves.
+    /// Writes the certificate of an answer for this gap. Returns what it proves.
     Json write(const goodput::AllotmentProblem& problem, const goodput::AllotResult& result,
                double gap) const;
 

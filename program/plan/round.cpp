@@ -22,7 +22,7 @@ namespace {
 
 constexpr int most_gpus = 1 << 20;
 constexpr int most_examples = 1 << 30;
-constexpr std::size_t most_gpu_types = 1024;  // of all rounds together: types are never forgotten
+constexpr std::size_t most_gpu_types = 1024;  // of all rounds together, because types are never forgotten
 
 class RoundReader {
 public:
@@ -66,8 +66,7 @@ public:
 private:
     [[nodiscard]] goodput::Cluster& cluster() { return round_.snapshot.cluster; }
 
-    /// Calls read(); what that refuses is a warning, said once of each `whom`, and the answer. Strict
-    /// warnings refuse it.
+    /// Calls read(). If that throws, warns once per `whom` and returns the warning. Strict warnings throw.
     template <class Read>
     static std::string warning_of(const Field& field, const std::string& whom, Read read) {
         try {
@@ -80,12 +79,12 @@ private:
         }
     }
 
-    /// The name of a node or a job, as far as it has one.
+    /// Returns the name of a node or a job, or an empty text if it has none.
     static std::string name_of(const Field& field) {
         return field.is_object() && field["name"].is_text() ? field["name"].text() : std::string();
     }
 
-    /// Nobody new comes to a node that makes no sense; one without a name of its own is left out.
+    /// Accepts no new job on an invalid node. A node without a name of its own is left out.
     void read_node_or_set_it_aside(const Field& field) {
         const std::string name = name_of(field);
         const bool own = !name.empty() && !nodes_.contains(name);
@@ -102,7 +101,7 @@ private:
         round_.node_times.emplace_back();
     }
 
-    /// A job that makes no sense keeps what it holds; one without a name of its own is left out.
+    /// Lets an invalid job keep what it holds. A job without a name of its own is left out.
     void read_job_or_set_it_aside(const Field& field) {
         const std::string name = name_of(field);
         const bool own = !name.empty() && !jobs_.contains(name);
@@ -125,7 +124,7 @@ private:
         return job;
     }
 
-    /// As far as that can be read, and is on nodes that are there.
+    /// Returns the job's GPUs, as far as they can be read and their nodes exist.
     [[nodiscard]] goodput::Placement what_it_holds(const Field& job) const {
         goodput::Placement holds;
         const Field placement = job["placement"];
@@ -138,13 +137,13 @@ private:
             try {
                 holds.push_back({node->second, gpus.count(1, most_gpus)});
             } catch (const std::invalid_argument&) {
-                // Nor is that a number of GPUs.
+                // That is not a number of GPUs either.
             }
         });
         return holds;
     }
 
-    /// What needs all GPU types of the line.
+    /// Checks what needs all GPU types of the line.
     void finish_job(const Field& line, std::size_t j) {
         goodput::Job& job = round_.snapshot.jobs[j];
         if (!job.set_aside.empty()) return;
@@ -155,7 +154,7 @@ private:
         round_.news[j] = {};
     }
 
-    /// The index of a GPU type, new if the name is.
+    /// Returns the index of a GPU type, which is new if its name is.
     std::size_t type_of(const std::string& name) {
         if (const auto known = types_.find(name); known != types_.end()) return known->second;
         if (cluster().gpu_types.size() == most_gpu_types)
@@ -166,7 +165,7 @@ private:
         return types_[name] = cluster().gpu_types.size() - 1;
     }
 
-    /// The same for a type by which something is said, and which no node has.
+    /// The same for a type that a field names. Warns if no node has it.
     std::size_t type_of(const std::string& name, const Field& field) {
         if (std::find(there_are_.begin(), there_are_.end(), name) == there_are_.end())
             field.warn_of_type(name, "no node is of GPU type \"" + name + "\", in this line or before" +
@@ -333,7 +332,7 @@ private:
         const Field deadline = about["deadline_s"], refused = about["deadline"], promise = about["promise"];
         const bool or_never = refused.given() && refused.is("or_never");
         if (refused.given() && !or_never) refused.refuse("\"or_never\"");
-        // A promise at risk is one that still stands.
+        // A promise at risk still stands.
         const bool kept = promise.given() && (promise.is("kept") || promise.is("at_risk"));
         if (promise.given() && !kept && !promise.is("refused") && !promise.is("broken"))
             promise.refuse("\"kept\", \"at_risk\", \"refused\" or \"broken\"");
@@ -346,7 +345,8 @@ private:
         if (kept) round_.promised.push_back(name);
     }
 
-    /// That a deadline has passed is no slip, and the plan says so; these are of another clock.
+    /// Warns of deadlines that seem to be on another clock. A past deadline is no mistake, and the plan
+    /// reports it.
     void warn_of_deadlines() {
         constexpr double ten_years = 3.2e8;
         goodput::Whom before, far;
@@ -363,7 +363,7 @@ private:
         say(far, ": its deadline_s is more than ten years away: is it in seconds?");
     }
 
-    /// With whom a job may share GPUs, or does so; whoever makes no sense there is left out.
+    /// Reads the jobs with which a job may share GPUs, or shares them now. Invalid partners are left out.
     void read_partners_or_leave_them_out(const Field& field) {
         const std::string name = name_of(field);
         if (name.empty() || (!field["shares_with"].given() && !field["with"].given())) return;
@@ -382,7 +382,7 @@ private:
                 if (const auto pair = pair_of(name, with)) pair->first.together = true;
             });
     }
-    /// A pair is together as long as its jobs hold the same GPUs: not if their node is lost.
+    /// Marks a pair as sharing only while its jobs hold the same GPUs, which ends if their node is lost.
     void check_pairs() {
         const std::vector<goodput::Job>& jobs = round_.snapshot.jobs;
         for (RoundPair& pair : round_.pairs) {
@@ -393,8 +393,8 @@ private:
                 round_.warnings.push_back("jobs '" + first.name + "' and '" + second.name +
                                           "': with says that they share GPUs, but their placements differ; "
                                           "they count as two jobs that run apart");
-            // Of a job that shares its GPUs a plan takes the part of its speed alone: times in which that
-            // part is already would count it twice.
+            // A plan takes a fraction of the own speed of a job that shares its GPUs. Times that include
+            // this fraction would count it twice.
             for (const std::size_t j : pair.jobs)
                 if (pair.together && !std::exchange(round_.news[j].samples, {}).empty())
                     round_.warnings.push_back("job '" + jobs[j].name +
@@ -406,33 +406,33 @@ private:
         partner.knows({"job", "gpus", "rate", "part"});
         const auto pair = pair_of(name, partner["job"]);
         if (!pair) return;
-        auto& [of, mine] = *pair;
-        if (const Field gpus = partner["gpus"]; gpus.given()) of.gpus = gpus.count(1, most_gpus);
-        const auto read = [&, &mine = mine](const Field& field,
-                                            std::map<std::size_t, std::array<double, 2>>& by_type) {
+        auto& [known, position] = *pair;
+        if (const Field gpus = partner["gpus"]; gpus.given()) known.gpus = gpus.count(1, most_gpus);
+        const auto read = [&, &position = position](const Field& field,
+                                                    std::map<std::size_t, std::array<double, 2>>& by_type) {
             if (!field.given()) return;
             for (const auto& [type, both] : field.fields()) {
                 both.require_size(2, "a pair [its own, the other's]");
                 std::array<double, 2> numbers{};
-                numbers[mine] = both[std::size_t{0}].number_at_least(0);
-                numbers[1 - mine] = both[1].number_at_least(0);
+                numbers[position] = both[std::size_t{0}].number_at_least(0);
+                numbers[1 - position] = both[1].number_at_least(0);
                 by_type.emplace(type_of(type, both), numbers);
             }
         };
-        read(partner["rate"], of.rates);
-        read(partner["part"], of.parts);
+        read(partner["rate"], known.rates);
+        read(partner["part"], known.parts);
     }
-    /// The pair of a job with the one that a field names, and which of the two it is; none, and a warning,
-    /// where there is no such job.
+    /// Returns the pair of a job with the job that a field names, and the job's position in it. Warns and
+    /// returns nothing if there is no such job.
     std::optional<std::pair<RoundPair&, std::size_t>> pair_of(const std::string& name, const Field& other) {
         const std::string partner = other.text();
         const std::vector<goodput::Job>& jobs = round_.snapshot.jobs;
-        const auto index_of = [&](const std::string& of) {
-            const auto at = std::ranges::find(jobs, of, &goodput::Job::name);
+        const auto index_of = [&](const std::string& job_name) {
+            const auto at = std::ranges::find(jobs, job_name, &goodput::Job::name);
             return static_cast<std::size_t>(at - jobs.begin());
         };
-        const std::size_t mine = index_of(name), its = index_of(partner);
-        if (its == jobs.size()) {
+        const std::size_t own_index = index_of(name), partner_index = index_of(partner);
+        if (partner_index == jobs.size()) {
             std::vector<std::string> names;
             for (const goodput::Job& job : jobs)
                 if (job.name != name) names.push_back(job.name);
@@ -441,11 +441,11 @@ private:
                                         "', which is not in this line" + did_you_mean(partner, names));
             return std::nullopt;
         }
-        if (mine == its) other.refuse("another job");
+        if (own_index == partner_index) other.refuse("another job");
         for (RoundPair& known : round_.pairs)
             for (std::size_t i = 0; i < 2; ++i)
-                if (known.jobs[i] == mine && known.jobs[1 - i] == its) return {{known, i}};
-        return {{round_.pairs.emplace_back(RoundPair{.jobs = {mine, its}}), 0}};
+                if (known.jobs[i] == own_index && known.jobs[1 - i] == partner_index) return {{known, i}};
+        return {{round_.pairs.emplace_back(RoundPair{.jobs = {own_index, partner_index}}), 0}};
     }
 
     static void read_amount(const Field& field, double& amount) {
@@ -474,7 +474,7 @@ private:
         round_.teams.push_back(std::move(quota));
     }
 
-    /// What is left out of the time to restore is what any restart costs.
+    /// Without a time to restore, a mechanism restores at the cost of any restart.
     static goodput::CheckpointMechanism read_checkpoint(const Field& way, const goodput::Job& job) {
         way.knows({"name", "pause_s", "write_s", "write_slowdown", "restore_s", "caught",
                    "memory_gib_per_gpu", "kept", "stored_every", "saves"});
@@ -526,7 +526,7 @@ private:
             adapt.refuse("\"batch\", \"gpus\" or \"none\"");
     }
 
-    /// The largest batch that the owner wants.
+    /// Reads the batch. Returns the largest batch that the owner wants.
     std::optional<int> read_batch(const Field& batch, goodput::Job& job) {
         batch.knows({"initial", "max", "wanted", "target", "local", "rate"});
         const bool tuned = job.adaptivity == goodput::Adaptivity::batch;
@@ -552,7 +552,7 @@ private:
         return wanted;
     }
 
-    /// A number of nodes, or one for each GPU type.
+    /// Reads a number of nodes, or one for each GPU type.
     void read_max_nodes(const Field& field, goodput::Job& job) {
         if (!field.given()) return;
         if (!field.is_object()) {
@@ -564,7 +564,8 @@ private:
             limits_of(job, type_of(type, most)).max_nodes = most.count(1, most_gpus);
     }
 
-    /// Where the job runs. One that has lost a node holds nothing any more, unless it may not be stopped.
+    /// Reads where the job runs. A job that has lost a node holds nothing any more, unless it may not be
+    /// stopped.
     void read_placement(const Field& placement, goodput::Job& job) {
         placement.knows({"nodes"});
         bool lost = false;
@@ -604,13 +605,14 @@ private:
     const KnownNames& known_;
     Round round_;
     std::map<std::string, std::size_t> types_;
-    std::vector<std::string> there_are_;  ///< GPU types of nodes and offers, of this line or before
+    std::vector<std::string> there_are_;  ///< GPU types of the nodes and offers of this line or earlier ones
     std::map<std::string, std::size_t> nodes_;
-    std::set<std::pair<std::string, std::string>> without_partner_;  ///< a job, and a job that is not there
+    std::set<std::pair<std::string, std::string>> without_partner_;  ///< a job, and a partner that does not
+                                                                     ///< exist
     std::vector<goodput::NodeSite> sites_;                           ///< by node
     std::set<std::string> jobs_;
     std::map<std::string, double> weights_;  ///< by team
-    std::set<std::string> set_aside_;        ///< nodes
+    std::set<std::string> set_aside_;        ///< nodes that are set aside
     int left_ = goodput::most_gpus_of_cluster;
 };
 

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_PROGRAM_PLAN_ROUND_HPP
 #define GOODPUT_PROGRAM_PLAN_ROUND_HPP
 
-// A line of `goodput plan`, read and checked.
+// Reads and checks a line of `goodput plan`.
 
 #include <array>
 #include <cstddef>
@@ -22,46 +22,46 @@
 
 namespace cli {
 
-/// Two jobs that may share GPUs, as a line says it.
+/// Two jobs that may share GPUs, as a line gives them.
 struct RoundPair {
     std::array<std::size_t, 2> jobs{};                     ///< indices into the snapshot's jobs
-    bool together = false;                                 ///< they do so now
-    std::optional<int> gpus{};                             ///< with which the rates were measured
-    std::map<std::size_t, std::array<double, 2>> rates{};  ///< by GPU type: examples/s of both together
-    std::map<std::size_t, std::array<double, 2>> parts{};  ///< by GPU type: of their rates alone
+    bool together = false;                                 ///< they share GPUs now
+    std::optional<int> gpus{};                             ///< GPUs with which the rates were measured
+    std::map<std::size_t, std::array<double, 2>> rates{};  ///< by GPU type: examples/s of both while sharing
+    std::map<std::size_t, std::array<double, 2>> parts{};  ///< by GPU type: the same as fractions of their
+                                                           ///< rates alone
 };
 
 struct Round {
-    goodput::Snapshot snapshot{};                ///< without models
-    std::vector<goodput::JobNews> news{};        ///< by job
-    std::vector<std::string> warnings{};         ///< nodes and jobs that are set aside or left out, but for
-                                                 ///< those that the plan names
-    goodput::AllotOptions allot_options{};       ///< of the allotment
-    std::vector<std::string> cancelled{};        ///< jobs that are gone without having ended
-    goodput::Topology topology{};                ///< racks and zones, where nodes name several
-    std::vector<goodput::TeamQuota> teams{};     ///< by name
-    std::optional<double> budget_h{};            ///< dollars an hour of everybody together
-    std::optional<double> spot_gpus{};           ///< most GPUs on spot nodes of everybody together
+    goodput::Snapshot snapshot{};             ///< without models
+    std::vector<goodput::JobNews> news{};     ///< by job
+    std::vector<std::string> warnings{};      ///< nodes and jobs that are set aside or left out, except those
+                                              ///< that the plan names
+    goodput::AllotOptions allot_options{};    ///< options of the allotment
+    std::vector<std::string> cancelled{};     ///< jobs that are gone without having ended
+    goodput::Topology topology{};             ///< racks and zones, if nodes name several
+    std::vector<goodput::TeamQuota> teams{};  ///< by name
+    std::optional<double> budget_h{};         ///< dollars per hour of all jobs together
+    std::optional<double> spot_gpus{};        ///< most GPUs on spot nodes of all jobs together
     std::vector<goodput::RentOffer> offers{};    ///< nodes that may be rented
-    std::vector<RoundPair> pairs{};              ///< each two jobs once
-    std::vector<goodput::Deadline> deadlines{};  ///< of jobs that have one
-    std::vector<std::string> promised{};  ///< jobs with a deadline that say of a promise that it is kept
-    std::vector<goodput::NodeTimes> node_times{};  ///< by node, if any says when it comes or goes
+    std::vector<RoundPair> pairs{};              ///< each pair of jobs once
+    std::vector<goodput::Deadline> deadlines{};  ///< deadlines of the jobs that have one
+    std::vector<std::string> promised{};  ///< jobs with a deadline whose line says that a promise is kept
+    std::vector<goodput::NodeTimes> node_times{};  ///< by node; empty if none says when it comes or goes
     double interval_s = 60;                        ///< from one round to the next
-    double hour_worth = 10;                        ///< dollars, of an hour in which a job is not complete
+    double hour_worth = 10;                        ///< dollars per hour in which a job is not complete
 };
 
-/// What earlier rounds have named.
+/// Names from earlier rounds.
 struct KnownNames {
-    std::vector<std::string> gpu_types{};  ///< all so far, whose order stays as it is
-    std::set<std::string> nodes{};         ///< of the last round
+    std::vector<std::string> gpu_types{};  ///< all GPU types so far, in a fixed order
+    std::set<std::string> nodes{};         ///< nodes of the last round
 };
 
-/// Reads a round, and warns of what it says in vain. New GPU types follow the known ones, in the order in
-/// which the round names them. Jobs and nodes that make no sense are
-/// set aside, as Scheduler::plan() does it, and warned of; a job without a name of its own is left out.
-/// Refuses what no scheduler could make sense of, and all that where warnings are strict
-/// (std::invalid_argument).
+/// Reads a round, and warns about statements without effect. New GPU types follow the known ones, in the
+/// order in which the round names them. Invalid jobs and nodes are set aside, as in Scheduler::plan(), with
+/// a warning. A job without a name of its own is left out. Throws std::invalid_argument for a round that no
+/// scheduler can use and, if warnings are strict, for all of the above.
 Round read_round(const Json& document, const KnownNames& known, Warnings& warnings);
 
 }  // namespace cli

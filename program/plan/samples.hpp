@@ -1,7 +1,7 @@
 #ifndef GOODPUT_PROGRAM_PLAN_SAMPLES_HPP
 #define GOODPUT_PROGRAM_PLAN_SAMPLES_HPP
 
-// Measurements as the formats of `fit` and `plan` write them.
+// Reads measurements in the formats of `fit` and `plan`.
 
 #include <algorithm>
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace cli {
 
-/// A measurement of replicas of `gpus_per_replica` GPUs each, checked.
+/// Reads and checks a measurement. Each replica has `gpus_per_replica` GPUs.
 inline goodput::ThroughputSample read_sample(const Field& field, std::string_view subject,
                                              int gpus_per_replica = 1) {
     constexpr int most = 1 << 20;

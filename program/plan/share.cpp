@@ -35,11 +35,11 @@ struct Question {
     std::vector<std::string> types{};
 };
 
-/// AlloX' order, of which those who come first on their GPU have all of their time.
+/// Shares by AlloX's order: the jobs that come first on their GPU get all of its time.
 goodput::ShareResult share_by_allox(const goodput::ShareProblem& problem) {
     problem.validate();
     std::vector<goodput::AlloxJob> jobs;
-    std::vector<std::size_t> index;  // of those that can run at all
+    std::vector<std::size_t> index;  // indices of jobs that can run at all
     for (std::size_t j = 0; j < problem.jobs.size(); ++j) {
         if (!problem.can_run(j)) continue;
         const goodput::ShareJob& job = problem.jobs[j];
@@ -69,7 +69,7 @@ goodput::ShareResult share_by_allox(const goodput::ShareProblem& problem) {
     return result;
 }
 
-/// Largest minimum of time, with the rates that come of it.
+/// Maximises the smallest share of time, and returns the resulting rates.
 goodput::ShareResult share_blindly(const Question& q) {
     goodput::ShareResult result = share_time(blind(q.paired.alone), goodput::MaxMinTime(), q.options);
     for (std::size_t j = 0; j < q.paired.alone.jobs.size(); ++j)
@@ -78,7 +78,7 @@ goodput::ShareResult share_blindly(const Question& q) {
     return result;
 }
 
-/// The best shares under an objective of the library, in pairs where there are any.
+/// Finds the best shares under an objective of the library, in pairs if there are any.
 template <class O>
 goodput::ShareResult best_shares(const Question& q) {
     if (q.paired.pairs.empty()) return share_time(q.paired.alone, O(), q.options);
@@ -116,7 +116,7 @@ constexpr std::array<Objective, 12> objectives{{
     {"allox", [](const Question& q) { return share_by_allox(q.paired.alone); }},
 }};
 
-/// Warns of GPU types by which something is given, and of which there are none.
+/// Warns of GPU types that a field names but the cluster does not have.
 void warn_of_unknown_types(const Field& by_type, const std::vector<std::string>& types) {
     for (const auto& [name, value] : by_type.fields())
         if (std::find(types.begin(), types.end(), name) == types.end())
@@ -212,7 +212,7 @@ void read(const Field& line, Question& question) {
     read_pairs(line, question);
 }
 
-/// The GPU types on which the job has a rate, with the number of their GPUs.
+/// Lists the GPU types on which the job has a rate, with the number of their GPUs.
 std::string types_of(const Question& question, std::size_t job) {
     std::string types;
     for (std::size_t t = 0; t < question.types.size(); ++t)
@@ -222,10 +222,10 @@ std::string types_of(const Question& question, std::size_t job) {
     return types;
 }
 
-/// Names the jobs that get nothing, ever.
+/// Names the jobs that can never get anything.
 void name_those_who_cannot_run(const Question& question, const goodput::ShareResult& result, Json& answer) {
     for (std::size_t j = 0; j < question.paired.alone.jobs.size(); ++j) {
-        if (question.paired.alone.can_run(j) || result.rates[j] > 0) continue;  // alone, or with others
+        if (question.paired.alone.can_run(j) || result.rates[j] > 0) continue;  // alone, or with other jobs
         const goodput::ShareJob& job = question.paired.alone.jobs[j];
         const std::string types = types_of(question, j);
         const std::string gpus = goodput::text_of(job.workers) + (job.workers == 1 ? " GPU" : " GPUs");
@@ -240,7 +240,7 @@ Json serve(const Field& line) {
     line.knows({"objective", "gpus", "price_h", "jobs", "entities", "pairs", "gap"});
     const Field name = line["objective"];
     const auto objective = std::find_if(objectives.begin(), objectives.end(),
-                                        [&](const Objective& of) { return name.is(of.name); });
+                                        [&](const Objective& known) { return name.is(known.name); });
     if (!name.given() || objective == objectives.end()) name.refuse("one of " + share_objective_names());
     Question question;
     read(line, question);
@@ -254,10 +254,10 @@ Json serve(const Field& line) {
     const auto by_type = [&](std::size_t rows, const std::vector<double>& all) {
         Json list = Json::array();
         for (std::size_t row = 0; row < rows; ++row) {
-            Json of = Json::object();
+            Json shares = Json::object();
             for (std::size_t t = 0; t < types; ++t)
-                if (all[row * types + t] > 0) of[question.types[t]] = all[row * types + t];
-            list.push_back(std::move(of));
+                if (all[row * types + t] > 0) shares[question.types[t]] = all[row * types + t];
+            list.push_back(std::move(shares));
         }
         return list;
     };

@@ -1,7 +1,8 @@
 #ifndef GOODPUT_PROGRAM_PLAN_SHARE_HPP
 #define GOODPUT_PROGRAM_PLAN_SHARE_HPP
 
-// `goodput share`: which fraction of time on which GPU type. docs/program.md has the forms.
+// `goodput share`: the fraction of time of each job on each GPU type. docs/program.md describes the
+// formats.
 
 #include <string>
 
@@ -9,7 +10,7 @@
 
 namespace cli {
 
-/// The objectives that a line may name, with commas between.
+/// Returns the objectives that a line may name, separated by commas.
 [[nodiscard]] std::string share_objective_names();
 
 /// Serves the lines of `goodput share`.

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_PROGRAM_PLAN_SOLVER_OPTIONS_HPP
 #define GOODPUT_PROGRAM_PLAN_SOLVER_OPTIONS_HPP
 
-// How far an allotment is to be proven, and how long that may take, as lines of `allot` and `plan` say it.
+// Reads from lines of `allot` and `plan` how far to prove an allotment, and how long that may take.
 
 #include <algorithm>
 #include <chrono>
@@ -21,7 +21,7 @@ inline goodput::AllotOptions read_solver_options(const Field& line) {
     goodput::AllotOptions options;
     if (const Field gap = line["gap"]; gap.given()) options.gap = gap.number_at_least(0);
     if (const Field deadline = line["deadline_ms"]; deadline.given()) {
-        constexpr double longest_ms = 1e12;  // thirty years, and far from overflowing nanoseconds
+        constexpr double longest_ms = 1e12;  // thirty years, which does not overflow nanoseconds
         const double milliseconds = std::min(deadline.number_at_least(0), longest_ms);
         options.deadline = std::chrono::nanoseconds(static_cast<std::int64_t>(milliseconds * 1e6));
     }

@@ -10,7 +10,7 @@ public:
     [[nodiscard]] double milliseconds() const {
         return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_).count();
     }
-    /// Milliseconds since the start or the last lap.
+    /// Returns the milliseconds since the start or the last lap.
     double lap() {
         const double elapsed = milliseconds();
         start_ = std::chrono::steady_clock::now();

@@ -9,7 +9,7 @@
 
 namespace cli {
 
-/// Whatever plans behind one type, so that one replay a world is compiled.
+/// Hides any planner behind one type, so that only one replay per world is compiled.
 struct AnyPlanner {
     std::function<const goodput::Plan&(const goodput::Snapshot&)> planner{};
     const goodput::Plan& plan(const goodput::Snapshot& snapshot) { return planner(snapshot); }

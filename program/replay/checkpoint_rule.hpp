@@ -9,7 +9,8 @@
 
 namespace cli {
 
-/// What --checkpoints says; where it is left out they are free, and chosen if nodes are lost at random.
+/// Returns the rule that --checkpoints names. Without it, checkpoints are free, or chosen if nodes are lost
+/// at random.
 inline goodput::CheckpointRule checkpoint_rule(const ReplayCommand& command, const Scene& scene) {
     if (command.checkpoints == "fixed") return goodput::CheckpointRule::fixed;
     const bool lost = command.offers.find('/') != std::string::npos ||

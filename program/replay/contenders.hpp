@@ -1,8 +1,8 @@
 #ifndef GOODPUT_PROGRAM_REPLAY_CONTENDERS_HPP
 #define GOODPUT_PROGRAM_REPLAY_CONTENDERS_HPP
 
-// Who takes part in a replay: a policy, and how its jobs learn their own speed. A new one is one line in
-// contenders.
+// The contenders of a replay: a policy, and how its jobs learn their own speed. To add one, add a line to
+// `contenders`.
 
 #include <array>
 #include <string>
@@ -11,18 +11,19 @@
 
 namespace cli {
 
-/// goodput::peers::PublishedModels, peers::SeparateModels and RefinedModels.
+/// How jobs learn their speed: goodput::peers::PublishedModels, peers::SeparateModels or RefinedModels.
 enum class Models { published, separate, refined };
 
 inline constexpr std::string_view models_names = "published, separate, refined";
 
 struct Contender {
     std::string_view name{};
-    std::string_view policy{};  ///< as with_policy has it; empty: as fixed_policy() has it
+    std::string_view policy{};  ///< name for with_policy(); empty if fixed_policy() knows it
     Models models = Models::published;
 };
 
-/// Peers learn as in Sia's public simulator, the first of them wholly as published.
+/// The jobs of published policies learn as in Sia's public simulator. The first contender is entirely as
+/// published.
 inline constexpr std::array contenders{
     Contender{"sia", "sia", Models::published},
     Contender{"sia-refined", "sia", Models::refined},
@@ -37,11 +38,11 @@ inline constexpr std::array contenders{
     Contender{"srtf", "srtf", Models::published},
 };
 
-/// Their names, separated by commas.
+/// Returns the names of all contenders, separated by commas.
 std::string contender_names();
 
-/// Those of the given names, all if there are none; `models`, unless empty, is what all of them learn with.
-/// Unknown names are refused with the list of the known ones (std::invalid_argument).
+/// Returns the contenders of the given names, or all if there are none. `models`, unless empty, replaces
+/// how they all learn. Throws std::invalid_argument with the list of known names for an unknown name.
 std::vector<Contender> chosen_contenders(const std::vector<std::string>& names, std::string_view models);
 
 }  // namespace cli

@@ -28,10 +28,10 @@ struct Embedded {
     std::array<OnType, 3> types;  // T4, A100, RTX 2080 Ti
 };
 
-// Fitted with this library to the measurements that were published with Sia (github.com/siasosp23/artifacts,
-// sia-simulator/traces; T4 = aws, A100 = dgx-ext, RTX 2080 Ti = rtx): throughput by fit_throughput on all
+// Fitted with this library to the measurements published with Sia (github.com/siasosp23/artifacts,
+// sia-simulator/traces; T4 = aws, A100 = dgx-ext, RTX 2080 Ti = rtx): throughput with fit_throughput on all
 // samples, noise scale by least squares on its logarithm over all validation tables. `embedded_parameters
-// FOLDER` in benchmarks/ prints this table anew. The shares are those of the ten Saturn workloads there.
+// FOLDER` in benchmarks/ reprints this table. The shares are those of the ten Saturn workloads there.
 // clang-format off
 constexpr std::array<Embedded, 5> table{{
     {"cifar10", 128, 4096, 39063, 1.02e+03, 1.18e+05, 0.8213,
@@ -57,7 +57,7 @@ constexpr std::array<Embedded, 5> table{{
 }};
 // clang-format on
 
-// Parts of the progress at which gradient statistics change.
+// The parts of the progress at which gradient statistics change.
 constexpr std::size_t epochs = 20;
 
 double unit(std::mt19937_64& engine) { return static_cast<double>(engine() >> 11) * 0x1.0p-53; }
@@ -114,7 +114,8 @@ std::vector<goodput::Submission> embedded_workload(std::size_t jobs, std::uint64
         while (which + 1 < table.size() && draw >= table[which].share) draw -= table[which++].share;
         const Embedded& entry = table[which];
         const int wanted = gpus[static_cast<std::size_t>(unit(engine) * gpus.size())];
-        // A batch that its GPUs hold without accumulation, doubled at random up to the largest useful one.
+        // Take a batch that the GPUs hold without accumulation, and double it at random up to the largest
+        // useful batch.
         int batch = std::max(entry.initial_batch, wanted * entry.types[0].min_atomic_batch);
         while (2 * batch <= entry.max_batch && 2 * batch <= wanted * entry.types[0].max_atomic_batch &&
                unit(engine) < 0.7)

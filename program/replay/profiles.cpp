@@ -21,19 +21,19 @@ namespace fs = std::filesystem;
 
 constexpr long long most_examples = 1 << 30;
 
-/// The column sync_time; nothing where the file has none.
+/// Returns the column sync_time, or nothing if the file has none.
 std::optional<std::size_t> sync_column(const CsvTable& table) {
     if (table.has_column("sync_time")) return table.column("sync_time");
     return std::nullopt;
 }
 
-/// Seconds of synchronisation in a row; nothing where nobody measured them.
+/// Returns the seconds of synchronisation in a row, or nothing if they were not measured.
 std::optional<double> sync_of(const CsvTable& table, std::size_t row, std::optional<std::size_t> column) {
     if (!column || table.text(row, *column).empty()) return std::nullopt;
     return table.number(row, *column);
 }
 
-/// Measurements of an application on a GPU type.
+/// The measurements of an application on a GPU type.
 struct Measured {
     std::vector<goodput::PlacementSample> by_placement;
     std::vector<goodput::ThroughputSample> by_shape;
@@ -75,8 +75,8 @@ void read_scalability(const std::string& path, Measured& measured) {
     }
 }
 
-/// Where not every row says what part of a step is synchronisation, no row counts: a replica alone does not
-/// synchronise, so that part is what a step takes longer than with one GPU at the same batch.
+/// If some rows do not say how much of a step is synchronisation, no row counts. A single replica does not
+/// synchronise, so synchronisation is the time by which a step exceeds that of one GPU with the same batch.
 void derive_sync(Measured& measured) {
     std::map<int, double> alone;  // by atomic batch
     for (const goodput::PlacementSample& sample : measured.by_placement)
@@ -102,7 +102,7 @@ void derive_sync(Measured& measured) {
         derive(sample.plan.atomic_batch, sample.step_seconds, sample.sync_seconds);
 }
 
-/// Examples/s of one GPU at its largest batch, by its longest step (as Sia's simulator has it).
+/// Returns the examples/s of one GPU at its largest batch, by its longest step (as in Sia's simulator).
 double rate_of_one_gpu(const std::vector<goodput::PlacementSample>& samples) {
     int batch = 0;
     double seconds = 0;
@@ -135,7 +135,7 @@ goodput::ApplicationOnType read_on_type(const fs::path& folder, const std::strin
     return {table, least->atomic_batch, most->atomic_batch, table.max_nodes(), rate, measured.sync_measured};
 }
 
-/// The total batch size in the name of a file validation-BATCH.csv.
+/// Returns the total batch size in the name of a file validation-BATCH.csv.
 std::optional<int> batch_of(const fs::path& path) {
     const std::string name = path.filename().string(), prefix = "validation-", suffix = ".csv";
     if (!name.starts_with(prefix) || !name.ends_with(suffix)) return std::nullopt;
@@ -152,7 +152,7 @@ goodput::TrainingCurve read_curve(const fs::path& folder) {
     if (files.empty()) throw std::runtime_error(folder.string() + ": has no file validation-BATCH.csv");
     std::vector<int> batches;
     std::vector<std::vector<goodput::GradientStatistics>> gradients;
-    std::vector<double> progress;  // of the batch size that needs the least of it
+    std::vector<double> progress;  // of the batch size that needs the least progress
     for (const auto& [batch, path] : files) {
         const CsvTable table(path.string());
         const std::size_t done = table.column("progress"), squared_norm = table.column("grad_sqr"),
@@ -174,7 +174,8 @@ goodput::TrainingCurve read_curve(const fs::path& folder) {
     return {std::move(batches), std::move(gradients), std::move(progress)};
 }
 
-/// The metric after each epoch at the smallest batch size; owners want the mean of its last twentieth.
+/// Reads the metric after each epoch at the smallest batch size. The owners want the mean of its last
+/// twentieth.
 goodput::MetricCurve read_metric(const fs::path& folder, int batch) {
     const CsvTable table((folder / ("validation-" + goodput::text_of(batch) + ".csv")).string());
     goodput::MetricCurve curve;
@@ -191,7 +192,8 @@ goodput::MetricCurve read_metric(const fs::path& folder, int batch) {
     return curve;
 }
 
-/// What a start costs and how much slower progress is than the steps say, as the folder's owner states it.
+/// Reads the cost of a start and how much slower progress is than the steps say, as stated by the folder's
+/// owner.
 ApplicationConstants read_constants(const std::string& path) {
     const CsvTable table(path);
     const std::size_t restart = table.column("restart_s");

@@ -1,13 +1,13 @@
 #ifndef GOODPUT_PROGRAM_REPLAY_PROFILES_HPP
 #define GOODPUT_PROGRAM_REPLAY_PROFILES_HPP
 
-// Measured applications: FOLDER/APPLICATION holds placements-TYPE.csv (placement,local_batch or
-// local_bsz,step_time,sync_time; a placement has one digit a node, the GPUs used there), scalability-TYPE.csv
-// (num_nodes,num_replicas,local_bsz,step_time,sync_time) and validation-BATCH.csv
-// (progress,grad_sqr,grad_var; one row an epoch, progress in iterations at the least batch size). sync_time
-// may be left out. constants.csv (restart_s,restart_cost_s,slowdown; one row, the last two columns may be
-// missing) says what a start costs, what the policy is told of that, and by which factor progress is slower
-// than the steps say. Columns are found by name.
+// Measured applications. FOLDER/APPLICATION holds placements-TYPE.csv (placement,local_batch or
+// local_bsz,step_time,sync_time; a placement has one digit per node, the number of GPUs used there),
+// scalability-TYPE.csv (num_nodes,num_replicas,local_bsz,step_time,sync_time) and validation-BATCH.csv
+// (progress,grad_sqr,grad_var; one row per epoch, progress in iterations at the smallest batch size).
+// sync_time may be left out. constants.csv (restart_s,restart_cost_s,slowdown; one row, and the last two
+// columns may be missing) gives the cost of a start, the cost that the policy assumes, and the factor by
+// which progress is slower than the steps say. Columns are found by name.
 
 #include <span>
 #include <string>
@@ -17,16 +17,16 @@
 
 namespace goodput::traces {
 
-/// The applications of those names, on those GPU types; a type without a file of placements is one that the
-/// application does not run on. Applications without constants.csv get 30 s and no slowdown, or if they are
-/// called like one of Sia's what its public simulator has of that: their names are added to `as_published`,
-/// if given. std::runtime_error for what is missing or makes no sense.
+/// Reads the applications of those names for those GPU types. An application does not run on a type without
+/// a file of placements. An application without constants.csv gets 30 s and no slowdown. If it has the name
+/// of one of Sia's applications, it gets the constants of Sia's public simulator, and its name is added to
+/// `as_published`, if given. Throws std::runtime_error for anything missing or invalid.
 std::vector<goodput::Application> read_applications(const std::string& folder,
                                                     std::span<const std::string> names,
                                                     std::span<const std::string> gpu_types,
                                                     std::vector<std::string>* as_published = nullptr);
 
-/// The GPU types that any application of a folder was measured on, by name.
+/// Returns the GPU types on which any application of a folder was measured, by name.
 std::vector<std::string> measured_gpu_types(const std::string& folder);
 
 }  // namespace goodput::traces

@@ -12,8 +12,8 @@
 
 namespace cli {
 
-/// How far a replay has come and how long it will still take, on standard error: a bar that is drawn at most
-/// ten times a second where that is a terminal, else a line every ten seconds.
+/// Shows on standard error how far a replay is, and how long it will still take. On a terminal this is a
+/// bar, drawn at most ten times per second; otherwise a line every ten seconds.
 class ProgressBar {
 public:
     explicit ProgressBar(std::string title) : title_(std::move(title)) {}
@@ -42,7 +42,7 @@ public:
     }
 
 private:
-    /// ", about 40 s left"; nothing before there is something to judge by.
+    /// Returns ", about 40 s left", or an empty text until there is enough to judge by.
     [[nodiscard]] std::string time_left(std::size_t done, std::size_t all) const {
         const double seconds = start_.milliseconds() / 1000;
         if (done == 0 || seconds < 1) return {};

@@ -53,7 +53,7 @@ PolicyReplay replay_contender(const Contender& contender, const Scene& scene, co
     });
 }
 
-/// The cluster with all nodes that are there at some time.
+/// Returns the cluster with all nodes that exist at any time.
 goodput::Cluster with_added_nodes(const Scene& scene) {
     goodput::Cluster cluster = scene.cluster;
     for (const goodput::Event& event : scene.events)
@@ -70,7 +70,7 @@ goodput::ChosenPolicy rigid_policy(std::string_view name) {
 
 int run_replay(const ReplayCommand& command, std::ostream& out) {
     goodput::require_at_least("--interval", "seconds", command.interval_seconds,
-                              1e-3);  // or time stands still
+                              1e-3);  // so that time passes
     goodput::require_at_least("--load", "factor", command.load, 1e-6);
     refuse_options_of_other_worlds(command);
     if (command.world == "gavel") return run_gavel_replay(command, out);

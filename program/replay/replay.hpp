@@ -11,50 +11,51 @@ namespace cli {
 
 struct ReplayCommand {
     std::string world = "sia";                  ///< one of replay_worlds
-    std::string workload{};                     ///< CSV file; empty: embedded
-    std::string profiles{};                     ///< folder; empty: embedded
-    std::string cluster{};                      ///< empty: the one that goes with the profiles
-    std::vector<std::string> policies{};        ///< empty: all
-    std::vector<std::string> policy_options{};  ///< settings of the policy, key=value; of one policy only
-    std::string models{};                       ///< empty: those that go with each policy
-    std::string moves = "free";                 ///< or "restart": what other nodes of the same shape cost
-    std::string events{};                       ///< CSV file; empty: nothing happens
+    std::string workload{};                     ///< CSV file; embedded if empty
+    std::string profiles{};                     ///< folder; embedded if empty
+    std::string cluster{};                      ///< if empty, the cluster that goes with the profiles
+    std::vector<std::string> policies{};        ///< all if empty
+    std::vector<std::string> policy_options{};  ///< settings of a policy, key=value; only if one policy is
+                                                ///< named
+    std::string models{};                       ///< if empty, those that go with each policy
+    std::string moves = "free";  ///< or "restart": the cost of moving to other nodes of the same shape
+    std::string events{};        ///< CSV file; no events if empty
     double checkpoint_seconds = 1800;
-    double node_mtbf_hours = 0;            ///< each node fails once in so many hours on average; 0: never
-    double node_off_seconds = 600;         ///< until it returns
-    std::uint64_t interruptions_seed = 1;  ///< which failures these are
-    std::string checkpoints{};             ///< free, fixed or chosen; empty: free, chosen where nodes fail
-    std::string availability = "values";   ///< or "ignored": values are those without interruptions
-    std::string rent{};                    ///< ours, pollux or fixed; empty: ours where there are offers
-    std::string offers{};                  ///< nodes that may be rented; empty: none, the cluster is there
-    double hour_worth = 10;                ///< dollars, of an hour in which a job is not complete
-    double rent_start_seconds = 180;       ///< from the order of a node to its first job
+    double node_mtbf_hours = 0;            ///< mean time between failures of a node; 0: never
+    double node_off_seconds = 600;         ///< seconds until a failed node returns
+    std::uint64_t interruptions_seed = 1;  ///< seed that the failures are drawn with
+    std::string checkpoints{};             ///< free, fixed or chosen; if empty, free, or chosen if nodes fail
+    std::string availability = "values";   ///< or "ignored": values as if there were no interruptions
+    std::string rent{};                    ///< ours, pollux or fixed; if empty, ours if there are offers
+    std::string offers{};             ///< nodes that may be rented; if empty, the cluster is always there
+    double hour_worth = 10;           ///< dollars per hour in which a job is not complete
+    double rent_start_seconds = 180;  ///< seconds from ordering a node to its first job
     double interval_seconds = 60;
-    bool own_rounds = false;        ///< policies with published rounds have these instead
-    std::string sizes = "elastic";  ///< or "fixed": every job keeps the GPUs and the batch of the trace
-    double load = 1;                ///< by which the times of submission are divided
-    std::string rates = "given";    ///< or "none": no job's rates are known before its first run
+    bool own_rounds = false;        ///< policies with published rounds use these instead
+    std::string sizes = "elastic";  ///< or "fixed": every job keeps its GPUs and batch of the trace
+    double load = 1;                ///< divides the times of submission
+    std::string rates = "given";    ///< or "none": no rates are known before a job's first run
     std::uint64_t seed = 0;         ///< breaks ties between equal values
-    /// Another trace of the same mix (embedded), or the same jobs in another order (from a file); none: as
-    /// is.
+    /// Seed of another trace of the same mix (embedded), or of another order of the same jobs (from a
+    /// file). Without it, the trace stays unchanged.
     std::optional<std::uint64_t> trace_seed{};
-    std::string line{};    ///< the command as a shell takes it, without --report and what it names
-    std::string report{};  ///< HTML file; empty: none
-    std::string csv{};     ///< CSV file of the fields; empty: none
-    std::string latex{};   ///< file of the tables for LaTeX; empty: none
-    std::string charts{};  ///< folder of charts; empty: none
-    // Of the world "synergy" only.
-    std::vector<std::string> hosts{};    ///< who gives cores and memory; empty: all
-    std::optional<double> cores{};       ///< CPU cores of a node; none: 24
-    std::optional<double> memory_gib{};  ///< of a node; none: 500
-    std::string placement{};             ///< of published allocators; empty: synergy
-    std::string table{};                 ///< of speeds, in the world "shockwave" only; empty: tacc
+    std::string line{};    ///< the command as typed in a shell, without --report and its argument
+    std::string report{};  ///< HTML file; none if empty
+    std::string csv{};     ///< CSV file of the fields; none if empty
+    std::string latex{};   ///< file of the tables for LaTeX; none if empty
+    std::string charts{};  ///< folder of charts; none if empty
+    // Only for the world "synergy".
+    std::vector<std::string> hosts{};    ///< ways to divide cores and memory; all if empty
+    std::optional<double> cores{};       ///< CPU cores per node; 24 if not given
+    std::optional<double> memory_gib{};  ///< memory per node; 500 if not given
+    std::string placement{};             ///< placement of published allocators; synergy if empty
+    std::string table{};                 ///< table of speeds, only for the world "shockwave"; tacc if empty
     bool json = false;
-    bool jobs = false;  ///< with `json`: how every job fared
+    bool jobs = false;  ///< with `json`: the outcome of every job
 };
 
-/// `goodput replay`: what a trace of jobs comes to under each policy. Writes them to `out` and returns
-/// the exit status.
+/// Runs `goodput replay`: how the jobs of a trace fare under each policy. Writes the results to `out` and
+/// returns the exit status.
 int run_replay(const ReplayCommand& command, std::ostream& out);
 
 }  // namespace cli

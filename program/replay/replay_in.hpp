@@ -1,7 +1,7 @@
 #ifndef GOODPUT_PROGRAM_REPLAY_REPLAY_IN_HPP
 #define GOODPUT_PROGRAM_REPLAY_REPLAY_IN_HPP
 
-// A replay in any world, with everything that the tables and the page say of it.
+// Replays in any world, and records everything that the tables and the page show.
 
 #include <algorithm>
 #include <cstddef>
@@ -18,8 +18,8 @@
 
 namespace cli {
 
-/// `alone`: the isolated times of the world's jobs. Ends a year after the last submission: whoever waits then
-/// would wait for ever.
+/// Runs one replay. `alone` has the isolated times of the world's jobs. The replay ends a year after the
+/// last submission: a job that still waits then would wait forever.
 template <goodput::World W, class Decider, goodput::IsolatedTimes Times,
           goodput::Renter R = goodput::RentEverything>
 PolicyReplay replay_in(W& world, Decider decider, const std::string& name, const goodput::Cluster& cluster,

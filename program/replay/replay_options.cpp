@@ -15,7 +15,7 @@ namespace cli {
 
 namespace {
 
-/// An option that one world only has.
+/// An option that only one world has.
 struct WorldOption {
     std::string_view name{};
     std::string_view world{};

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_PROGRAM_REPLAY_REPLAY_OPTIONS_HPP
 #define GOODPUT_PROGRAM_REPLAY_REPLAY_OPTIONS_HPP
 
-// The worlds of `goodput replay`, and which options belong to which of them.
+// The worlds of `goodput replay`, and the options that belong to each.
 
 #include <algorithm>
 #include <array>
@@ -18,36 +18,36 @@ namespace cli {
 
 struct ReplayWorld {
     std::string_view name{};
-    double interval_seconds = 0;  ///< where none is given
+    double interval_seconds = 0;  ///< default length of a round
 };
 inline constexpr std::array replay_worlds{
     ReplayWorld{"sia", 60},        ReplayWorld{"gavel", 360},      ReplayWorld{"synergy", 300},
     ReplayWorld{"shockwave", 120}, ReplayWorld{"elasticflow", 60}, ReplayWorld{"tasks", 3600},
 };
 
-/// The seconds of a round where none are given; 60 for an unknown world.
+/// Returns the default length of a round in seconds; 60 for an unknown world.
 inline double usual_interval(std::string_view world) {
     for (const ReplayWorld& known : replay_worlds)
         if (known.name == world) return known.interval_seconds;
     return replay_worlds.front().interval_seconds;
 }
 
-/// Refuses options that only other worlds have (std::invalid_argument).
+/// Throws std::invalid_argument for options that only other worlds have.
 void refuse_options_of_other_worlds(const ReplayCommand& command);
 
-/// Refuses a command without --workload or --profiles (std::invalid_argument): only Sia's world has some of
-/// its own.
+/// Throws std::invalid_argument for a command without --workload or --profiles: only Sia's world has
+/// built-in ones.
 void require_files(const ReplayCommand& command);
 
-/// The nodes of --cluster, of `usual` where it is left out. Refuses spot nodes and nodes that are lost
-/// (std::invalid_argument): only Sia's world has them.
+/// Returns the nodes of --cluster, or of `usual` without it. Throws std::invalid_argument for spot nodes
+/// and nodes that are lost: only Sia's world has them.
 goodput::Cluster plain_cluster(const ReplayCommand& command, const std::string& usual);
 
-/// The worlds in which a policy of that name runs, as the end of a sentence that says where it does not;
-/// empty if there is none.
+/// Returns the end of a message that says in which other worlds a policy of that name runs; empty if there
+/// is none.
 std::string worlds_with(const std::string& policy);
 
-/// Names, separated by commas.
+/// Returns the names of a list, separated by commas.
 template <class List>
 std::string names_of(const List& list) {
     std::string names;
@@ -55,8 +55,8 @@ std::string names_of(const List& list) {
     return names;
 }
 
-/// Those of the given names, all if there are none. Refuses others (std::invalid_argument); `kind` says what
-/// they are.
+/// Returns the entries of the given names, or all if there are none. Throws std::invalid_argument for other
+/// names, which it calls a `kind`.
 template <class List>
 std::vector<typename List::value_type> chosen(const List& list, const std::vector<std::string>& names,
                                               std::string_view kind, std::string_view world) {

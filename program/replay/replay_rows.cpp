@@ -20,13 +20,13 @@ namespace cli {
 
 namespace {
 
-/// Whether these replays are told apart by what goes with a GPU, too.
+/// Whether these replays also differ by how cores and memory are divided.
 bool have_hosts(std::span<const PolicyReplay> replays) {
     return std::any_of(replays.begin(), replays.end(),
                        [](const PolicyReplay& replay) { return !replay.host.empty(); });
 }
 
-/// The cells of a table, a row after the other; the first row are the names of its columns.
+/// Returns the cells of a table, row by row. The first row has the names of the columns.
 std::vector<std::vector<std::string>> cells_of(std::span<const PolicyReplay> replays,
                                                std::span<const Figure> figures) {
     std::vector<std::vector<std::string>> rows(1 + replays.size());
@@ -40,7 +40,7 @@ std::vector<std::vector<std::string>> cells_of(std::span<const PolicyReplay> rep
     return rows;
 }
 
-/// Aligned columns: names to the left, figures to the right.
+/// Writes aligned columns: names to the left, figures to the right.
 void write_table(std::ostream& out, std::span<const PolicyReplay> replays, std::span<const Figure> figures) {
     const std::vector<std::vector<std::string>> rows = cells_of(replays, figures);
     std::vector<std::size_t> widths(rows[0].size());
@@ -56,7 +56,7 @@ void write_table(std::ostream& out, std::span<const PolicyReplay> replays, std::
     }
 }
 
-/// Text as LaTeX prints it.
+/// Escapes a text for LaTeX.
 std::string latex_of(const std::string& text) {
     std::string latex;
     for (const char letter : text) {
@@ -74,7 +74,7 @@ std::string latex_of(const std::string& text) {
     return latex;
 }
 
-/// The same as a tabular, the best of a column in bold.
+/// Writes the same table as a tabular, with the best figure of each column in bold.
 void write_latex(std::ostream& out, std::span<const PolicyReplay> replays, std::span<const Figure> figures) {
     const std::vector<std::vector<std::string>> rows = cells_of(replays, figures);
     const std::size_t names = have_hosts(replays) ? 2 : 1;
@@ -94,7 +94,7 @@ void write_latex(std::ostream& out, std::span<const PolicyReplay> replays, std::
     out << "\\end{tabular}\n";
 }
 
-/// How every job fared, by submission; `names`: of the jobs.
+/// Returns the outcome of every job, by submission. `names` are those of the jobs.
 Json completions_of(const PolicyReplay& replay, std::span<const std::string> names) {
     Json jobs = Json::array();
     for (std::size_t i = 0; i < names.size(); ++i) {
@@ -122,7 +122,7 @@ Json json_of(const PolicyReplay& replay, bool rents) {
     Json json;
     json["policy"] = replay.policy;
     if (!replay.host.empty()) json["host"] = replay.host;
-    // Of no completed job there is no average.
+    // Without completed jobs there is no average.
     const auto of_completed = [&](double value) { return metrics.completed > 0 ? Json(value) : Json(); };
     json["average_jct_h"] = of_completed(metrics.average_hours);
     json["median_jct_h"] = of_completed(metrics.median_hours);
@@ -162,19 +162,19 @@ Json json_of(const PolicyReplay& replay, bool rents) {
 
 namespace {
 
-/// The figures of each table.
+/// Returns the figures of each table.
 std::vector<std::span<const Figure>> tables_of(std::span<const PolicyReplay> replays,
                                                const ReplayCommand& command) {
     const auto usual = figure_tables();
     std::vector<std::span<const Figure>> tables(usual.begin(), usual.end());
     if (!command.offers.empty()) tables.push_back(renting_figures());
     if (!replays.empty() && replays.front().deadlines) tables.push_back(deadline_figures());
-    // A world of jobs that nobody can make faster is about fairness.
+    // In a world whose jobs cannot be made faster, fairness is what counts.
     if (command.world != "sia") tables.push_back(fairness_figures());
     return tables;
 }
 
-/// All tables for LaTeX.
+/// Writes all tables for LaTeX.
 void write_all_latex(std::ostream& out, std::span<const PolicyReplay> replays, const ReplayCommand& command) {
     const char* between = "";
     for (const std::span<const Figure> figures : tables_of(replays, command)) {
@@ -183,7 +183,7 @@ void write_all_latex(std::ostream& out, std::span<const PolicyReplay> replays, c
     }
 }
 
-/// All replays as CSV: a row each, with what --json says of it but for its jobs.
+/// Writes all replays as CSV: one row each, with the fields of --json except its jobs.
 void write_csv(std::ostream& out, std::span<const PolicyReplay> replays, bool rents) {
     bool first = true;
     for (const PolicyReplay& replay : replays) {

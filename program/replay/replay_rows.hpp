@@ -1,7 +1,7 @@
 #ifndef GOODPUT_PROGRAM_REPLAY_REPLAY_ROWS_HPP
 #define GOODPUT_PROGRAM_REPLAY_REPLAY_ROWS_HPP
 
-// What `goodput replay` prints of its replays, in any world.
+// Prints the results of `goodput replay`, in any world.
 
 #include <iosfwd>
 #include <span>
@@ -16,20 +16,22 @@
 
 namespace cli {
 
-/// One replay as a line of --json says it; with dollars where nodes are rented.
+/// Returns the --json line of one replay, with dollars if nodes are rented.
 Json json_of(const PolicyReplay& replay, bool rents);
 
-/// The rows of a command: with --json a line each, as soon as it is there, else tables at the end.
+/// The rows of a command: with --json, one line per replay as soon as it is complete; otherwise tables at
+/// the end.
 class ReplayRows {
 public:
-    /// `names`: of the jobs, by submission; `gpu_types`: names. All have to outlive it. Says `warnings` on
-    /// standard error. std::runtime_error for files that cannot be written.
+    /// `names` are those of the jobs, by submission, and `gpu_types` those of the types. The caller keeps
+    /// all arguments alive. Prints `warnings` on standard error. Throws std::runtime_error for files that
+    /// cannot be written.
     ReplayRows(const ReplayCommand& command, std::ostream& out, std::span<const std::string> names,
                std::span<const std::string> gpu_types, std::vector<std::string> warnings = {});
 
-    /// Saves the rows so far in the files, too, each beside the one that it will replace.
+    /// Adds a row, and saves all rows so far in the files, each next to the file that it will replace.
     void add(PolicyReplay replay);
-    /// Writes what is left, files and charts, too, and returns the exit status.
+    /// Writes what is left, including files and charts. Returns the exit status.
     int finish();
     [[nodiscard]] std::span<const PolicyReplay> replays() const { return replays_; }
 

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_PROGRAM_REPLAY_REPLAY_UNDER_HPP
 #define GOODPUT_PROGRAM_REPLAY_REPLAY_UNDER_HPP
 
-// The replay in Sia's world behind replay_with_models.hpp.
+// The replay in Sia's world that replay_with_models.hpp declares.
 
 #include <functional>
 #include <memory>
@@ -18,7 +18,7 @@
 
 namespace cli {
 
-/// Any renter behind one type: a replay is compiled for each.
+/// Hides any renter behind one type, so that a replay is not compiled for each.
 struct AnyRenter {
     std::function<std::span<const int>(const goodput::Snapshot&, std::span<const goodput::RentOffer>,
                                        std::span<const int>)>

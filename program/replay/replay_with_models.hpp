@@ -1,8 +1,8 @@
 #ifndef GOODPUT_PROGRAM_REPLAY_REPLAY_WITH_MODELS_HPP
 #define GOODPUT_PROGRAM_REPLAY_REPLAY_WITH_MODELS_HPP
 
-// One replay under one policy. There is a source file for each modelling (replay_published.cpp and so on),
-// because each compiles a fit of its own.
+// Replays one policy. Each modelling has a source file of its own (replay_published.cpp and so on), because
+// each compiles its own fit.
 
 #include <string>
 

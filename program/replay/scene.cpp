@@ -19,7 +19,7 @@ namespace cli {
 
 namespace {
 
-/// The embedded GPU type that goes by that name; the measurements published with Sia name machines.
+/// Returns the embedded GPU type behind a name. The measurements published with Sia use names of machines.
 std::string type_behind(const std::string& name) {
     if (name == "aws") return "T4";
     if (name == "dgx-ext") return "A100";
@@ -27,7 +27,7 @@ std::string type_behind(const std::string& name) {
     return name;
 }
 
-/// The embedded applications of those names, with the cluster's GPU types in its order.
+/// Returns the embedded applications of those names, with the cluster's GPU types in its order.
 std::vector<goodput::Application> embedded_models(std::span<const std::string> names,
                                                   const goodput::Cluster& cluster) {
     const std::vector<goodput::Application> all = embedded_applications();
@@ -56,10 +56,10 @@ std::vector<goodput::Application> embedded_models(std::span<const std::string> n
     return applications;
 }
 
-/// Refuses GPU types that the profiles have no measurements of.
+/// Refuses GPU types for which the profiles have no measurements.
 void require_measured_types(const goodput::Cluster& cluster, const std::string& profiles) {
     const std::vector<std::string> known = measured_gpu_types(profiles);
-    if (known.empty()) return;  // what is wrong with such profiles is said where they are read
+    if (known.empty()) return;  // reading such profiles gives a better message
     std::string names;
     for (const std::string& type : known) names += (names.empty() ? "" : ", ") + type;
     for (const std::string& type : cluster.gpu_types)
@@ -68,13 +68,13 @@ void require_measured_types(const goodput::Cluster& cluster, const std::string& 
                                "one that the profiles have: " + names + did_you_mean(type, known));
 }
 
-/// What is probably a slip in a trace whose jobs are in the order of their times; `gpus`: that there are at
-/// some time.
+/// Warns of probable mistakes in a trace whose jobs are in the order of their times. `gpus` is the largest
+/// number of GPUs at any time.
 std::vector<std::string> warnings_of_trace(std::span<const goodput::Submission> jobs, double gpus) {
     constexpr double ten_minutes = 600, a_day = 86400, ten_years = 3.2e8;
     constexpr std::size_t many = 10, some = 3;
     std::vector<std::string> warnings;
-    std::size_t times = 0;  // different ones
+    std::size_t times = 0;  // number of different times
     goodput::Whom too_large;
     for (std::size_t j = 0; j < jobs.size(); ++j) {
         if (j == 0 || jobs[j].time_seconds > jobs[j - 1].time_seconds) ++times;
@@ -122,7 +122,7 @@ Scene make_scene(const ReplayCommand& command) {
     for (goodput::Node& node : scene.cluster.nodes)
         if (node.interruptions_per_hour == 0 && command.node_mtbf_hours > 0)
             node.interruptions_per_hour = 1 / command.node_mtbf_hours;
-    // Where nodes are rented, those of the cluster are not there.
+    // With offers, the cluster's own nodes do not exist.
     goodput::Cluster fails{scene.cluster.gpu_types, {}};
     if (scene.offers.empty()) fails.nodes = scene.cluster.nodes;
     for (const goodput::RentOffer& offer : scene.offers)
@@ -135,7 +135,7 @@ Scene make_scene(const ReplayCommand& command) {
         scene.warnings = warnings_of_trace(scene.submissions, gpus);
     }
     for (goodput::Submission& submission : scene.submissions) submission.time_seconds /= command.load;
-    // Whatever is not complete a month after the last submission would wait for other reasons.
+    // A job that is not complete a month after the last submission does not wait because of failures.
     const double last = scene.submissions.empty() ? 0 : scene.submissions.back().time_seconds;
     const std::vector<goodput::Event> failures = goodput::interruption_events(
         fails, {.off_seconds = command.node_off_seconds}, command.interruptions_seed, last + 30 * 86400.0);

@@ -13,25 +13,25 @@
 
 namespace cli {
 
-/// Everything that a replay is made of but the policy.
+/// Everything in a replay except the policy.
 struct Scene {
-    goodput::Cluster cluster{};                ///< where there are offers, what fairness is relative to
-    std::vector<goodput::RentOffer> offers{};  ///< if not empty, the nodes that there are are rented
-    std::vector<std::string> names{};          ///< of the applications
+    goodput::Cluster cluster{};                ///< with offers, fairness is relative to this cluster
+    std::vector<goodput::RentOffer> offers{};  ///< if not empty, all nodes are rented
+    std::vector<std::string> names{};          ///< names of the applications
     std::vector<goodput::Application> applications{};
     std::vector<goodput::Submission> submissions{};
     std::vector<goodput::Event> events{};
-    goodput::FairShares shares{};  ///< of the cluster as it is at first
+    goodput::FairShares shares{};  ///< shares of the cluster as it is at first
     std::string title{};
-    std::vector<std::string> warnings{};  ///< what may not be meant as it is given
+    std::vector<std::string> warnings{};  ///< inputs that are probably mistakes
 };
 
-/// What --cluster is where it is left out, with and without --profiles.
+/// The default of --cluster, with embedded and with measured applications.
 inline constexpr const char* usual_cluster = "T4:6x4,A100:2x8,2080Ti:3x8";
 inline constexpr const char* usual_measured_cluster = "aws:6x4,dgx-ext:2x8,rtx:3x8";
 
-/// What the command names, read from files or embedded. std::invalid_argument for options that make no sense,
-/// std::runtime_error for files that do not.
+/// Makes the scene that the command names, from files or embedded. Throws std::invalid_argument for invalid
+/// options and std::runtime_error for invalid files.
 Scene make_scene(const ReplayCommand& command);
 
 }  // namespace cli

@@ -1,7 +1,8 @@
 #ifndef GOODPUT_PROGRAM_REPLAY_SIZES_HPP
 #define GOODPUT_PROGRAM_REPLAY_SIZES_HPP
 
-// Work in the wrong unit makes a replay that looks right: this says which jobs can hardly be meant so.
+// Work in the wrong unit makes a replay that looks right. This header warns of jobs whose size is
+// implausible.
 
 #include <algorithm>
 #include <cmath>
@@ -16,11 +17,11 @@
 
 namespace cli {
 
-/// Alone with the whole cluster, jobs take from a second to four weeks.
+/// Alone with the whole cluster, a plausible job takes from a second to four weeks.
 inline constexpr double shortest_job_seconds = 1, longest_job_seconds = 28 * 86400.0;
 
-/// One sentence for every kind of jobs whose first job takes less or more than that. `kinds`: by job of
-/// `alone`; `unit` says what the work counts in.
+/// Returns one sentence for every kind of jobs whose first job takes less or more than that. `kinds` are by
+/// job of `alone`, and `unit` names the unit of the work.
 template <goodput::IsolatedTimes Times>
 std::vector<std::string> warnings_of_sizes(std::span<const std::string> kinds, const Times& alone,
                                            std::string_view unit) {

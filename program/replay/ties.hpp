@@ -1,9 +1,9 @@
 #ifndef GOODPUT_PROGRAM_REPLAY_TIES_HPP
 #define GOODPUT_PROGRAM_REPLAY_TIES_HPP
 
-// Breaks ties between equal values by a seed: every option that is worth something becomes worth a little
-// more or less, by at most a millionth, drawn from the seed, the job's name and the allotment. The order of
-// other values stays as it is, unless they differ by less than that.
+// Breaks ties between equal values with a seed. The value of every option that is worth something changes
+// by at most a millionth, drawn from the seed, the job's name and the allotment. Other values keep their
+// order unless they differ by less than that.
 
 #include <cstddef>
 #include <cstdint>
@@ -26,7 +26,7 @@ inline std::uint64_t mixed(std::uint64_t bits) {
 
 }  // namespace detail
 
-/// The policy `P` with ties broken by `seed`; 0: as the order of jobs and options has it.
+/// The policy `P` with ties broken by `seed`. With 0, ties follow the order of jobs and options.
 template <goodput::Policy P>
 struct WithTiesBroken {
     static constexpr bool rigid_jobs = requires { requires P::rigid_jobs; };

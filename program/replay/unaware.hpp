@@ -1,8 +1,8 @@
 #ifndef GOODPUT_PROGRAM_REPLAY_UNAWARE_HPP
 #define GOODPUT_PROGRAM_REPLAY_UNAWARE_HPP
 
-// What a policy would do that knows nothing of interruptions: it values goodput as if nodes never failed,
-// while decisions still choose checkpoints. To compare with.
+// A policy that knows nothing about interruptions, for comparison. It values goodput as if nodes never
+// failed, while decisions still choose checkpoints.
 
 #include <cstddef>
 #include <optional>
@@ -14,11 +14,11 @@
 
 namespace cli {
 
-/// The policy `P`; if `unaware`, without what its options lose.
+/// The policy `P`. If `unaware`, it values options as if interruptions cost nothing.
 template <goodput::Policy P>
 struct WithoutLosses {
     static constexpr bool rigid_jobs = goodput::runs_rigid_jobs<P>;
-    static constexpr bool weights_count = false;  ///< the policy inside has counted them
+    static constexpr bool weights_count = false;  ///< the inner policy has counted them
 
     P policy{};
     bool unaware = false;
@@ -29,9 +29,9 @@ struct WithoutLosses {
         std::vector<goodput::OptionRow> without;
         options.reserve(rows.size());
         for (const goodput::OptionRow& row : rows) {
-            auto& its = options.emplace_back(row.options.begin(), row.options.end());
-            for (goodput::Option& option : its) option.goodput /= option.checkpointing.availability;
-            without.push_back({row.job, its, row.values, row.uses});
+            auto& row_options = options.emplace_back(row.options.begin(), row.options.end());
+            for (goodput::Option& option : row_options) option.goodput /= option.checkpointing.availability;
+            without.push_back({row.job, row_options, row.values, row.uses});
         }
         value_rows(policy, round, std::span<const goodput::OptionRow>(without));
     }

@@ -51,7 +51,7 @@ std::vector<goodput::Event> read_events(const std::string& path, goodput::Cluste
                       subject = table.column("subject"), type = table.column("gpu_type"),
                       gpus = table.column("gpus");
     std::set<std::string> jobs;
-    std::map<std::string, double> nodes;  // since when they are there
+    std::map<std::string, double> nodes;  // with the time from which they exist
     for (const goodput::Submission& submission : submissions) jobs.insert(submission.name);
     for (const goodput::Node& node : cluster.nodes) nodes.emplace(node.name, -1);
     std::vector<goodput::Event> events;
@@ -76,7 +76,7 @@ std::vector<goodput::Event> read_events(const std::string& path, goodput::Cluste
         event.gpu_type = static_cast<std::size_t>(known - cluster.gpu_types.begin());
         if (known == cluster.gpu_types.end()) cluster.gpu_types.push_back(table.text(row, type));
     }
-    // Nodes may be added further down than they fail: only now all names are known.
+    // A file may add a node below the row in which it fails, so all names are known only now.
     for (std::size_t row = 0; row < table.rows(); ++row) {
         const goodput::Event& event = events[row];
         if (event.kind == EventKind::job_fails) {
@@ -92,8 +92,7 @@ std::vector<goodput::Event> read_events(const std::string& path, goodput::Cluste
 
 namespace {
 
-/// Some nodes that are alike, as --cluster and --offers write them:
-/// TYPE:NODESxGPUS[@PRICE_H][/spot][/MTBF_H].
+/// Some equal nodes, as --cluster and --offers write them: TYPE:NODESxGPUS[@PRICE_H][/spot][/MTBF_H].
 struct NodeGroup {
     std::string type{};
     int nodes = 0;
@@ -102,12 +101,12 @@ struct NodeGroup {
     bool spot = false;
     double interruptions_per_hour = 0;
 
-    /// What the names of its nodes begin with.
+    /// Returns how the names of its nodes begin.
     [[nodiscard]] std::string name() const { return spot ? type + "-spot" : type; }
 };
 
-/// Calls `each(group)` for the groups of a text. `form` is said of one that has another, `least_nodes` is how
-/// many there are at least.
+/// Calls `each(group)` for the groups of a text. The message for a wrong form says `form`. A group has at
+/// least `least_nodes` nodes.
 template <class Each>
 void read_groups(std::string_view option, const std::string& text, std::string_view what,
                  std::string_view form, int least_nodes, Each each) {
@@ -164,10 +163,10 @@ void read_groups(std::string_view option, const std::string& text, std::string_v
 goodput::Cluster parse_cluster(const std::string& text) {
     constexpr std::string_view form = "of the form TYPE:NODESxGPUS[/spot][/MTBF_H], for example aws:6x4";
     goodput::Cluster cluster;
-    std::map<std::string, int> count;  // nodes so far, by what their names begin with
+    std::map<std::string, int> count;  // nodes so far, by the beginning of their names
     read_groups(
         "--cluster", text, "no group of nodes", form, 1, [&](const NodeGroup& group, const auto& refuse) {
-            // What is there whatever happens costs the same under every policy.
+            // A cluster that is always there costs the same under every policy, so it takes no price.
             if (group.dollars_per_hour) refuse(form);
             const auto found = std::find(cluster.gpu_types.begin(), cluster.gpu_types.end(), group.type);
             const auto type = static_cast<std::size_t>(found - cluster.gpu_types.begin());
@@ -180,7 +179,7 @@ goodput::Cluster parse_cluster(const std::string& text) {
                                          .interruptions_per_hour = group.interruptions_per_hour,
                                          .spot = group.spot});
         });
-    // Types may be called as if their nodes were spot nodes of another.
+    // A type may have a name that makes its nodes look like spot nodes of another type.
     goodput::validate(cluster);
     return cluster;
 }

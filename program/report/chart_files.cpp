@@ -19,7 +19,7 @@ constexpr double width = 720, height = 360, left = 62, top = 34, bottom = 310, r
 constexpr std::array colours{"#2f62c9", "#c8500a", "#14805c", "#b8288a", "#8a6d00", "#6b4bb0"};
 constexpr std::array dashes{"", "7 3", "2 3", "9 3 2 3"};
 
-/// 1, 2 or 5 times a power of ten: divides `range` into at most `count` parts.
+/// Returns 1, 2 or 5 times a power of ten that divides `range` into at most `count` parts.
 double mark_distance(double range, int count) {
     const double power = std::pow(10, std::floor(std::log10(range / count)));
     for (const double factor : {1.0, 2.0, 5.0})
@@ -38,7 +38,7 @@ std::string grid_line(double x1, double y1, double x2, double y2) {
            trimmed(y2, 1) + "\"/>";
 }
 
-/// Where numbers are drawn between two ends of the chart.
+/// Maps numbers to positions between two ends of the chart.
 struct Axis {
     double least = 0, most = 1;
     bool logarithmic = false;
@@ -64,7 +64,7 @@ struct Axis {
     }
 };
 
-/// A policy's name as part of a file's.
+/// Returns a policy's name as part of a file name.
 std::string file_part(const PolicyReplay& replay) {
     std::string part = replay.host.empty() ? replay.policy : replay.policy + "-" + replay.host;
     for (char& letter : part)

@@ -10,14 +10,14 @@ namespace cli {
 
 namespace {
 
-/// Six digits say as much as a chart can show.
+/// Rounds to six digits, which are all that a chart can show.
 double significant(double value) {
     if (value == 0) return 0;
     const double scale = std::pow(10, 5 - std::floor(std::log10(std::abs(value))));
     return std::round(value * scale) / scale;
 }
 
-/// Adds a point; of several with the same x the last counts, and equal values are one step.
+/// Adds a point. Of several points with the same x the last one counts, and equal values make one step.
 void add_step(Line& line, double x, double y) {
     x = rounded(x), y = significant(y);
     if (!line.points.empty() && line.points.back().first >= x) line.points.pop_back();
@@ -34,7 +34,7 @@ std::string name_of(const PolicyReplay& replay) {
     return replay.host.empty() ? replay.policy : replay.policy + ", " + replay.host;
 }
 
-/// Hours from submission to completion of the jobs that are complete, in order.
+/// Returns the sorted hours from submission to completion of the complete jobs.
 std::vector<double> completion_hours(const PolicyReplay& replay) {
     std::vector<double> hours;
     for (const goodput::JobOutcome& job : replay.result.jobs)
@@ -79,7 +79,7 @@ Line restarts_so_far(const PolicyReplay& replay) {
     return line;
 }
 
-/// Per cent of the jobs that have at most so many restarts.
+/// Returns the per cent of jobs that have at most that many restarts.
 Line restarts_by_job(const goodput::ReplayResult& result) {
     std::vector<int> restarts;
     for (const goodput::JobOutcome& job : result.jobs) restarts.push_back(job.restarts);
@@ -97,7 +97,7 @@ double highest(const Chart& chart, double least) {
     return most;
 }
 
-/// A line a policy over time, up to the policy's end.
+/// Draws one line per policy over time, up to the policy's end.
 template <class LineOf>
 Chart over_time(std::string name, std::string title, std::string y_title, double hours,
                 std::span<const PolicyReplay> replays, LineOf line_of) {
@@ -118,7 +118,8 @@ Chart over_time(std::string name, std::string title, std::string y_title, double
     return chart;
 }
 
-/// The highest price that is not exceeded for 99 % of the time that its pool has one, and the highest.
+/// Returns the highest price that is not exceeded in 99 % of the time in which its pool has a price, and
+/// the highest price.
 std::pair<double, double> highest_prices(const PolicyReplay& replay) {
     double usual = 0, most = 0;
     for (const PoolPrices& pool : replay.rounds.prices) {
@@ -165,7 +166,7 @@ std::vector<Chart> charts_of(std::span<const PolicyReplay> replays) {
     charts.push_back(completions(replays));
     charts.push_back(over_time("waiting", "Jobs that wait", "jobs", hours, replays,
                                [](const PolicyReplay& replay) { return line_of(waiting_jobs(replay)); }));
-    // From one decision to the next a job may stop and start: the lines would cover each other.
+    // A job may stop and start between two decisions, so the lines would cover each other.
     charts.push_back(over_time("held", "GPUs that are held, of those that are there", "% of the GPUs", hours,
                                replays, [&](const PolicyReplay& replay) {
                                    return line_of(means_over(held_part(replay), 36 * hours,
@@ -196,7 +197,7 @@ Chart price_chart(std::span<const std::string> gpu_types, const PolicyReplay& re
                 false,
                 0,
                 hours,
-                most > 2 * usual ? usual : most};  // a few peaks would leave the rest flat
+                most > 2 * usual ? usual : most};  // otherwise a few peaks would make the rest flat
     if (!(most > 0)) return chart;
     for (const PoolPrices& pool : replay.rounds.prices) {
         Line& line = chart.lines.emplace_back();

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_PROGRAM_REPORT_COURSES_HPP
 #define GOODPUT_PROGRAM_REPORT_COURSES_HPP
 
-// How a replay goes on over time: jobs that wait, and GPUs that are held.
+// The course of a replay over time: waiting jobs and held GPUs.
 
 #include <algorithm>
 #include <utility>
@@ -11,16 +11,16 @@
 
 namespace cli {
 
-/// What a number is from a time on.
+/// A number over time, by its changes.
 struct Course {
     std::vector<std::pair<double, double>> steps{};  ///< seconds and number, by time
 };
 
 /// Jobs that were submitted, are not complete, and hold nothing.
 Course waiting_jobs(const PolicyReplay& replay);
-/// GPUs that are held, in per cent of those that are there.
+/// GPUs that are held, in per cent of those that exist.
 Course held_part(const PolicyReplay& replay);
-/// The mean of a course, which begins at 0, over each part of so many seconds.
+/// Returns the mean of a course, which begins at 0, over each period of that many seconds.
 Course means_over(const Course& course, double part_seconds, double end_seconds);
 
 }  // namespace cli

@@ -10,8 +10,8 @@ namespace cli {
 
 namespace {
 
-/// Packs what jobs hold of one GPU type into its lane: each stays where it is until the GPUs at the top are
-/// gone; jobs that come back get their old place if it is free.
+/// Packs the holdings of jobs on one GPU type into its lane. Each stays where it is until the GPUs at the
+/// top disappear. Jobs that return get their old place if it is free.
 class Lane {
 public:
     Lane(int gpus, double quantum_seconds)
@@ -96,7 +96,7 @@ private:
 
     double quantum_seconds_;
     std::vector<bool> owned_;  ///< by GPU
-    int there_;                ///< GPUs from 0 on that may be taken
+    int there_;                ///< GPUs below this index may be taken
     std::map<std::size_t, Held> held_;
     std::map<std::size_t, int> last_place_;
     std::vector<GpuBlock> blocks_;
@@ -106,7 +106,7 @@ private:
 
 std::vector<GpuBlock> gpu_lane(std::span<const goodput::HeldPeriod> periods, std::size_t gpu_type, int gpus,
                                std::span<const goodput::Capacity> capacity, double quantum_seconds) {
-    // What ends at a time comes first, then how many GPUs there are, then what begins.
+    // At the same time, ends come first, then changes of the number of GPUs, then beginnings.
     enum class Kind { end, capacity, begin };
     struct Change {
         double seconds;

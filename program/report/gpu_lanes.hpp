@@ -1,8 +1,8 @@
 #ifndef GOODPUT_PROGRAM_REPORT_GPU_LANES_HPP
 #define GOODPUT_PROGRAM_REPORT_GPU_LANES_HPP
 
-// Who held which GPUs when, as blocks in one lane a GPU type. A replay says how many GPUs a job held and not
-// which: blocks are packed so that a job stays where it is as long as it can.
+// The GPUs that jobs held over time, as blocks in one lane per GPU type. A replay knows how many GPUs a job
+// held, but not which ones. Blocks are packed so that a job stays in place as long as it can.
 
 #include <cstddef>
 #include <span>
@@ -19,8 +19,8 @@ struct GpuBlock {
     int first = 0, gpus = 0;
 };
 
-/// The blocks of one GPU type, which has `gpus` at most, and by `capacity` how many from when on; by the time
-/// at which they end. No two of them have a GPU at the same time.
+/// Returns the blocks of one GPU type, ordered by their ends. The type has at most `gpus` GPUs, and
+/// `capacity` says how many from when on. No two blocks have the same GPU at the same time.
 [[nodiscard]] std::vector<GpuBlock> gpu_lane(std::span<const goodput::HeldPeriod> periods,
                                              std::size_t gpu_type, int gpus,
                                              std::span<const goodput::Capacity> capacity,

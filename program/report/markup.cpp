@@ -25,7 +25,7 @@ std::string escaped(std::string_view text) {
                 result += "&#39;";
                 break;
             default:
-                // Other control characters are no HTML.
+                // Other control characters are not allowed in HTML.
                 result += static_cast<unsigned char>(letter) < 0x20 && letter != '\t' && letter != '\n'
                               ? ' '
                               : letter;

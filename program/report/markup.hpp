@@ -1,7 +1,7 @@
 #ifndef GOODPUT_PROGRAM_REPORT_MARKUP_HPP
 #define GOODPUT_PROGRAM_REPORT_MARKUP_HPP
 
-// Text and numbers as they may stand in a page or a picture, the same in every locale.
+// Formats text and numbers for a page or a picture, the same in every locale.
 
 #include <cstddef>
 #include <string>
@@ -9,16 +9,16 @@
 
 namespace cli {
 
-/// Text as the content of an element or an attribute of HTML and SVG.
+/// Escapes text for an element or an attribute of HTML and SVG.
 std::string escaped(std::string_view text);
 
-/// A number and what it counts: "1 job", "2 jobs".
+/// Returns a number and what it counts: "1 job", "2 jobs".
 std::string counted(std::size_t number, std::string_view one, std::string_view many);
 
-/// That many digits after the point, and no negative zero.
+/// Returns a number with that many digits after the point, never a negative zero.
 std::string fixed(double value, int digits);
 
-/// The same without zeros at the end, for coordinates.
+/// The same without trailing zeros, for coordinates.
 std::string trimmed(double value, int digits);
 
 }  // namespace cli

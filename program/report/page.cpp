@@ -12,7 +12,7 @@ namespace cli {
 
 namespace {
 
-/// A document within a script element, which a '<' in a string could end.
+/// Returns a document for a script element, which a '<' in a string could end.
 std::string within_script(const Json& data) {
     std::string text;
     for (const char letter : data.dump(-1, ' ', false, Json::error_handler_t::replace))

@@ -26,25 +26,26 @@ std::string seconds_text(double seconds) {
     return seconds < 0.1 ? trimmed(seconds * 1000, 2) + " ms" : trimmed(seconds, 3) + " s";
 }
 
-std::string gpus_text(const ReportedPlan& of, const goodput::PlanStage& stage) {
+std::string gpus_text(const ReportedPlan& reported, const goodput::PlanStage& stage) {
     std::string text;
     for (const goodput::ReplicaGroup& group : stage.replicas) {
         if (!text.empty()) text += ", ";
         text += goodput::text_of(group.count) + " \xC3\x97 " + goodput::text_of(group.tensor_parallel) + " " +
-                of.cluster->types[group.gpu_type].name + " in " + of.cluster->zones[group.zone];
+                reported.cluster->types[group.gpu_type].name + " in " + reported.cluster->zones[group.zone];
     }
     return text;
 }
 
-/// What a stage does for a micro-batch. Its score has the sum of forward and backward of its slowest
-/// replicas, and of what it sends: the profile divides the first, and of the second a stage in the middle
+/// Returns the times of a stage for a micro-batch. Its score has the sum of forward and backward of its
+/// slowest replicas, and the sum of what it sends. The profile divides the first sum. A stage in the middle
 /// sends about as much forward as backward.
-PipelineStage pipeline_stage(const ReportedPlan& of, std::size_t s) {
-    const goodput::PlanStage& stage = of.plan.stages[s];
-    const goodput::StageScore& score = of.score.stages[s];
+PipelineStage pipeline_stage(const ReportedPlan& reported, std::size_t s) {
+    const goodput::PlanStage& stage = reported.plan.stages[s];
+    const goodput::StageScore& score = reported.score.stages[s];
     double forward = 0, slowest = 0;
     for (const goodput::ReplicaGroup& group : stage.replicas) {
-        const auto* times = of.model->times_of(group.gpu_type, {of.plan.microbatch, group.tensor_parallel});
+        const auto* times =
+            reported.model->times_of(group.gpu_type, {reported.plan.microbatch, group.tensor_parallel});
         double forwards = 0, both = 0;
         for (std::size_t l = stage.first_layer; times != nullptr && l <= stage.last_layer; ++l) {
             forwards += (*times)[l].forward_seconds;
@@ -54,7 +55,7 @@ PipelineStage pipeline_stage(const ReportedPlan& of, std::size_t s) {
         slowest = both;
         forward = forwards / both * score.compute_seconds;
     }
-    const bool first = s == 0, last = s + 1 == of.plan.stages.size();
+    const bool first = s == 0, last = s + 1 == reported.plan.stages.size();
     const double sends = score.send_seconds;
     return {.forward = forward,
             .send_forward = first  ? sends
@@ -66,17 +67,18 @@ PipelineStage pipeline_stage(const ReportedPlan& of, std::size_t s) {
                                     : sends / 2};
 }
 
-/// What each stage computes when, up to the update. Of many micro-batches only some are drawn.
-Json timeline_of(const ReportedPlan& of) {
-    const std::size_t count = of.plan.stages.size();
-    const int all = of.plan.microbatches();
+/// Draws what each stage computes over time, up to the update. If there are many micro-batches, draws only
+/// some.
+Json timeline_of(const ReportedPlan& reported) {
+    const std::size_t count = reported.plan.stages.size();
+    const int all = reported.plan.microbatches();
     const int drawn = std::min(all, static_cast<int>(count) + 8);
     std::vector<PipelineStage> stages;
     double update = 0, reduce = 0, computed = 0;
     for (std::size_t s = 0; s < count; ++s) {
-        stages.push_back(pipeline_stage(of, s));
-        update = std::max(update, of.score.stages[s].update_seconds);
-        reduce = std::max(reduce, of.score.stages[s].reduce_seconds);
+        stages.push_back(pipeline_stage(reported, s));
+        update = std::max(update, reported.score.stages[s].update_seconds);
+        reduce = std::max(reduce, reported.score.stages[s].reduce_seconds);
     }
     Json blocks = Json::array();
     const auto add = [&](std::size_t stage, const char* kind, double begin, double end,
@@ -98,7 +100,7 @@ Json timeline_of(const ReportedPlan& of) {
         computed = std::max(computed, step.end);
     }
     for (std::size_t s = 0; s < count; ++s) {
-        const goodput::StageScore& score = of.score.stages[s];
+        const goodput::StageScore& score = reported.score.stages[s];
         add(s, "update", ends[s], ends[s] + score.reduce_seconds + score.update_seconds,
             "reduction of gradients: " + seconds_text(score.reduce_seconds) +
                 ", update: " + seconds_text(score.update_seconds));
@@ -111,15 +113,15 @@ Json timeline_of(const ReportedPlan& of) {
     return {{"hint", hint}, {"end_s", computed + update + reduce}, {"blocks", std::move(blocks)}};
 }
 
-/// A stage with its memory: the fullest GPU, beside the memory of its smallest type.
-Json stage_of(const ReportedPlan& of, std::size_t s) {
-    const goodput::PlanStage& stage = of.plan.stages[s];
-    const goodput::StageScore& score = of.score.stages[s];
+/// Returns a stage with its memory: that of the fullest GPU, and the capacity of the stage's smallest type.
+Json stage_of(const ReportedPlan& reported, std::size_t s) {
+    const goodput::PlanStage& stage = reported.plan.stages[s];
+    const goodput::StageScore& score = reported.score.stages[s];
     double limit = std::numeric_limits<double>::infinity();
     for (const goodput::ReplicaGroup& group : stage.replicas)
-        limit = std::min(limit, of.cluster->types[group.gpu_type].memory_gib);
+        limit = std::min(limit, reported.cluster->types[group.gpu_type].memory_gib);
     return {{"layers", goodput::text_of(stage.first_layer) + " to " + goodput::text_of(stage.last_layer)},
-            {"gpus", gpus_text(of, stage)},
+            {"gpus", gpus_text(reported, stage)},
             {"compute", seconds_text(score.compute_seconds)},
             {"send", seconds_text(score.send_seconds)},
             {"reduce", seconds_text(score.reduce_seconds)},
@@ -131,29 +133,29 @@ Json stage_of(const ReportedPlan& of, std::size_t s) {
             {"fits", score.fits}};
 }
 
-std::string summary_of(const ReportedPlan& of) {
+std::string summary_of(const ReportedPlan& reported) {
     std::string parts;
     int all = 0;
-    for (std::size_t z = 0; z < of.cluster->zones.size(); ++z)
-        for (std::size_t t = 0; t < of.cluster->types.size(); ++t)
-            if (const int gpus = of.plan.gpus(z, t); gpus > 0) {
+    for (std::size_t z = 0; z < reported.cluster->zones.size(); ++z)
+        for (std::size_t t = 0; t < reported.cluster->types.size(); ++t)
+            if (const int gpus = reported.plan.gpus(z, t); gpus > 0) {
                 all += gpus;
                 parts += (parts.empty() ? "" : ", ") + goodput::text_of(gpus) + " " +
-                         of.cluster->types[t].name + " in " + of.cluster->zones[z];
+                         reported.cluster->types[t].name + " in " + reported.cluster->zones[z];
             }
-    std::string text =
-        counted(of.plan.stages.size(), "stage", "stages") + " on " +
-        counted(static_cast<std::size_t>(all), "GPU", "GPUs") + " (" + parts + "), " +
-        counted(static_cast<std::size_t>(of.plan.stages.front().replica_count()), "replica", "replicas") +
-        " of each, micro-batches of " + goodput::text_of(of.plan.microbatch) + " out of a batch of " +
-        goodput::text_of(of.plan.global_batch) + ". ";
-    if (std::isfinite(of.score.iteration_seconds))
-        text += "An iteration takes " + seconds_text(of.score.iteration_seconds) + " and costs " +
-                trimmed(of.score.usd(), 4) + " dollars: " + trimmed(of.score.compute_usd, 4) + " for GPUs, " +
-                trimmed(of.score.traffic_usd, 4) + " for traffic between zones. ";
+    std::string text = counted(reported.plan.stages.size(), "stage", "stages") + " on " +
+                       counted(static_cast<std::size_t>(all), "GPU", "GPUs") + " (" + parts + "), " +
+                       counted(static_cast<std::size_t>(reported.plan.stages.front().replica_count()),
+                               "replica", "replicas") +
+                       " of each, micro-batches of " + goodput::text_of(reported.plan.microbatch) +
+                       " out of a batch of " + goodput::text_of(reported.plan.global_batch) + ". ";
+    if (std::isfinite(reported.score.iteration_seconds))
+        text += "An iteration takes " + seconds_text(reported.score.iteration_seconds) + " and costs " +
+                trimmed(reported.score.usd(), 4) + " dollars: " + trimmed(reported.score.compute_usd, 4) +
+                " for GPUs, " + trimmed(reported.score.traffic_usd, 4) + " for traffic between zones. ";
     else
         text += "How long an iteration takes cannot be told. ";
-    return text + of.proof;
+    return text + reported.proof;
 }
 
 }  // namespace
@@ -161,16 +163,16 @@ std::string summary_of(const ReportedPlan& of) {
 void write_parallel_report(std::ostream& out, const std::vector<ReportedPlan>& plans) {
     Json data = Json::array();
     const ReportedPlan* fastest = nullptr;
-    for (const ReportedPlan& of : plans) {
+    for (const ReportedPlan& reported : plans) {
         Json stages = Json::array();
-        for (std::size_t s = 0; s < of.plan.stages.size(); ++s) stages.push_back(stage_of(of, s));
-        const bool known = std::isfinite(of.score.iteration_seconds);
-        data.push_back({{"model", of.model->name},
-                        {"summary", summary_of(of)},
+        for (std::size_t s = 0; s < reported.plan.stages.size(); ++s) stages.push_back(stage_of(reported, s));
+        const bool known = std::isfinite(reported.score.iteration_seconds);
+        data.push_back({{"model", reported.model->name},
+                        {"summary", summary_of(reported)},
                         {"stages", std::move(stages)},
-                        {"timeline", known ? timeline_of(of) : Json()}});
-        if (known && (!fastest || of.score.iteration_seconds < fastest->score.iteration_seconds))
-            fastest = &of;
+                        {"timeline", known ? timeline_of(reported) : Json()}});
+        if (known && (!fastest || reported.score.iteration_seconds < fastest->score.iteration_seconds))
+            fastest = &reported;
     }
     const std::string sentence =
         !fastest

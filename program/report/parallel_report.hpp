@@ -1,8 +1,8 @@
 #ifndef GOODPUT_PROGRAM_REPORT_PARALLEL_REPORT_HPP
 #define GOODPUT_PROGRAM_REPORT_PARALLEL_REPORT_HPP
 
-// Parallelism plans as one page that needs nothing else: for each the timeline of its stages, the memory of
-// their GPUs and a table.
+// Parallelism plans as one self-contained page. Each has the timeline of its stages, the memory of their
+// GPUs, and a table.
 
 #include <iosfwd>
 #include <string>
@@ -18,10 +18,10 @@ namespace cli {
 /// A plan that was answered or evaluated.
 struct ReportedPlan {
     const goodput::LayeredModel* model = nullptr;
-    const goodput::ParallelCluster* cluster = nullptr;  ///< whose types and zones the plan names
+    const goodput::ParallelCluster* cluster = nullptr;  ///< has the types and zones that the plan names
     goodput::ParallelPlan plan{};
     goodput::PlanScore score{};
-    std::string proof{};  ///< what is known of better plans, a sentence
+    std::string proof{};  ///< what is known about better plans, in a sentence
 };
 
 /// Writes the page. Equal input gives equal bytes.

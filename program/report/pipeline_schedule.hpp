@@ -1,7 +1,7 @@
 #ifndef GOODPUT_PROGRAM_REPORT_PIPELINE_SCHEDULE_HPP
 #define GOODPUT_PROGRAM_REPORT_PIPELINE_SCHEDULE_HPP
 
-// When each stage of a pipeline computes which micro-batch: one forward, one backward (1F1B,
+// The time at which each stage of a pipeline computes each micro-batch: one forward, one backward (1F1B,
 // PipeDream-Flush).
 
 #include <algorithm>
@@ -10,26 +10,26 @@
 
 namespace cli {
 
-/// What a stage does for every micro-batch, in seconds. It computes nothing else while it sends.
+/// The times of a stage for every micro-batch, in seconds. A stage computes nothing while it sends.
 struct PipelineStage {
     double forward = 0;
     double send_forward = 0;  ///< activations to the next stage
     double backward = 0;
-    double send_backward = 0;  ///< gradients to the one before
+    double send_backward = 0;  ///< gradients to the previous stage
 };
 
-/// A stage computes a micro-batch, then sends what came out.
+/// A stage computes a micro-batch, then sends the result.
 struct PipelineStep {
     std::size_t stage = 0;
     int microbatch = 0;  ///< from 0
     bool forward = true;
     double begin = 0;
     double computed = 0;
-    double end = 0;  ///< with what is sent
+    double end = 0;  ///< including the sending
 };
 
-/// All steps of an iteration, stage by stage in the order of time: a stage first computes as many
-/// micro-batches forward as there are stages behind it, then one forward and one backward in turns.
+/// Returns all steps of an iteration, stage by stage in the order of time. A stage first computes one
+/// micro-batch forward for each stage behind it. Then it alternates between forward and backward.
 [[nodiscard]] inline std::vector<PipelineStep> pipeline_schedule(const std::vector<PipelineStage>& stages,
                                                                  int microbatches) {
     const std::size_t count = stages.size(), all = static_cast<std::size_t>(microbatches);
@@ -47,7 +47,7 @@ struct PipelineStep {
                 const double arrived = forward
                                            ? (s == 0 ? 0 : forward_end[s - 1][m])
                                            : (s + 1 == count ? forward_end[s][m] : backward_end[s + 1][m]);
-                if (arrived < 0) break;  // whom it waits for is not that far yet
+                if (arrived < 0) break;  // it waits for a step that has not come yet
                 const double begin = std::max(arrived, steps[s].empty() ? 0 : steps[s].back().end);
                 const double computed = begin + (forward ? stages[s].forward : stages[s].backward);
                 const double end = computed + (forward ? stages[s].send_forward : stages[s].send_backward);

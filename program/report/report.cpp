@@ -37,7 +37,7 @@ std::string summary_of(const ReplayedTrace& trace, std::span<const PolicyReplay>
     return text + " GPUs, under " + counted(replays.size(), "policy", "policies") + ".";
 }
 
-/// Replays from the best to the worst: more jobs complete, or as many and sooner on average.
+/// Orders replays from best to worst: more complete jobs first, then shorter average times.
 std::vector<std::size_t> best_first(std::span<const PolicyReplay> replays) {
     std::vector<std::size_t> order;
     for (std::size_t p = 0; p < replays.size(); ++p) order.push_back(p);
@@ -49,8 +49,9 @@ std::vector<std::size_t> best_first(std::span<const PolicyReplay> replays) {
     return order;
 }
 
-/// The two replays that are shown beside each other at first: the best of ours, or else of all, and Sia's, or
-/// else the first of the others. One alone is both.
+/// Returns the two replays that are shown next to each other at first. The first is the best of our
+/// policies, or else the best of all. The second is Sia's, or else the first of the others. A single replay
+/// is both.
 std::pair<std::size_t, std::size_t> compared(std::span<const PolicyReplay> replays) {
     const auto ours = [&](std::size_t p) { return replays[p].policy.starts_with("goodput"); };
     const std::vector<std::size_t> order = best_first(replays);
@@ -64,8 +65,8 @@ std::pair<std::size_t, std::size_t> compared(std::span<const PolicyReplay> repla
     return {best, other};
 }
 
-/// The result in a sentence: under whom jobs complete soonest on average, and by how much. Policies that
-/// complete fewer jobs than others are no match for them.
+/// Returns the result in a sentence: the policy with the shortest average completion time, and by how much.
+/// A policy that completes fewer jobs than others does not compete.
 std::string result_of(std::span<const PolicyReplay> replays) {
     if (replays.empty()) return "No policy was replayed.";
     const std::vector<std::size_t> order = best_first(replays);
@@ -108,7 +109,7 @@ std::string result_of(std::span<const PolicyReplay> replays) {
 Json json_of(const Chart& chart) {
     Json lines = Json::array();
     for (const Line& line : chart.lines) {
-        Json points = Json::array();  // x and y by turns
+        Json points = Json::array();  // x and y alternate
         for (const auto& [x, y] : line.points) {
             points.push_back(x);
             points.push_back(y);
@@ -121,7 +122,8 @@ Json json_of(const Chart& chart) {
             {"lines", std::move(lines)}};
 }
 
-/// One policy: its figures as --json has them, how every job fared, by submission, and what it held.
+/// Returns one policy: its figures as in --json, the outcome of every job by submission, and what the job
+/// held.
 Json json_of(const ReplayedTrace& trace, const PolicyReplay& replay, double shown, double quantum_seconds) {
     Json hours = Json::array(), restarts = Json::array(), gpu_hours = Json::array();
     for (const goodput::JobOutcome& job : replay.result.jobs) {
@@ -131,7 +133,7 @@ Json json_of(const ReplayedTrace& trace, const PolicyReplay& replay, double show
         restarts.push_back(job.restarts);
         gpu_hours.push_back(rounded(job.gpu_seconds / 3600));
     }
-    Json starts = Json::array();  // job and quantum by turns
+    Json starts = Json::array();  // job and quantum alternate
     for (const Restart& restart : replay.rounds.restarts) {
         starts.push_back(restart.job);
         starts.push_back(std::lround(restart.seconds / quantum_seconds));
@@ -166,7 +168,7 @@ Json json_of(const ReplayedTrace& trace, const PolicyReplay& replay, double show
 }  // namespace
 
 void write_report(std::ostream& out, const ReplayedTrace& trace, std::span<const PolicyReplay> replays) {
-    constexpr double finest = 20000;  // quanta of a page: some twenty a pixel
+    constexpr double finest = 20000;  // most quanta of a page: about twenty per pixel
     double last = 360;
     for (const PolicyReplay& replay : replays) last = std::max(last, replay.result.end_seconds);
     for (const PolicyReplay& replay : replays)

@@ -1,9 +1,10 @@
 #ifndef GOODPUT_PROGRAM_REPORT_REPORT_HPP
 #define GOODPUT_PROGRAM_REPORT_REPORT_HPP
 
-// A replay under several policies as one page that needs nothing else: a table of the figures, how long jobs
-// took, load and restarts, and two policies side by side: who held which GPUs when, what a GPU was worth, and
-// the jobs that they treat most differently. The program writes the numbers, page/report.js draws them.
+// A replay under several policies as one self-contained page: a table of the figures, the durations of
+// jobs, load and restarts. Two policies are shown next to each other: the GPUs that jobs held over time,
+// the worth of a GPU, and the jobs that the two treat most differently. The program writes the numbers, and
+// page/report.js draws them.
 
 #include <cstdint>
 #include <iosfwd>
@@ -17,15 +18,15 @@
 
 namespace cli {
 
-/// What was replayed.
+/// The replayed trace and settings.
 struct ReplayedTrace {
     std::string title{};
-    goodput::Cluster cluster{};  ///< with all nodes that are there at some time
+    goodput::Cluster cluster{};  ///< with all nodes that exist at any time
     std::span<const std::string> applications{};
     std::span<const goodput::Submission> submissions{};
-    std::string command{};   ///< that replayed it, as a shell takes it; empty: not told
-    std::uint64_t seed = 0;  ///< that broke ties
-    bool rents = false;      ///< nodes are rented: dollars belong to the figures
+    std::string command{};   ///< the command that replayed it, as typed in a shell; empty if unknown
+    std::uint64_t seed = 0;  ///< seed that broke ties
+    bool rents = false;      ///< nodes are rented, so the figures include dollars
 };
 
 /// Writes the page. Equal input gives equal bytes.

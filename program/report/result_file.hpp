@@ -1,7 +1,7 @@
 #ifndef GOODPUT_PROGRAM_REPORT_RESULT_FILE_HPP
 #define GOODPUT_PROGRAM_REPORT_RESULT_FILE_HPP
 
-// A file that is replaced when its new text is whole, and not before.
+// A file that is replaced only once its new text is complete.
 
 #include <filesystem>
 #include <fstream>
@@ -11,13 +11,13 @@
 
 namespace cli {
 
-/// What a command writes to FILE. Until it is whole it stands in FILE.part, and FILE stays as it was. What is
-/// no regular file, such as a pipe, is written at the end. Whatever cannot be written is a
-/// std::runtime_error.
+/// The file FILE that a command writes. Until it is complete, the text is in FILE.part, and FILE stays
+/// unchanged. Anything but a regular file, such as a pipe, is written at the end. Throws std::runtime_error
+/// if it cannot be written.
 class ResultFile {
 public:
-    /// Finds out whether the file can be written, and leaves its text as it is. Without a path there is no
-    /// file, and nothing is written.
+    /// Checks that the file can be written, without changing it. Without a path there is no file, and
+    /// nothing is written.
     explicit ResultFile(const std::string& path) : path_(path) {
         if (path.empty()) return;
         std::error_code unknown;
@@ -27,7 +27,7 @@ public:
             require(direct_);
             return;
         }
-        // The file behind a link is replaced, not the link.
+        // A link stays, and the file behind it is replaced.
         target_ = std::filesystem::exists(there) ? std::filesystem::canonical(path).string() : path;
         if (std::filesystem::exists(there)) require(std::ofstream(target_, std::ios::app));
         const bool left_over = std::filesystem::exists(part(), unknown);
@@ -35,7 +35,7 @@ public:
         if (!left_over) std::filesystem::remove(part(), unknown);
     }
 
-    /// Saves all that there is so far, `write(stream)`, in FILE.part.
+    /// Saves everything so far, `write(stream)`, in FILE.part.
     template <class Write>
     void save(Write write) const {
         if (target_.empty()) return;
@@ -70,9 +70,9 @@ private:
     }
     [[noreturn]] void refuse() const { throw std::runtime_error(path_ + ": cannot be written"); }
 
-    std::string path_;        // as it is named
-    std::string target_{};    // the file that is replaced; empty: none
-    std::ofstream direct_{};  // open: what is no regular file
+    std::string path_;        // as given by the user
+    std::string target_{};    // the file that is replaced; empty if none
+    std::ofstream direct_{};  // open for anything but a regular file
 };
 
 }  // namespace cli

@@ -1,7 +1,8 @@
 #ifndef GOODPUT_PROGRAM_REPORT_ROUND_RECORD_HPP
 #define GOODPUT_PROGRAM_REPORT_ROUND_RECORD_HPP
 
-// What a replay's rounds show and its result does not keep: prices, GPUs by type, the time of every restart.
+// Records what a replay's result does not keep of its rounds: prices, GPUs by type, and the time of every
+// restart.
 
 #include <cstddef>
 #include <functional>
@@ -17,13 +18,13 @@
 
 namespace cli {
 
-/// From `seconds` on a GPU more of the pool is worth that much.
+/// A change of price: from `seconds` on, one more GPU of the pool is worth that much.
 struct PriceStep {
     double seconds = 0;
     double price = 0;
 };
 
-/// The price of one pool over time; runs of equal prices are one step.
+/// The price of one pool over time. Equal successive prices make one step.
 struct PoolPrices {
     std::size_t gpu_type = 0;
     int gpus_per_node = 0;
@@ -31,7 +32,8 @@ struct PoolPrices {
     bool spot = false;
 };
 
-/// A job starts again. One that failed without losing its GPUs is noted with the next decision.
+/// A restart of a job. If a job failed without losing its GPUs, its restart is recorded with the next
+/// decision.
 struct Restart {
     std::size_t job = 0;  ///< by submission
     double seconds = 0;
@@ -43,7 +45,7 @@ struct RoundRecord {
     std::vector<Restart> restarts{};                         ///< by time
 };
 
-/// Takes down every round of one replay of `jobs`, whose names differ; `moves_restart` as in
+/// Records every round of one replay of `jobs`, whose names differ. `moves_restart` is as in
 /// goodput::ReplayOptions.
 class RoundRecorder {
 public:
@@ -58,7 +60,7 @@ public:
         for (std::size_t i = 0; i < snapshot.jobs.size(); ++i) {
             const goodput::Job& job = snapshot.jobs[i];
             const std::size_t index = index_of_.find(job.name)->second;
-            // Whoever has restarted more often than decisions made it has failed since the last one.
+            // A job with more restarts than its decisions caused has failed since the last decision.
             for (; starts_[index] > 0 && starts_[index] <= job.restarts; ++starts_[index])
                 record_.restarts.push_back({index, snapshot.time_seconds});
             if (starts(snapshot, job, plan.decisions[i]) && ++starts_[index] > 1)

@@ -1,20 +1,21 @@
 #ifndef GOODPUT_PROGRAM_WORLDS_ELASTICFLOW_PROMISES_HPP
 #define GOODPUT_PROGRAM_WORLDS_ELASTICFLOW_PROMISES_HPP
 
-// Ours in ElasticFlow's world: whoever is admitted has a promise with a plan behind it, and what plans leave
-// goes where the most jobs end sooner.
+// Our policy in ElasticFlow's world. Every admitted job has a promise with a plan behind it. GPUs that
+// plans leave free go where the most jobs end sooner.
 //
-//   Plans count on the longest starts that there can be: rounds of a slot, which is the shortest round of a
-//   job that goes on, and ranks that nobody had as long as there are any. So a job does at least the work of
-//   its plan, whatever comes. As rounds begin with events, and not where slots of a plan do, changes may come
-//   a slot late: starts that are planned for later than now do nothing for so long. How much of that a start
-//   costs changes a little with the work that is left: a tenth of a slot is reserved before each deadline.
+// Plans assume the longest starts that can occur: one per slot, because a slot is the shortest round of a
+// job that continues, and on ranks that no job has had, as long as there are any. So a job always does at
+// least the work of its plan. Rounds begin with events, and not where the slots of a plan begin, so changes
+// may come a slot late. Therefore, starts planned for later than now do nothing for one slot. The cost of
+// that slot changes a little with the work that is left, so a tenth of a slot is reserved before each
+// deadline.
 //
-//   A job that is refused waits, runs on what is left, and asks again, as long as it could be in time.
+// A job that is refused waits, runs on what is left, and asks again as long as it could still be in time.
 //
-//   A round gives each job at least what its plan says now. A job's progress, in GPU seconds of its most
-//   efficient size, is worth the number of jobs that have at least as many of these left: so many would end
-//   later without it, were jobs to run one after the other, the shortest first.
+// A round gives each job at least what its plan says now. A job's progress, in GPU-seconds at its most
+// efficient size, is worth the number of jobs that have at least as many of these left. That is the number
+// of jobs that would end later without this progress, if jobs ran one after the other, the shortest first.
 
 #include <algorithm>
 #include <bit>
@@ -31,10 +32,11 @@
 
 namespace cli {
 
-/// Plans each round of such a world.
+/// Plans each round of this world.
 class ElasticflowPromises {
 public:
-    /// `world` has to outlive it. Of nodes whose GPUs are no power of two, the largest one is used.
+    /// The caller keeps `world` alive. If a node's number of GPUs is not a power of two, the largest power
+    /// of two is used.
     explicit ElasticflowPromises(goodput::peers::ElasticflowWorld& world)
         : world_(&world),
           queue_(world),
@@ -49,7 +51,7 @@ public:
         rest_.capacity = {static_cast<double>(nodes * gpus)};
     }
 
-    /// Who runs in the next round.
+    /// Returns the jobs that run in the next round.
     const goodput::Plan& plan(const goodput::Snapshot& snapshot) {
         now_ = snapshot.time_seconds;
         world_->decide(now_);
@@ -62,14 +64,14 @@ private:
     struct Known {
         goodput::DeadlineJob job{};
         goodput::PromiseAnswer answer{};
-        double best = 0;               // work for a GPU second, of its most efficient size
-        double least_gpu_seconds = 0;  // left, with that
+        double best = 0;               // work per GPU-second at its most efficient size
+        double least_gpu_seconds = 0;  // GPU-seconds left at that size
         double least_seconds =
-            std::numeric_limits<double>::infinity();  // without starts, on its fastest size
+            std::numeric_limits<double>::infinity();  // seconds left on its fastest size, without starts
     };
 
-    /// Seconds that the work takes at that rate and before a deadline with the longest starts; infinity: it
-    /// takes too long, or for ever.
+    /// Returns the seconds that the work takes at that rate before a deadline, with the longest starts.
+    /// Returns infinity if it takes too long or never ends.
     [[nodiscard]] double seconds_of(double work, double rate, int gpus, double deadline_seconds) const {
         const double slot = world_->slot_seconds(), most = 8 * (work / rate + slot);
         double seconds = work / rate, rounds = 0;
@@ -81,14 +83,14 @@ private:
         return seconds;
     }
     [[nodiscard]] Known known(std::size_t job) const {
-        const goodput::peers::ElasticflowJob& its = world_->job(job);
-        Known known{.job = {.name = its.name,
+        const goodput::peers::ElasticflowJob& traced = world_->job(job);
+        Known known{.job = {.name = traced.name,
                             .work_left = std::max(world_->left(job), 1e-9),
-                            .deadline_seconds = its.deadline_seconds - now_,
+                            .deadline_seconds = traced.deadline_seconds - now_,
                             .speed = {{}}}};
-        const int most = std::min(its.speeds.most_gpus_elastic, static_cast<int>(rest_.capacity.front()));
+        const int most = std::min(traced.speeds.most_gpus_elastic, static_cast<int>(rest_.capacity.front()));
         for (int gpus = 1; gpus <= most; gpus *= 2) {
-            const double rate = its.speeds.rate(gpus), work = known.job.work_left;
+            const double rate = traced.speeds.rate(gpus), work = known.job.work_left;
             const double speed =
                 rate > 0 ? work / seconds_of(work, rate, gpus, known.job.deadline_seconds) : 0;
             known.job.speed.front().push_back(speed);

@@ -22,7 +22,7 @@ using goodput::peers::ElasticflowSpeeds;
 
 constexpr int most_gpus = 1 << 20;
 
-/// The column of each name.
+/// Returns the column of each name.
 std::map<std::string, std::size_t> columns_of(const Field& names) {
     std::map<std::string, std::size_t> columns;
     names.for_each([&](const Field& name) { columns.emplace(name.text(), columns.size()); });

@@ -3,13 +3,14 @@
 
 // Traces and speeds of ElasticFlow's comparison.
 //
-// A trace is a JSON document: jobs, an array for each of them with the columns that job_columns names: i (its
+// A trace is a JSON document. Its jobs are arrays with the columns that job_columns names: i (the job's
 // number), submit, iterations, model, batch, deadline (seconds), best_effort (1: the deadline does not
-// count); other columns are left alone. It also says what it was made for: cluster (nodes, gpus_per_node),
+// count). Other columns are ignored. It also says what it was made for: cluster (nodes, gpus_per_node),
 // gpu_type and slot_s (seconds).
 //
-// A document of speeds: {GPU type: {model: {batch: {gpus, iterations_per_s, max_gpu_ef, max_gpu_other}}}},
-// where the first two are arrays of one length; null or 0: it cannot train on so many.
+// A document of speeds: {GPU type: {model: {batch: {gpus, iterations_per_s, max_gpu_ef, max_gpu_other}}}}.
+// The first two are arrays of the same length. A rate of null or 0 means that the model cannot train on
+// that number of GPUs.
 
 #include <optional>
 #include <string>
@@ -19,7 +20,7 @@
 
 namespace cli {
 
-/// What a trace says.
+/// The contents of a trace.
 struct ElasticflowTrace {
     std::vector<goodput::peers::ElasticflowJob> jobs{};  ///< by submission, without speeds
     std::string gpu_type{};
@@ -27,12 +28,12 @@ struct ElasticflowTrace {
     double slot_seconds = 0;
 };
 
-/// Reads a trace; its jobs are called by their number. std::runtime_error for a file that cannot be read or
-/// makes no sense.
+/// Reads a trace. Jobs are named by their number. Throws std::runtime_error for a file that cannot be read
+/// or is invalid.
 ElasticflowTrace read_elasticflow_trace(const std::string& path);
 
-/// Gives the jobs their speeds on a GPU type. std::runtime_error for a file that cannot be read, makes no
-/// sense, or lacks what a job needs.
+/// Sets the jobs' speeds on a GPU type. Throws std::runtime_error for a file that cannot be read, is
+/// invalid, or lacks what a job needs.
 void read_elasticflow_speeds(const std::string& path, const std::string& gpu_type,
                              std::vector<goodput::peers::ElasticflowJob>& jobs);
 

@@ -17,7 +17,7 @@ namespace cli {
 
 namespace {
 
-/// A program with its number of GPUs, as speeds name it.
+/// Returns a program with its number of GPUs, in the form of the speeds.
 std::string name_of(const std::string& program, int gpus) {
     return "('" + program + "', " + goodput::text_of(gpus) + ")";
 }

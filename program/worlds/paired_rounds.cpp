@@ -17,7 +17,7 @@ namespace {
 
 using goodput::GavelWorld;
 
-/// Makes the pairs of each round, and remembers who is together.
+/// Makes the pairs of each round, and remembers which jobs share GPUs.
 template <class Scheduler>
 class PairedRounds {
 public:
@@ -25,7 +25,7 @@ public:
         : world_(&world), scheduler_(std::move(scheduler)), partner_(world.jobs().size()) {}
 
     const goodput::Plan& plan(const goodput::Snapshot& snapshot) {
-        std::vector<std::size_t> jobs;  // of the world
+        std::vector<std::size_t> jobs;  // by index in the world
         for (const goodput::Job& job : snapshot.jobs) jobs.push_back(world_->index_of(job.name));
         pairs_.clear();
         for (std::size_t second = 0; second < jobs.size(); ++second)
@@ -60,7 +60,7 @@ private:
 
     const GavelWorld* world_;
     Scheduler scheduler_;
-    std::vector<std::optional<std::size_t>> partner_;  // by job of the world: after the last plan
+    std::vector<std::optional<std::size_t>> partner_;  // by job of the world: its partner after the last plan
     std::vector<goodput::JobPair> pairs_;
 };
 

@@ -35,10 +35,10 @@ using goodput::peers::ElasticflowWorld;
 struct ElasticflowPolicy {
     std::string_view name{};
     AnyPlanner (*planner)(ElasticflowWorld& world) = nullptr;
-    bool only_named = false;  ///< not among those that run where none is named
+    bool only_named = false;  ///< runs only if it is named
 };
 
-/// ElasticFlow with admission, without some of its slips.
+/// ElasticFlow with admission, without some of its mistakes.
 template <bool OneByOne, bool SmallestGrowth>
 AnyPlanner corrected(ElasticflowWorld& world) {
     return any_planner(
@@ -57,14 +57,14 @@ constexpr std::array elasticflow_policies{
     ElasticflowPolicy{"goodput", [](auto& world) { return any_planner(ElasticflowPromises(world)); }, true},
 };
 
-/// The cluster that the trace was made for, where none is given.
+/// Returns the cluster that the trace was made for, which is the default.
 goodput::Cluster cluster_of(const ReplayCommand& command, const ElasticflowTrace& trace) {
     return plain_cluster(command, trace.gpu_type + ":" + goodput::text_of(trace.nodes) + "x" +
                                       goodput::text_of(trace.gpus_per_node));
 }
 
-/// Applies --trace-seed and --load: deadlines stay as far from submissions as they were, and the clock has
-/// whole seconds.
+/// Applies --trace-seed and --load. Deadlines keep their distance from submissions, and the clock has whole
+/// seconds.
 void change_times(const ReplayCommand& command, std::vector<ElasticflowJob>& jobs) {
     if (!command.trace_seed && command.load == 1) return;
     for (ElasticflowJob& job : jobs) job.deadline_seconds -= job.submitted_seconds;
@@ -111,7 +111,7 @@ int run_elasticflow_replay(const ReplayCommand& command, std::ostream& out) {
                                       "work counts in iterations, speeds in iterations a second"));
     for (const ElasticflowPolicy& policy : policies) {
         ElasticflowWorld world(cluster, trace.jobs, slot);
-        // Rounds are as long as the world says; and whoever waits for nothing has been refused.
+        // The world says how long rounds are. A job that waits for nothing has been refused.
         PolicyReplay replay = replay_in(
             world, policy.planner(world), std::string(policy.name), cluster, world,
             {.interval_seconds = 1e12, .moves_restart = command.moves == "restart", .most_idle_rounds = 1});

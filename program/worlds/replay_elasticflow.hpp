@@ -10,11 +10,11 @@
 
 namespace cli {
 
-/// Its policies, separated by commas.
+/// Returns the policies of this world, separated by commas.
 std::string elasticflow_policy_names();
 
-/// Replays the trace under each policy, writes one row for each to `out` and returns the exit status.
-/// std::invalid_argument for options that make no sense, std::runtime_error for such files.
+/// Replays the trace under each policy, writes one row per policy to `out`, and returns the exit status.
+/// Throws std::invalid_argument for invalid options and std::runtime_error for invalid files.
 int run_elasticflow_replay(const ReplayCommand& command, std::ostream& out);
 
 }  // namespace cli

@@ -25,7 +25,7 @@ const std::array fixed_policies = joined(
         in_turns<FixedSiaWorld, goodput::MaxMin>("time_shares"),
         in_turns<FixedSiaWorld, goodput::NashWelfare>("nash")});
 
-/// Gavel's rounds, which Hadar has, too.
+/// The length of Gavel's rounds, which Hadar uses too.
 constexpr double round_seconds = 360, reset_seconds = 1920;
 
 }  // namespace

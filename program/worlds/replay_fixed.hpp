@@ -1,7 +1,7 @@
 #ifndef GOODPUT_PROGRAM_WORLDS_REPLAY_FIXED_HPP
 #define GOODPUT_PROGRAM_WORLDS_REPLAY_FIXED_HPP
 
-// Gavel's and Hadar's policies in Sia's world, on jobs of the size that their owners asked for.
+// Gavel's and Hadar's policies in Sia's world, on jobs with the size that their owners asked for.
 
 #include <optional>
 #include <string>
@@ -12,13 +12,13 @@
 
 namespace cli {
 
-/// Their names, separated by commas.
+/// Returns the names of these policies, separated by commas.
 std::string fixed_policy_names();
 
-/// That name, if it is one of them.
+/// Returns that name if it is one of them.
 std::optional<std::string_view> fixed_policy(std::string_view name);
 
-/// A replay under the policy of that name, in its published rounds unless the command says which.
+/// Replays under the policy of that name, in its published rounds unless the command sets others. Throws
 /// std::invalid_argument for options that do not go with it.
 PolicyReplay replay_fixed(std::string_view name, const Scene& scene, const ReplayCommand& command);
 

@@ -48,7 +48,7 @@ SynergyPlacement placement_called(const std::string& name) {
     goodput::bad_input("--placement", "name", "'" + name + "'", "synergy or random");
 }
 
-/// Traces whose jobs are all there at once were published with decisions at 1 s, 301 s and so on.
+/// Traces whose jobs are all submitted at once were published with decisions at 1 s, 301 s and so on.
 std::optional<double> first_decision(const std::vector<goodput::SynergyJob>& jobs) {
     const bool at_once =
         std::all_of(jobs.begin(), jobs.end(), [](const auto& job) { return job.submitted_seconds < 1; });
@@ -62,7 +62,7 @@ PolicyReplay replay_host(const SynergyPolicy& policy, const SynergyHost& host,
     const goodput::ReplayOptions options{.interval_seconds = command.interval_seconds,
                                          .first_decision_seconds = first_decision(jobs),
                                          .moves_restart = command.moves == "restart"};
-    // The place for other planners of this world than the published ones.
+    // Planners of this world other than the published ones go here.
     const std::string name(policy.name);
     PolicyReplay replay;
     const auto replay_with = [&](auto planner) {

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_PROGRAM_WORLDS_REPLAY_SYNERGY_HPP
 #define GOODPUT_PROGRAM_WORLDS_REPLAY_SYNERGY_HPP
 
-// `goodput replay --world synergy`: who is served first (--policy), and who gives cores and memory beside the
-// GPUs (--host).
+// `goodput replay --world synergy`: the order in which jobs are served (--policy), and how cores and memory
+// are divided (--host).
 
 #include <array>
 #include <iosfwd>
@@ -17,7 +17,8 @@ namespace cli {
 
 struct SynergyPolicy {
     std::string_view name{};
-    std::optional<goodput::peers::SynergyOrder> order = goodput::peers::SynergyOrder::fifo;  ///< none: ours
+    std::optional<goodput::peers::SynergyOrder> order =
+        goodput::peers::SynergyOrder::fifo;  ///< none for our policies
 };
 inline constexpr std::array synergy_policies{
     SynergyPolicy{"fifo", goodput::peers::SynergyOrder::fifo},
@@ -30,11 +31,11 @@ inline constexpr std::array synergy_policies{
     SynergyPolicy{"goodput-declared", std::nullopt},
 };
 
-/// Who divides cores and memory: a published allocator, or this library's prices. Policies of ours go with
-/// these alone.
+/// How cores and memory are divided: by a published allocator, or by this library's prices. Our policies
+/// work only with the latter.
 struct SynergyHost {
     std::string_view name{};
-    std::optional<goodput::peers::SynergyMode> mode{};  ///< none: ours
+    std::optional<goodput::peers::SynergyMode> mode{};  ///< none for this library
 };
 inline constexpr std::array synergy_hosts{
     SynergyHost{"proportional", goodput::peers::SynergyMode::proportional},
@@ -44,12 +45,13 @@ inline constexpr std::array synergy_hosts{
     SynergyHost{"goodput", std::nullopt},
 };
 
-/// Their names, separated by commas.
+/// Returns the names of both, separated by commas.
 std::string synergy_policy_names();
 std::string synergy_host_names();
 
-/// Replays the trace for each pair of policy and host, writes one row for each to `out` and returns the exit
-/// status. std::invalid_argument for options that make no sense, std::runtime_error for such files.
+/// Replays the trace for each combination of policy and host, writes one row per combination to `out`, and
+/// returns the exit status. Throws std::invalid_argument for invalid options and std::runtime_error for
+/// invalid files.
 int run_synergy_replay(const ReplayCommand& command, std::ostream& out);
 
 }  // namespace cli

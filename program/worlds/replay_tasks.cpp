@@ -31,8 +31,8 @@ constexpr std::array tasks_policies{
     TasksPolicy{"combined", goodput::TaskEstimates::combined},
 };
 
-/// One job a line: {"name": "sweep-1", "kind": "sweep", "submitted_s": 60, "tasks": [12.5, 80]}, and strata
-/// where tasks are of several.
+/// Reads one job per line: {"name": "sweep-1", "kind": "sweep", "submitted_s": 60, "tasks": [12.5, 80]},
+/// with strata if its tasks are of several kinds.
 std::vector<goodput::TaskJob> read_task_jobs(const std::string& path) {
     std::vector<goodput::TaskJob> jobs;
     read_json_lines_of(path, [&](const Field& line) {

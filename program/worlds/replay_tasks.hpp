@@ -1,8 +1,8 @@
 #ifndef GOODPUT_PROGRAM_WORLDS_REPLAY_TASKS_HPP
 #define GOODPUT_PROGRAM_WORLDS_REPLAY_TASKS_HPP
 
-// `goodput replay --world tasks`: jobs of many tasks of one GPU each, by what their remaining work is
-// estimated from.
+// `goodput replay --world tasks`: jobs of many tasks with one GPU each. The policies differ in what they
+// estimate the remaining work from.
 
 #include <iosfwd>
 #include <string>
@@ -11,11 +11,11 @@
 
 namespace cli {
 
-/// Their names, separated by commas.
+/// Returns the names of the policies, separated by commas.
 std::string tasks_policy_names();
 
-/// Replays the trace for each policy, writes one row for each to `out` and returns the exit status.
-/// std::invalid_argument for options that make no sense, std::runtime_error for such files.
+/// Replays the trace for each policy, writes one row per policy to `out`, and returns the exit status.
+/// Throws std::invalid_argument for invalid options and std::runtime_error for invalid files.
 int run_tasks_replay(const ReplayCommand& command, std::ostream& out);
 
 }  // namespace cli

@@ -65,7 +65,7 @@ const std::array gavel_policies = joined(
             "sum_packed"),
         packed_program_of<GavelWorld, [] { return peers::fifo_packed_shares; }, false>("fifo_packed"),
         packed_program_of<GavelWorld, [] { return peers::GandivaShares(); }>("gandiva"),
-        // Configurations of several types in one job, and copies of it.
+        // Configurations of several types in one job, and copies of the job.
         InGavel{"hadar", [](auto& world, auto) { return at_posted_prices<goodput::MixedTypes<>>(world); }},
         InGavel{"hadar_e", [](auto& world, auto) { return at_posted_prices<goodput::JobCopies<>>(world); }},
         ours<GavelWorld, goodput::BalancedSlowdown>("goodput"),
@@ -74,7 +74,7 @@ const std::array gavel_policies = joined(
         ours<GavelWorld, goodput::GoodputPolicy>("goodput-learned"),
         in_turns<GavelWorld, goodput::MaxMin>("time_shares"),
         in_turns<GavelWorld, goodput::NashWelfare>("nash"),
-        // Those of Sia's world, for which jobs of a fixed size are a special case.
+        // The policies of Sia's world, for which jobs of a fixed size are a special case.
         InGavel{"sia", [](auto& world, auto) { return scheduled<GavelWorld>(world, rigid_policy("sia")); },
                 true},
         InGavel{"pollux",
@@ -121,8 +121,8 @@ const std::array shockwave_policies{
     in_turns<ShockwaveWorld, goodput::NashWelfare>("nash"),
 };
 
-/// Replays a trace under each chosen policy; `make_world(jobs, pairs)` makes a world of the jobs, in which it
-/// is known how they share GPUs if the policy has to know.
+/// Replays a trace under each chosen policy. `make_world(jobs, pairs)` makes a world of the jobs. With
+/// `pairs`, the world knows how jobs share GPUs, because the policy needs it.
 template <class Jobs, class Policies, class MakeWorld>
 int run(const ReplayCommand& command, std::ostream& out, const goodput::Cluster& cluster, Jobs jobs,
         const Policies& policies, double reset_seconds, MakeWorld make_world) {

@@ -7,7 +7,8 @@
 
 namespace cli {
 
-/// The policy of that name (policies.hpp), with its usual settings, for worlds of jobs of a fixed size.
+/// Returns the policy of that name (policies.hpp) with its default settings, for worlds with jobs of a
+/// fixed size.
 goodput::ChosenPolicy rigid_policy(std::string_view name);
 
 }  // namespace cli

@@ -27,7 +27,7 @@ ShockwaveMode mode_of(const Field& field) {
     field.refuse("static, accordion or gns");
 }
 
-/// The name of a field that is a number.
+/// Returns the name of a field as a number.
 int number_of(const std::string& name, const Field& field) {
     int number = 0;
     const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_PROGRAM_WORLDS_SYNERGY_GOODPUT_HPP
 #define GOODPUT_PROGRAM_WORLDS_SYNERGY_GOODPUT_HPP
 
-// `--host goodput` in Synergy's world: jobs are served in the published orders, and what goes with their GPUs
-// is divided by prices.
+// `--host goodput` in Synergy's world: jobs are served in the published orders, and prices divide the cores
+// and memory.
 
 #include <algorithm>
 #include <cstddef>
@@ -19,17 +19,18 @@
 
 namespace cli {
 
-/// One of Synergy's orders as a policy. Where it knows the time left, cores and memory go by Smith's rule.
+/// One of Synergy's orders as a policy. If the order knows the time left, cores and memory follow Smith's
+/// rule.
 class InSynergyOrder {
 public:
     static constexpr bool rigid_jobs = true;
-    static constexpr bool weights_count = false;  ///< its values only say who is served
+    static constexpr bool weights_count = false;  ///< its values only order the jobs
 
-    /// `world` has to outlive it.
+    /// The caller keeps `world` alive.
     InSynergyOrder(const goodput::SynergyWorld& world, goodput::peers::SynergyOrder order)
         : world_(&world), order_(order) {}
 
-    /// Values that give the queue what it takes.
+    /// Values that give the queue the GPUs that it takes.
     void value_round(const goodput::Round& round, std::span<const goodput::OptionRow> rows) const {
         using goodput::OptionRow;
         using goodput::peers::SynergyOrder;
@@ -66,7 +67,7 @@ private:
         double factor = 1;
         for (const goodput::Option& option : row.options)
             factor = std::max(factor, option.goodput * job.iteration_seconds);
-        // What it is fastest with, on one server if that has as many GPUs.
+        // The fastest share, on one server if a server has enough GPUs.
         const double gpus = job.gpus;
         goodput::HostShare share = world_->share();
         if (job.gpus <= server.gpus)
@@ -83,10 +84,11 @@ private:
     goodput::peers::SynergyOrder order_;
 };
 
-/// A Scheduler of rigid jobs that divides cores and memory, of a pool by prices and of each node exactly.
+/// A Scheduler of rigid jobs that divides cores and memory: by prices in each pool, and exactly on each
+/// node.
 template <goodput::Policy P>
 goodput::ChosenScheduler synergy_scheduler(const goodput::SynergyWorld& world, P policy) {
-    // The differences that count are small beside what it is worth to be served.
+    // The differences that matter are small compared with the worth of being served.
     using Parts = goodput::SchedulerParts<P, goodput::LeastMovesPlacer, goodput::Allotter<>,
                                           decltype(world.predictor()), goodput::Limits<goodput::HostCapacity>,
                                           goodput::HostShares<>, goodput::Factors<goodput::HostFactor>,

@@ -17,7 +17,7 @@ namespace cli {
 
 namespace {
 
-/// A model as profiled, relative to what goes with a GPU in proportion.
+/// A profiled model, relative to the share of cores and memory that matches its GPUs.
 goodput::SynergyJob read_profile(const Field& document, const std::string& model,
                                  const goodput::HostShare& share) {
     const std::string name = model + "_1";
@@ -64,7 +64,7 @@ std::vector<goodput::SynergyJob> read_synergy_jobs(const std::string& trace, con
                 const std::string name = model + "_1";
                 if (!known[name].given()) table.refuse(row, 1, "a model of " + profiles);
                 models.emplace(model, read_profile(Field(document, profiles), model, share));
-            } catch (const std::invalid_argument& error) {  // a file, not an option
+            } catch (const std::invalid_argument& error) {  // an error in a file, not in an option
                 throw std::runtime_error(error.what());
             }
         }

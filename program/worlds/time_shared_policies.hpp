@@ -1,7 +1,7 @@
 #ifndef GOODPUT_PROGRAM_WORLDS_TIME_SHARED_POLICIES_HPP
 #define GOODPUT_PROGRAM_WORLDS_TIME_SHARED_POLICIES_HPP
 
-// Policies for jobs of a fixed number of GPUs whose speeds are known, in any world of such jobs: Gavel's
+// Policies for jobs with a fixed number of GPUs and known speeds, in any world of such jobs: Gavel's
 // published programs with its rounds, Hadar, and ours.
 
 #include <array>
@@ -23,29 +23,30 @@
 
 namespace cli {
 
-/// A policy of a world: what plans there, in rounds of these rules.
+/// A policy of a world: its planner, in rounds with these rules.
 template <class World>
 struct TimeSharedPolicy {
     std::string_view name{};
     AnyPlanner (*planner)(const World& world, goodput::peers::TimeSharedRules rules) = nullptr;
-    bool only_named = false;  ///< not among those that run where none is named
-    bool pairs = false;       ///< it has to know how fast jobs are that share GPUs
+    bool only_named = false;  ///< runs only if it is named
+    bool pairs = false;       ///< needs the speeds of jobs that share GPUs
 };
 
-/// In published rounds, by shares of time.
+/// A policy of shares of time, in published rounds.
 template <class World>
 AnyPlanner in_rounds(const World& world, goodput::peers::SharePolicy shares,
                      goodput::peers::TimeSharedRules rules) {
     return any_planner(goodput::peers::TimeSharedRounds<World>(world, std::move(shares), rules));
 }
 
-/// A published policy that is a program.
+/// A published policy that is a linear program.
 template <class World, auto Make>
 constexpr TimeSharedPolicy<World> program_of(std::string_view name) {
     return {name, [](auto& world, auto rules) { return in_rounds<World>(world, {.shares = Make()}, rules); }};
 }
 
-/// The same for jobs that may share their GPUs with one other. Gaps are what nobody has a share of.
+/// The same for jobs that may share their GPUs with one other job. Gaps are the time in which no job has a
+/// share.
 template <class World, auto Make, bool FillsGaps = true>
 constexpr TimeSharedPolicy<World> packed_program_of(std::string_view name) {
     return {name,
@@ -56,7 +57,7 @@ constexpr TimeSharedPolicy<World> packed_program_of(std::string_view name) {
             true, true};
 }
 
-/// Under a policy of the library, with the world's predictor.
+/// A policy of the library, with the world's predictor.
 template <class World, class Policy>
 AnyPlanner scheduled(const World& world, Policy policy) {
     using Parts = goodput::SchedulerParts<Policy, goodput::LeastMovesPlacer, goodput::Allotter<>,
@@ -70,7 +71,7 @@ constexpr TimeSharedPolicy<World> ours(std::string_view name) {
     return {name, [](auto& world, auto) { return scheduled<World>(world, Policy()); }};
 }
 
-/// GPUs in turns, by the shares of an objective and what jobs are owed.
+/// Jobs take turns on GPUs, by the shares of an objective and by what they are owed.
 template <class World, class Objective>
 constexpr TimeSharedPolicy<World> in_turns(std::string_view name) {
     return {name, [](auto& world, auto rules) {
@@ -79,7 +80,7 @@ constexpr TimeSharedPolicy<World> in_turns(std::string_view name) {
             }};
 }
 
-/// Hadar: jobs of utilities, served at prices that rise with use.
+/// Hadar: jobs with utilities, served at prices that rise with use.
 template <class Maker = goodput::ListedShapes, class World>
 AnyPlanner at_posted_prices(const World& world) {
     using Parts = goodput::SchedulerParts<goodput::Hadar, goodput::LeastMovesPlacer, goodput::PostedPrices,
@@ -87,7 +88,7 @@ AnyPlanner at_posted_prices(const World& world) {
     return any_planner(goodput::ChosenScheduler(Parts{.predictor = world.predictor()}));
 }
 
-/// Gavel's programs.
+/// Gavel's linear programs.
 template <class World>
 inline constexpr std::array gavel_programs{
     program_of<World, [] { return goodput::peers::best_shares(goodput::MaxMin()); }>("max_min"),
@@ -104,7 +105,7 @@ inline constexpr TimeSharedPolicy<World> gavel_isolated{
                                 rules);
     }};
 
-/// Several lists as one.
+/// Joins several lists.
 template <class T, std::size_t... N>
 constexpr auto joined(const std::array<T, N>&... lists) {
     std::array<T, (N + ...)> all{};

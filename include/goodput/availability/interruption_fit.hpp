@@ -43,9 +43,10 @@ struct ObservedPeriods {
 struct InterruptionPrior {
     double per_hour = 1.0 / 720;  ///< interruptions of a node per hour: one a month; above 0
     double off_seconds = 600;     ///< time off; above 0
-    double spread = 1.5;          ///< of both logarithms, at least 0: within a factor of 4.5 with
-                                  ///< probability 2/3
-    double shape_spread = 0.5;    ///< of the logarithm of the shape, whose median is 1; above 0
+    double spread = 1.5;  ///< standard deviation of both logarithms, at least 0: within a factor of 4.5 with
+                          ///< probability 2/3
+    double shape_spread = 0.5;  ///< standard deviation of the logarithm of the shape, whose median is 1;
+                                ///< above 0
 };
 
 /// The interruptions of a node, and how certain they are.
@@ -74,7 +75,7 @@ struct PeriodPosterior {
     std::vector<Cell> cells{};
     double count = 0;
     double unit = 1;          ///< seconds
-    double log_evidence = 0;  ///< of all these shapes together
+    double log_evidence = 0;  ///< ln of the evidence for all these shapes together
 
     /// Returns the probability that periods last at least `seconds` on average.
     [[nodiscard]] double mean_above(double seconds) const {

@@ -53,9 +53,9 @@ struct ParallelDeviations {
     double layer_overhead_seconds = 5e-4;     ///< per layer
     double message_seconds = 2e-3;            ///< per message
     double message_seconds_per_byte = 2e-10;  ///< per byte
-    double reduce_factor = 1.5;               ///< of the factor on reductions
-    double activation_factor = 0.2;           ///< of the factor on activations
-    double fixed_bytes = 2e9;                 ///< of the bytes of each platform's software
+    double reduce_factor = 1.5;               ///< deviation of the factor on reductions
+    double activation_factor = 0.2;           ///< deviation of the factor on activations
+    double fixed_bytes = 2e9;                 ///< deviation of the bytes of each platform's software
 };
 
 /// The prior, and how inaccurate measurements may be.

@@ -127,13 +127,13 @@ ReplayResult replay(const Cluster& cluster, W& world, S scheduler, const ReplayO
                           else
                               return kept = it.plan(snapshot);
                       }};
-    joints.renter = {&renter, [](void* of, const Snapshot& snapshot, std::span<const RentOffer> offers,
+    joints.renter = {&renter, [](void* object, const Snapshot& snapshot, std::span<const RentOffer> offers,
                                  std::span<const int> rented) {
-                         return std::span<const int>(static_cast<R*>(of)->rent(snapshot, offers, rented));
+                         return std::span<const int>(static_cast<R*>(object)->rent(snapshot, offers, rented));
                      }};
     joints.observer = {const_cast<std::remove_const_t<Observe>*>(&observe),
-                       [](void* of, double time, const Snapshot& snapshot, const detail::MakePlan& make) {
-                           (*static_cast<Observe*>(of))(time, snapshot, make);
+                       [](void* object, double time, const Snapshot& snapshot, const detail::MakePlan& make) {
+                           (*static_cast<Observe*>(object))(time, snapshot, make);
                        }};
     return detail::replay_through(joints, cluster, options);
 }

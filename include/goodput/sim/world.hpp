@@ -1,46 +1,50 @@
 #ifndef GOODPUT_SIM_WORLD_HPP
 #define GOODPUT_SIM_WORLD_HPP
 
-// What a replay replays: jobs of one kind, and how they really behave. replay() (replay.hpp) has the clock,
-// the cluster, the decisions and the records; a world knows the jobs, by their index in the trace. It is a
-// struct with three functions:
+// The jobs of a replay, and how they really behave. replay() (replay.hpp) has the clock, the cluster, the
+// decisions and the records. A world knows the jobs, by their index in the trace. It is a struct with three
+// functions:
 //
-//   jobs() const                        all jobs as the scheduler gets to know them, by time of submission:
-//                                       a list or span that it keeps, whose length does not change
-//   train(job, held, begin, seconds)    the job trains for `seconds` from `begin` on with what it holds;
-//                                       answers when its work was done, or nothing if some is left
+//   jobs() const                        all jobs as the scheduler first sees them, by time of submission: a
+//                                       list or span that the world keeps, whose length does not change
+//   train(job, held, begin, seconds)    trains the job for `seconds` from `begin` on with what it holds.
+//                                       Returns when its work was done, or nothing if some is left
 //   done(job) const                     the part of its work that is done, from 0 to 1
 //
 // train() is called only while the job holds GPUs and has started. A completion after the end of these
-// seconds is allowed (a world may round), but it holds its GPUs no longer. A world may also have
+// seconds is allowed (a world may round), but the job no longer holds its GPUs then. A world may also have
 //
-//   report(job, known, model)           what the job tells the scheduler before a decision. `known` is that
-//                                       of jobs(), with restarts, GPU time and placement of the replay;
-//                                       `model` is that of the decision before, or of another job: to be
-//                                       filled in completely. Without: it tells nothing new, and no model
-//   predictor() const                   the OptionPredictor of the decisions. Without: GoodputPredictor
-//   start(job, held)                    it starts or restarts with that; answers how many seconds pass before
-//                                       it trains. Without: none
-//   round_until(round)                  returns when the round (RoundAhead) ends, which is not before its
-//                                       beginning. Called once per round, after its decision. Submissions and
-//                                       events wait for the end of the round. train() is then called in every
-//                                       round, also in one of no length. Without: all rounds last as long as
-//                                       the interval
-//   save(job)                           a decision or a drained node stops it, after it has saved its state
-//   fail(job)                           it falls back to its last saved state. Without: failures lose no work
-//   save_like(job, chosen)              how the last decision would have the job save its state
-//                                       (Checkpointing), called after every decision that gives it GPUs
-//   train_beside(job, partner)          with which job, by index, it has its GPUs from now on, or that it has
-//                                       them alone: std::optional<std::size_t>. Called after every decision.
-//                                       Without: plans in which jobs share GPUs are refused
-//   lost_gpu_seconds(job) const         GPU-seconds so far of its checkpoints and of work done again after
-//                                       failures; starts are counted by the engine. Without: none
-//   isolated_seconds(job, sharers) const   how long it would have taken alone with its share of a cluster
-//                                       that so many jobs share on average: what finish-time fairness is
-//                                       relative to (metrics.hpp)
-//   one_gpu_seconds(job) const          how long it would have taken on one GPU that suits it best
+//   report(job, known, model)           fills in what the job tells the scheduler before a decision. `known`
+//                                       comes from jobs(), with restarts, GPU time and placement of the
+//                                       replay. `model` comes from the decision before, or from another job:
+//                                       fill it in completely. Without it, the job reports nothing new, and
+//                                       no model
+//   predictor() const                   the OptionPredictor of the decisions; GoodputPredictor by default
+//   start(job, held)                    starts or restarts the job with these GPUs. Returns the seconds until
+//                                       it trains; 0 by default
+//   round_until(round)                  the end of the round that begins now (RoundAhead), which is not
+//   before
+//                                       its beginning. Called once per round, after its decision. Submissions
+//                                       and events wait for the end of the round. train() is called in every
+//                                       round, even in a round of length 0. Without it, all rounds last as
+//                                       long as the interval
+//   save(job)                           a decision or a drained node stops the job, after it has saved its
+//                                       state
+//   fail(job)                           the job falls back to its last saved state. Without it, failures lose
+//                                       no work
+//   save_like(job, chosen)              sets how the job saves its state (Checkpointing). Called after every
+//                                       decision that gives the job GPUs
+//   train_beside(job, partner)          sets the job, by index, that shares this job's GPUs from now on, or
+//                                       nothing (std::optional<std::size_t>). Called after every decision.
+//                                       Without it, plans in which jobs share GPUs are refused
+//   lost_gpu_seconds(job) const         GPU-seconds so far of its checkpoints and of work repeated after
+//                                       failures, without starts, which the engine counts; 0 by default
+//   isolated_seconds(job, sharers) const   how long the job would have taken alone with its share of a
+//                                       cluster that `sharers` jobs share on average. Finish-time fairness is
+//                                       relative to it (metrics.hpp)
+//   one_gpu_seconds(job) const          how long the job would have taken on one GPU of the best type for it
 //
-// A world changes while it is replayed. For another replay make another one.
+// A replay changes its world. Make a new world for each replay.
 
 #include <algorithm>
 #include <cmath>

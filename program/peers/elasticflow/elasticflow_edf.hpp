@@ -1,8 +1,8 @@
 #ifndef GOODPUT_PROGRAM_PEERS_ELASTICFLOW_ELASTICFLOW_EDF_HPP
 #define GOODPUT_PROGRAM_PEERS_ELASTICFLOW_ELASTICFLOW_EDF_HPP
 
-// One job's plan by the rule of the published earliest-deadline-first policies: from now on as many GPUs as
-// it can use, or as are left.
+// Plans one job by the rule of the published earliest-deadline-first policies: from now on, the job gets as
+// many GPUs as it can use, or all that are left.
 
 #include <algorithm>
 #include <cmath>
@@ -13,11 +13,11 @@
 
 namespace goodput::peers {
 
-/// The plan of a job with so many iterations left, from the first step of `free` on, in a cluster of so many
-/// GPUs.
+/// Returns the plan of a job with that many iterations left, from the first step of `free` on, in a cluster
+/// with that many GPUs.
 ///
 /// Published, and kept: when the job is done, the GPUs of that step are free again from the next slot on,
-/// also where somebody else has some of them from there on; so GPUs that are free may be lost for a plan.
+/// even if another job has some of them from then on. So free GPUs may be lost for a plan.
 [[nodiscard]] inline ElasticflowPlan edf_plan(const ElasticflowSpeeds& speeds, double left,
                                               const GpuSteps& free, int gpus_of_cluster, double slot) {
     const auto& steps = free.steps();
@@ -33,7 +33,7 @@ namespace goodput::peers {
     };
     for (std::size_t i = 0; i + 1 < steps.size(); ++i) {
         const double begin = steps[i].seconds, next = steps[i + 1].seconds;
-        // Not that of `free`: what the job before it left there may be written over.
+        // Not the value in `free`: what the previous job left there may be overwritten.
         const int here = plan.free.at(begin);
         const int gpus = here >= most ? most : speeds.size_within(here);
         plan.gpus[begin] = gpus;

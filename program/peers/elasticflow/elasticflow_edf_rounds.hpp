@@ -1,7 +1,7 @@
 #ifndef GOODPUT_PROGRAM_PEERS_ELASTICFLOW_ELASTICFLOW_EDF_ROUNDS_HPP
 #define GOODPUT_PROGRAM_PEERS_ELASTICFLOW_ELASTICFLOW_EDF_ROUNDS_HPP
 
-// Earliest deadline first, without and with admission, as ElasticFlow's public simulator has it: a planner of
+// Earliest deadline first, without and with admission, as in ElasticFlow's public simulator: a planner of
 // its world.
 
 #include <algorithm>
@@ -15,20 +15,20 @@
 
 namespace goodput::peers {
 
-/// Plans each round of such a world.
+/// Plans each round of this world.
 ///
-/// With admission a new job is refused if by the plan of all jobs with it anybody is late. Published, and
-/// kept: a job that is late already refuses everybody until it ends; and one that has no GPUs in a round
-/// without an admission keeps its old end.
+/// With admission, a new job is refused if any job is late in the plan of all jobs with it. Published, and
+/// kept: a job that is already late causes all new jobs to be refused until it ends. A job without GPUs in
+/// a round without an admission keeps its old end.
 class ElasticflowEdf {
 public:
-    /// `world` has to outlive it.
+    /// The caller keeps `world` alive.
     ElasticflowEdf(ElasticflowWorld& world, bool admission)
         : world_(&world), queue_(world), admission_(admission), plans_(world.jobs().size()) {
         world.follow({.starts_take_time = admission});
     }
 
-    /// Who runs in the next round.
+    /// Returns the jobs that run in the next round.
     const Plan& plan(const Snapshot& snapshot) {
         world_->decide(snapshot.time_seconds);
         const std::vector<std::size_t> fresh = queue_.look(snapshot);
@@ -38,7 +38,7 @@ public:
     }
 
 private:
-    /// Whether all of them are done by their deadlines if they are planned by these.
+    /// Whether all of them meet their deadlines if they are planned by these.
     bool estimate(std::vector<std::size_t>& jobs, double now) {
         queue_.by_deadline(jobs);
         GpuSteps free(now, world_->gpus_of_cluster());

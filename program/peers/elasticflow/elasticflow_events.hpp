@@ -1,8 +1,8 @@
 #ifndef GOODPUT_PROGRAM_PEERS_ELASTICFLOW_ELASTICFLOW_EVENTS_HPP
 #define GOODPUT_PROGRAM_PEERS_ELASTICFLOW_ELASTICFLOW_EVENTS_HPP
 
-// The clock of ElasticFlow's public simulator: rounds end with events, which are submissions, planned ends of
-// jobs and planned changes of their GPUs.
+// The clock of ElasticFlow's public simulator. Rounds end with events: submissions, planned ends of jobs
+// and planned changes of their GPUs.
 
 #include <cmath>
 #include <cstddef>
@@ -12,19 +12,19 @@
 
 namespace goodput::peers {
 
-/// Events to come, by time.
+/// Future events, by time.
 class ElasticflowEvents {
 public:
     [[nodiscard]] bool empty() const { return events_.empty(); }
-    /// Of the first event; there has to be one.
+    /// Returns the time of the first event; there must be one.
     [[nodiscard]] double first() const { return events_.begin()->first; }
 
     void submit(double seconds) { events_[seconds].submits = true; }
-    /// Somebody's GPUs change. Published, and kept: it is forgotten when the last of those that are to end at
-    /// the same time is moved.
+    /// Adds a change of a job's GPUs. Published, and kept: the change is forgotten when the last of the
+    /// ends planned for the same time is moved.
     void change(double seconds) { events_[seconds]; }
     void end(std::size_t job, double seconds) { events_[seconds].ends.insert(job); }
-    /// The job ends then, and not when it was to end so far.
+    /// Moves the planned end of a job from its earlier time.
     void move_end(std::size_t job, double from, double to) {
         if (from == to) return;
         drop_end(job, from);
@@ -36,7 +36,7 @@ public:
         at->second.ends.erase(job);
         if (at->second.ends.empty() && !at->second.submits && !at->second.decides) events_.erase(at);
     }
-    /// Somebody decides then, and not when that was to be so far.
+    /// Moves the time of the planner's next decision from its earlier time.
     void decide(double seconds) {
         for (auto at = events_.begin(); at != events_.end(); ++at) {
             if (!std::exchange(at->second.decides, false)) continue;
@@ -49,11 +49,12 @@ public:
         const auto at = events_.find(seconds);
         return at != events_.end() && at->second.ends.contains(job);
     }
-    /// What happens then has happened.
+    /// Removes the events at that time, which are over.
     void pass(double seconds) { events_.erase(seconds); }
 
-    /// When the round ends that begins now: with the first event, of which there has to be one. But if that
-    /// is no more than a slot away, and others follow, with the slot, and all its events wait until then.
+    /// Returns the end of the round that begins now: the time of the first event, of which there must be
+    /// one. If that is at most a slot away, and other events follow, the round ends after the slot, and all
+    /// its events wait until then.
     double round_until(double now, double slot) {
         if (events_.size() > 1 && std::trunc(first() - now) <= slot) {
             Event merged;

@@ -1,13 +1,13 @@
 #ifndef GOODPUT_PROGRAM_PEERS_ELASTICFLOW_ELASTICFLOW_PLACEMENT_HPP
 #define GOODPUT_PROGRAM_PEERS_ELASTICFLOW_ELASTICFLOW_PLACEMENT_HPP
 
-// Where jobs of ElasticFlow's public simulator run: every round they are placed anew, one after the other, on
-// nodes of equal size.
+// Places the jobs of ElasticFlow's public simulator anew in every round, one after the other, on nodes of
+// equal size.
 //
-//   Nodes that somebody has are filed by the largest of some sizes that divides their free GPUs; full ones by
-//   the size of the job that came last. A job takes the least used of those filed under its size, else of
-//   those under a larger size, else free nodes of its own, the first ones. A job's GPUs are known by their
-//   ranks: nodes in order, and on a node the jobs in the order in which they came.
+// Used nodes are filed by the largest of some sizes that divides their free GPUs, and full nodes by the
+// size of the job that came last. A job takes the least used node filed under its size, otherwise of those
+// under a larger size, otherwise the first free nodes. A job's GPUs have ranks: nodes in order, and on a
+// node the jobs in the order in which they came.
 
 #include <algorithm>
 #include <array>
@@ -32,12 +32,12 @@ struct ElasticflowRun {
 /// The nodes of a round.
 class ElasticflowPlacement {
 public:
-    /// `nodes` of `gpus_per_node` GPUs each.
+    /// A cluster of `nodes` nodes with `gpus_per_node` GPUs each.
     ElasticflowPlacement(std::size_t nodes, int gpus_per_node)
         : gpus_per_node_(gpus_per_node), nodes_(nodes) {}
 
-    /// Places these jobs in this order on empty nodes. If that fails for one, it says so: those of most GPUs
-    /// should come first then, which works for powers of two.
+    /// Places these jobs in this order on empty nodes. Returns whether that succeeds. If not, place the
+    /// jobs with most GPUs first, which works for powers of two.
     bool place(std::span<const ElasticflowRun> runs) {
         groups_.clear();
         filed_.clear();
@@ -45,7 +45,7 @@ public:
         return std::all_of(runs.begin(), runs.end(), [&](const ElasticflowRun& run) { return place(run); });
     }
 
-    /// visit(job, placement, first rank) for all that are placed.
+    /// Calls visit(job, placement, first rank) for all placed jobs.
     template <class Visit>
     void for_each(Visit visit) const {
         for (const Group& group : groups_) {
@@ -87,7 +87,7 @@ private:
         enter(run, groups_.size() - 1);
         return true;
     }
-    /// On the least used nodes that are filed under that size, if it fits.
+    /// Places a job on the least used nodes that are filed under that size, if it fits.
     bool join(const ElasticflowRun& run, int size) {
         std::vector<std::size_t>& list = filed_[size];
         if (list.empty()) return false;
@@ -124,12 +124,12 @@ private:
     std::map<int, std::vector<std::size_t>> filed_;  // groups by size
 };
 
-/// What ranks jobs have had: whoever has exactly those of somebody before starts faster.
+/// The ranks that jobs have had. A job with exactly the ranks that a job had before starts faster.
 class ElasticflowRanks {
 public:
-    /// Whether anybody had them; from now on somebody has.
+    /// Whether a job had these ranks before. From now on, one had them.
     bool had(int first, int gpus) { return !ranks_.insert({first, gpus}).second; }
-    /// How many sets of so many GPUs somebody has had.
+    /// Returns how many sets of that many GPUs jobs have had.
     [[nodiscard]] double count(int gpus) const {
         return static_cast<double>(std::count_if(ranks_.begin(), ranks_.end(),
                                                  [&](const auto& ranks) { return ranks.second == gpus; }));

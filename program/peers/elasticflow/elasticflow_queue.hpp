@@ -1,8 +1,8 @@
 #ifndef GOODPUT_PROGRAM_PEERS_ELASTICFLOW_ELASTICFLOW_QUEUE_HPP
 #define GOODPUT_PROGRAM_PEERS_ELASTICFLOW_ELASTICFLOW_QUEUE_HPP
 
-// What the published planners of ElasticFlow's world have in common: the list of admitted jobs, whose order
-// decides between equal ones, and plans from numbers of GPUs.
+// The common parts of the published planners of ElasticFlow's world: the list of admitted jobs, whose order
+// decides between equal jobs, and plans from numbers of GPUs.
 
 #include <algorithm>
 #include <cstddef>
@@ -19,10 +19,10 @@ namespace goodput::peers {
 /// Jobs by their index in the world.
 class ElasticflowQueue {
 public:
-    /// `world` has to outlive it.
+    /// The caller keeps `world` alive.
     explicit ElasticflowQueue(ElasticflowWorld& world) : world_(&world), seen_(world.jobs().size()) {}
 
-    /// Drops the jobs that have ended, and answers those that are new, by submission.
+    /// Drops the jobs that have ended. Returns the new jobs, by submission.
     std::vector<std::size_t> look(const Snapshot& snapshot) {
         const auto ended = [&](std::size_t job) { return world_->has_ended(job); };
         std::erase_if(jobs_, ended);
@@ -36,7 +36,7 @@ public:
         std::sort(fresh.begin(), fresh.end());
         return fresh;
     }
-    /// The admitted ones that have not ended.
+    /// The admitted jobs that have not ended.
     [[nodiscard]] std::vector<std::size_t>& jobs() { return jobs_; }
     [[nodiscard]] const std::vector<std::size_t>& jobs() const { return jobs_; }
     [[nodiscard]] std::vector<std::size_t> with(const std::vector<std::size_t>& fresh) const {
@@ -50,7 +50,7 @@ public:
         });
     }
 
-    /// Those of them that have had GPUs, in the order in which they got them first.
+    /// Returns those that have had GPUs, in the order in which they first got them.
     [[nodiscard]] const std::vector<std::size_t>& started() const { return started_; }
     [[nodiscard]] bool has_started(std::size_t job) const {
         return std::find(started_.begin(), started_.end(), job) != started_.end();
@@ -59,7 +59,7 @@ public:
         if (!has_started(job)) started_.push_back(job);
     }
 
-    /// The plan that gives these jobs their GPUs, placed in that order.
+    /// Returns the plan that gives these jobs their GPUs, placed in that order.
     const Plan& decide(const Snapshot& snapshot, std::span<const ElasticflowRun> runs) {
         const std::vector<Placement>& placements = world_->place(runs);
         plan_ = {};

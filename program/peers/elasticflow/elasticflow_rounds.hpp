@@ -1,9 +1,9 @@
 #ifndef GOODPUT_PROGRAM_PEERS_ELASTICFLOW_ELASTICFLOW_ROUNDS_HPP
 #define GOODPUT_PROGRAM_PEERS_ELASTICFLOW_ELASTICFLOW_ROUNDS_HPP
 
-// ElasticFlow (ASPLOS'23), without and with admission, as its public simulator has it: a planner of its
-// world. Every job gets its minimum satisfactory share (elasticflow_share.hpp), by deadline, and what is left
-// goes where GPU time grows most.
+// ElasticFlow (ASPLOS'23), without and with admission, as in its public simulator: a planner of its world.
+// Every job gets its minimum satisfactory share (elasticflow_share.hpp), by deadline. The remaining GPUs go
+// where GPU time grows most.
 
 #include <algorithm>
 #include <cstddef>
@@ -18,23 +18,24 @@
 
 namespace goodput::peers {
 
-/// Which of its slips are kept.
+/// The mistakes of the published code that are kept.
 struct ElasticflowSlips {
-    /// With admission the new jobs of a round are admitted or refused together, and one job that is late
-    /// already refuses everybody with a deadline. Without this slip they come one by one, and a job counts
-    /// that is not late without the new one.
+    /// With admission, the new jobs of a round are admitted or refused together, and a single job that is
+    /// already late causes all jobs with deadlines to be refused. Without this mistake, jobs are tried one
+    /// by one, and only jobs that are on time without the new job count.
     bool refuses_together = true;
-    /// Free GPUs go to the job whose GPU time grows most a GPU, where the paper says least.
+    /// Free GPUs go to the job whose GPU time grows most per GPU. By the paper, they go where it grows
+    /// least.
     bool largest_growth = true;
 };
 
-/// Plans each round of such a world.
+/// Plans each round of this world.
 ///
-/// Published, and kept in any case: without admission there is an event for each job's next change, also
-/// where plans have changed since.
+/// Published, and kept in any case: without admission, each job's next change is an event, even if plans
+/// have changed since.
 class ElasticflowRounds {
 public:
-    /// `world` has to outlive it.
+    /// The caller keeps `world` alive.
     ElasticflowRounds(ElasticflowWorld& world, bool admission, const ElasticflowSlips& slips = {})
         : world_(&world),
           queue_(world),
@@ -44,7 +45,7 @@ public:
         world.follow({.ends_as_planned = true, .met_as_planned = admission});
     }
 
-    /// Who runs in the next round.
+    /// Returns the jobs that run in the next round.
     const Plan& plan(const Snapshot& snapshot) {
         now_ = snapshot.time_seconds;
         world_->decide(now_);
@@ -70,11 +71,12 @@ private:
     static constexpr double never = std::numeric_limits<double>::infinity();
 
     struct Standing {
-        int gpus = 0;  ///< now
+        int gpus = 0;  ///< GPUs now
         ElasticflowPlan plan{};
         int next_gpus = 0;       ///< the next size
-        ElasticflowPlan next{};  ///< with that now
-        double growth = 0;       ///< of GPU seconds a GPU, with that; who has most gets it
+        ElasticflowPlan next{};  ///< the plan with that size now
+        double growth = 0;  ///< growth of GPU-seconds per GPU with that size; the job with most growth gets
+                            ///< it
     };
 
     [[nodiscard]] Standing& of(std::size_t job) { return standings_[job]; }
@@ -82,7 +84,7 @@ private:
         return {&world_->job(job).speeds, world_->left(job), world_->job(job).deadline_seconds,
                 world_->gpus_of_cluster(), world_->slot_seconds()};
     }
-    /// Whether by their shares all are done by their deadlines.
+    /// Whether all jobs meet their deadlines with their shares.
     bool estimate(std::vector<std::size_t>& jobs) {
         queue_.by_deadline(jobs);
         free_ = GpuSteps(now_, world_->gpus_of_cluster());
@@ -151,7 +153,7 @@ private:
             free_ = taking.plan.free;
             queue_.start(*taker);
             world_->end_at(*taker, taking.plan.end, taking.plan.planned_end);
-            // Who has its largest size keeps its place in the order.
+            // A job with its largest size keeps its place in the order.
             for (const std::size_t job : queue_.jobs())
                 if (next_size(job) > of(job).gpus)
                     look_at_next_size(job, rest);
@@ -199,7 +201,7 @@ private:
                          [&](std::size_t a, std::size_t b) { return of(a).gpus > of(b).gpus; });
         return runs_of(queue_.jobs());
     }
-    /// Whole nodes first, in the order in which jobs have started, then the others by their size.
+    /// Whole nodes come first, in the order in which jobs have started, then the others by size.
     std::vector<ElasticflowRun> of_started() {
         std::vector<ElasticflowRun> runs = runs_of(queue_.started());
         const auto size = [&](const ElasticflowRun& run) {
@@ -210,7 +212,7 @@ private:
         return runs;
     }
 
-    /// A job that waits: when its share begins.
+    /// Adds an event at the beginning of a waiting job's share.
     void expect_start(std::size_t job) {
         for (const GpuSteps::Step& step : of(job).plan.gpus.steps())
             if (step.gpus > 0) return world_->change_at(step.seconds);
@@ -232,7 +234,7 @@ private:
     bool admission_;
     ElasticflowSlips slips_;
     std::vector<Standing> standings_;  // by job of the world
-    GpuSteps free_;                    // beside all plans
+    GpuSteps free_;                    // free GPUs next to all plans
     double now_ = 0;
 };
 

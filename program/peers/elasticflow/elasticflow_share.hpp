@@ -1,17 +1,17 @@
 #ifndef GOODPUT_PROGRAM_PEERS_ELASTICFLOW_ELASTICFLOW_SHARE_HPP
 #define GOODPUT_PROGRAM_PEERS_ELASTICFLOW_ELASTICFLOW_SHARE_HPP
 
-// ElasticFlow's minimum satisfactory share of one job, as its public simulator plans it: the fewest GPUs with
-// which it keeps its deadline, in what the jobs before it have left.
+// ElasticFlow's minimum satisfactory share of one job, as its public simulator plans it: the fewest GPUs
+// with which the job keeps its deadline, among those that earlier jobs have left.
 //
-//   A level is one of the job's sizes; where less is free, it stands for the largest size that is. The job
-//   gets the lowest level at which it is done by its deadline, as late as possible, and the level below
-//   before that. If no level is enough, the job gets the highest one until its deadline, then as much as it
-//   can use of what is free, and in the end of the whole cluster: it is late.
+// - A level is one of the job's sizes. If fewer GPUs are free, it stands for the largest size that fits.
+// - The job gets the lowest level at which it meets its deadline, as late as possible, and the level below
+//   before that. If no level is enough, the job is late: it gets the highest level until its deadline, then
+//   as much as it can use of the free GPUs, and finally of the whole cluster.
 //
-// Published, and kept: plans hold steps of 0 GPUs at times when only others change (they count as changes of
-// this job, and in its GPU time up to there); a given first piece ignores a deadline within it; and the free
-// GPUs after a late end may be those of an earlier time.
+// Published, and kept: plans hold steps of 0 GPUs at times when only other jobs change. These count as
+// changes of this job, and in its GPU time up to there. A given first piece ignores a deadline within it.
+// The free GPUs after a late end may be those of an earlier time.
 
 #include <algorithm>
 #include <cmath>
@@ -25,7 +25,7 @@
 
 namespace goodput::peers {
 
-/// Whose share it is, and where.
+/// The job whose share is planned, and its cluster.
 struct ElasticflowNeed {
     const ElasticflowSpeeds* speeds = nullptr;
     double left = 0;  ///< iterations
@@ -34,10 +34,10 @@ struct ElasticflowNeed {
     double slot = 0;  ///< seconds
 };
 
-/// One such plan.
+/// Plans one such share.
 class MinimumShare {
 public:
-    /// From the first step of `free` on, which has to outlive it.
+    /// Plans from the first step of `free` on. The caller keeps `free` alive.
     MinimumShare(const ElasticflowNeed& need, const GpuSteps& free)
         : need_(need),
           free_(free),
@@ -52,7 +52,8 @@ public:
         plan_.free[due_] = before_;
     }
 
-    /// The share; with `first`, that many GPUs, which are free, up to the next change, whatever follows.
+    /// Returns the share. With `first`, the job gets that many GPUs, which are free, up to the next change,
+    /// whatever follows.
     ElasticflowPlan plan(std::optional<int> first = {}) {
         if (!(first && begins_with(*first)) && !keeps_deadline()) run_late(first);
         plan_.free.merge();
@@ -62,11 +63,11 @@ public:
 
 private:
     [[nodiscard]] double rate(int gpus) const { return need_.speeds->rate(gpus); }
-    /// What a level comes to with so many free GPUs.
+    /// Returns the size that a level stands for with that many free GPUs.
     [[nodiscard]] int within(int level, int free) const {
         return std::min(level, need_.speeds->size_within(std::min(free, need_.speeds->most_gpus_elastic)));
     }
-    /// Of a piece between two steps: the last one before the deadline ends with it.
+    /// Returns the seconds of a piece between two steps. The last piece before the deadline ends with it.
     [[nodiscard]] double seconds(double begin, double end) const {
         return (end == due_ ? need_.deadline : end) - begin;
     }
@@ -76,7 +77,7 @@ private:
         if (!free_.has(end)) plan_.free[end] = before_;
     }
 
-    /// Whether the first piece is all. If not, it is done with.
+    /// Gives the job the first piece. Returns whether the job is done within it.
     bool begins_with(int gpus) {
         plan_.gpus[start_] = gpus;
         const auto& steps = free_.steps();
@@ -110,7 +111,8 @@ private:
         }
         return false;
     }
-    /// From when on that level is enough, counted back from the deadline; none if it never is.
+    /// Returns the latest time from which that level is enough, counted back from the deadline, or nothing
+    /// if it never is.
     [[nodiscard]] std::optional<double> latest_point(int level) const {
         double done = 0, end = due_;
         const auto& steps = plan_.free.steps();
@@ -125,7 +127,8 @@ private:
         }
         return std::nullopt;
     }
-    /// Sums of work in another order than that of latest_point() may come out short of it: then it goes on
+    /// Sums of work in a different order than in latest_point() may come out short of it. Then the job
+    /// continues after the deadline, where GPUs are free there.
     /// after the deadline, where something is free there.
     bool take_levels(double point, int below, int level) {
         double begin = from_;
@@ -219,11 +222,11 @@ private:
 
     ElasticflowNeed need_;
     const GpuSteps& free_;
-    double start_, from_;  // of the plan, and of what is still to be planned
+    double start_, from_;  // start of the plan, and of what is still to be planned
     double left_;          // iterations
     double due_;           // the deadline in whole slots
-    int before_ = 0;       // free GPUs just before what was looked at last
-    int highest_ = 0;      // level tried
+    int before_ = 0;       // free GPUs just before the last point examined
+    int highest_ = 0;      // highest level tried
     ElasticflowPlan plan_;
 };
 

@@ -1,14 +1,14 @@
 #ifndef GOODPUT_PROGRAM_PEERS_ELASTICFLOW_ELASTICFLOW_STEPS_HPP
 #define GOODPUT_PROGRAM_PEERS_ELASTICFLOW_ELASTICFLOW_STEPS_HPP
 
-// Numbers of GPUs over time: those that are free, or those of one job.
+// Numbers of GPUs over time: the free ones, or those of one job.
 
 #include <algorithm>
 #include <vector>
 
 namespace goodput::peers {
 
-/// From each of some times on, until the next of them, a number of GPUs.
+/// A step function of numbers of GPUs over time.
 class GpuSteps {
 public:
     struct Step {
@@ -19,27 +19,27 @@ public:
     GpuSteps() = default;
     GpuSteps(double seconds, int gpus) : steps_{{seconds, gpus}} {}
 
-    /// By time.
+    /// The steps, by time.
     [[nodiscard]] const std::vector<Step>& steps() const { return steps_; }
     [[nodiscard]] bool has(double seconds) const {
         const auto at = std::lower_bound(steps_.begin(), steps_.end(), seconds, before);
         return at != steps_.end() && at->seconds == seconds;
     }
-    /// The GPUs from exactly that time on; makes such a step, with 0 GPUs, if there is none.
+    /// Returns the GPUs from exactly that time on. Makes such a step, with 0 GPUs, if there is none.
     int& operator[](double seconds) {
         auto at = std::lower_bound(steps_.begin(), steps_.end(), seconds, before);
         if (at == steps_.end() || at->seconds != seconds) at = steps_.insert(at, {seconds, 0});
         return at->gpus;
     }
-    /// GPUs at any time: those of the last step up to then; `otherwise` before the first.
+    /// Returns the GPUs at any time: those of the last step up to then; `otherwise` before the first step.
     [[nodiscard]] int at(double seconds, int otherwise = 0) const {
         const auto after =
             std::upper_bound(steps_.begin(), steps_.end(), seconds,
                              [](double time, const Step& step) { return time < step.seconds; });
         return after == steps_.begin() ? otherwise : (after - 1)->gpus;
     }
-    /// A step there, as if the time between its neighbours had been cut; `otherwise`: its GPUs before the
-    /// first.
+    /// Adds a step there, as if the time between its neighbours had been cut. `otherwise` is the number of
+    /// GPUs before the first step.
     void cut(double seconds, int otherwise = 0) {
         if (has(seconds)) return;
         const int gpus = at(seconds, otherwise);
@@ -56,7 +56,8 @@ public:
                                  [](const Step& a, const Step& b) { return a.gpus == b.gpus; }),
                      steps_.end());
     }
-    /// GPU-seconds until `end`, counted from the first step on. A last step after the end counts back.
+    /// Returns the GPU-seconds until `end`, counted from the first step on. A last step after the end
+    /// counts backwards.
     [[nodiscard]] double gpu_seconds(double end) const {
         double sum = 0;
         for (std::size_t i = 0; i < steps_.size(); ++i)
@@ -71,12 +72,12 @@ private:
     std::vector<Step> steps_;
 };
 
-/// What a job is to get, and what is left for those after it.
+/// The plan of one job, and what is left for later jobs.
 struct ElasticflowPlan {
-    GpuSteps gpus{};         ///< of the job
-    GpuSteps free{};         ///< without those
-    double end = 0;          ///< when it is done by the plan, as an event of the clock
-    double planned_end = 0;  ///< the same without the rounding to slots
+    GpuSteps gpus{};         ///< GPUs of the job
+    GpuSteps free{};         ///< free GPUs without them
+    double end = 0;          ///< planned end, as an event of the clock
+    double planned_end = 0;  ///< planned end, not rounded to slots
 };
 
 }  // namespace goodput::peers

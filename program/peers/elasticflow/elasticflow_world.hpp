@@ -1,18 +1,19 @@
 #ifndef GOODPUT_PROGRAM_PEERS_ELASTICFLOW_ELASTICFLOW_WORLD_HPP
 #define GOODPUT_PROGRAM_PEERS_ELASTICFLOW_ELASTICFLOW_WORLD_HPP
 
-// The world of ElasticFlow (ASPLOS'23), as its public simulator has it: jobs with deadlines on one GPU type,
+// The world of ElasticFlow (ASPLOS'23), as in its public simulator: jobs with deadlines on one GPU type,
 // whose number of GPUs may change at any time.
 //
-//   Rounds end with events (elasticflow_events.hpp). Until then everybody keeps what it holds; submissions
-//   wait. In each round every running job loses the time of a start, also if nothing has changed for it. It
-//   is short where somebody had exactly its GPUs before, and longest in rounds in which all is forgotten
-//   about that. These are the rounds whose number divides by the seconds of a slot. A job ends when it is
-//   planned to, whether its work is done by then or not, and earlier if that is done in a round before. GPUs
-//   are free again at the end of the round.
+// - Rounds end with events (elasticflow_events.hpp). Until then every job keeps what it holds, and
+//   submissions wait.
+// - In each round every running job loses the time of a start, even if nothing has changed for it. A start
+//   is short if some job had exactly its GPUs before. It is longest in rounds that forget all earlier
+//   ranks, which are those whose number is divisible by the seconds of a slot.
+// - A job ends when it is planned to, whether its work is done by then or not, and earlier if its work is
+//   done in an earlier round. GPUs are free again at the end of the round.
 //
-// Under the published policies jobs end as those plan it (end_at). Under any other planner a job is planned
-// to end when its work is done with what it holds; it does not foresee the time of starts either.
+// Under the published policies, jobs end as planned (end_at). Under any other planner, a job is planned to
+// end when its work is done with what it holds, without the time of starts.
 
 #include <algorithm>
 #include <bit>
@@ -39,19 +40,19 @@
 
 namespace goodput::peers {
 
-/// What the rules of a published policy are, where they differ.
+/// The rules in which published policies differ.
 struct ElasticflowRules {
     bool starts_take_time = true;  ///< the time of starts counts
-    bool ends_as_planned = false;  ///< work stops at the planned end, which is before the event of it
+    bool ends_as_planned = false;  ///< work stops at the planned end, which is before its event
     bool met_as_planned = false;   ///< a deadline is met if the planned end is before it
 };
 
 /// The jobs of a trace, for one replay.
 class ElasticflowWorld {
 public:
-    /// Jobs in the order of their submission; seconds of a slot, a whole number. Refuses clusters of several
-    /// GPU types or of unlike nodes, and numbers that are out of range (std::invalid_argument); replay()
-    /// looks at times and names.
+    /// `jobs` are in the order of their submission. `slot_seconds` is a whole number. Throws
+    /// std::invalid_argument for clusters with several GPU types or unequal nodes, and for numbers out of
+    /// range. replay() checks times and names.
     ElasticflowWorld(const Cluster& cluster, std::vector<ElasticflowJob> jobs, double slot_seconds)
         : truth_(std::move(jobs)),
           slot_(slot_seconds),
@@ -89,39 +90,40 @@ public:
         names_ = JobNames(jobs_);
     }
 
-    // What a world answers (sim/world.hpp).
+    // The functions of a world (sim/world.hpp).
 
-    /// The jobs as a scheduler knows them: an iteration is an example.
+    /// The jobs as a scheduler knows them. An iteration counts as an example.
     [[nodiscard]] const std::vector<Job>& jobs() const { return jobs_; }
-    /// It holds that from now on.
+    /// Sets what the job holds from now on.
     double start(std::size_t job, const Configuration& held) {
         standings_[job].gpus = held.gpus();
         return 0;
     }
-    /// It holds nothing any more.
+    /// Takes everything from the job.
     void save(std::size_t job) { standings_[job].gpus = 0; }
     /// When the round ends that begins now.
     double round_until(const RoundAhead& round);
     /// Lets a job train for a round.
     std::optional<double> train(std::size_t job, const Configuration& held, double begin, double seconds);
-    /// The part of its iterations that is done; all, of a job that has ended.
+    /// Returns the fraction of its iterations that is done; 1 for a job that has ended.
     [[nodiscard]] double done(std::size_t job) const {
         if (standings_[job].ended) return 1;
         return 1 - std::clamp(standings_[job].left / truth_[job].iterations, 0.0, 1.0);
     }
-    /// Iterations done and left.
+    /// Reports the iterations done and left.
     void report(std::size_t job, Job& known, JobModel& model) const {
         known.remaining_examples = std::max(standings_[job].left, 0.0);
         known.done_examples = truth_[job].iterations - *known.remaining_examples;
         model.types.clear();
     }
-    /// Iterations a second.
+    /// Predicts iterations per second.
     [[nodiscard]] auto predictor() const {
         return known_goodput([this](const Job& job, const Option& option) {
             return truth_[index_of(job.name)].speeds.rate(option.configuration.gpus());
         });
     }
-    /// As fast as it can be with its share of the cluster, in turns where that is less than a GPU.
+    /// Returns the time with the best use of its share of the cluster. If that is less than a GPU, the job
+    /// takes turns.
     [[nodiscard]] double isolated_seconds(std::size_t job, double sharers) const {
         const double share = gpus_ / sharers;
         const ElasticflowSpeeds& speeds = truth_[job].speeds;
@@ -130,31 +132,31 @@ public:
             if (speeds.sizes[s] <= share) best = std::max(best, speeds.rates[s]);
         return truth_[job].iterations / best;
     }
-    /// On the smallest of its sizes, by GPU.
+    /// Returns the time on the smallest of its sizes, times its GPUs.
     [[nodiscard]] double one_gpu_seconds(std::size_t job) const {
         const ElasticflowSpeeds& speeds = truth_[job].speeds;
         return truth_[job].iterations / speeds.rates.front() * speeds.sizes.front();
     }
 
-    // What planners may ask beside a Snapshot; jobs by their index in jobs().
+    // Functions for planners, in addition to a Snapshot. Jobs are indices into jobs().
 
-    /// The index of the job of that name; refuses any other (std::invalid_argument).
+    /// Returns the index of the job of that name. Throws std::invalid_argument for any other name.
     [[nodiscard]] std::size_t index_of(const std::string& name) const { return names_.index_of(name); }
-    /// The job as it is in the trace.
+    /// Returns the job as in the trace.
     [[nodiscard]] const ElasticflowJob& job(std::size_t job) const { return truth_[job]; }
-    /// Iterations that it still has to do; below 0 where it was slower than planned and did more.
+    /// Returns the iterations left to do; below 0 if the job was slower than planned and did more.
     [[nodiscard]] double left(std::size_t job) const { return standings_[job].left; }
     [[nodiscard]] double slot_seconds() const { return slot_; }
     [[nodiscard]] int gpus_of_cluster() const { return gpus_; }
     [[nodiscard]] int gpus_of_node() const { return gpus_per_node_; }
     [[nodiscard]] bool has_ended(std::size_t job) const { return standings_[job].ended; }
-    /// When it ends, as an event, or has ended.
+    /// Returns when the job ends, as an event, or has ended.
     [[nodiscard]] double end(std::size_t job) const { return standings_[job].end; }
-    /// The same without the time of starts.
+    /// Returns the same without the time of starts.
     [[nodiscard]] double planned_end(std::size_t job) const { return standings_[job].planned_end; }
-    /// The most seconds that a job of so many GPUs, a power of two, loses in so many rounds one after the
-    /// other of those `within` from now on, if all have powers of two: in every round, and once for ranks
-    /// that are new, until all is forgotten.
+    /// Returns the most seconds that a job loses in `rounds` successive rounds out of the next `within`.
+    /// `gpus`, and the numbers of all jobs, are powers of two. The job loses time in every round, and once
+    /// for new ranks, until all ranks are forgotten.
     [[nodiscard]] double longest_starts(int gpus, double rounds, double within) const {
         const auto [any, on_new_ranks, forgotten] = starts(gpus);
         const auto times_before = [&](double round) { return std::floor(std::max(round - 1, 0.0) / slot_); };
@@ -167,58 +169,59 @@ public:
         const double fresh = std::min(rounds, ranks * (1 + forgets) - ranks_.count(gpus));
         return rounds * any + fresh * on_new_ranks + forgets * forgotten;
     }
-    /// It has a deadline, and its work was really done by then, whatever the policy planned.
+    /// Whether the job has a deadline, and its work was really done by then, whatever the policy planned.
     [[nodiscard]] bool work_is_done_by_deadline(std::size_t job) const {
         const double deadline = truth_[job].deadline_seconds;
         return standings_[job].work_done && *standings_[job].work_done <= deadline && std::isfinite(deadline);
     }
-    /// When its work was really done; none: not yet, or it ended before.
+    /// Returns when its work was really done; nothing if it is not done or the job ended before.
     [[nodiscard]] std::optional<double> work_done(std::size_t job) const { return standings_[job].work_done; }
-    /// Nobody has refused it.
+    /// Whether no policy has refused the job.
     [[nodiscard]] bool is_admitted(std::size_t job) const { return !standings_[job].refused; }
-    /// It has a deadline, and has ended by then, as the policy counts it.
+    /// Whether the job has a deadline and has ended by then, as the policy counts it.
     [[nodiscard]] bool has_met(std::size_t job) const {
-        const Standing& of = standings_[job];
-        return of.ended &&
-               (rules_.met_as_planned ? of.planned_end : of.end) <= truth_[job].deadline_seconds &&
+        const Standing& standing = standings_[job];
+        return standing.ended &&
+               (rules_.met_as_planned ? standing.planned_end : standing.end) <=
+                   truth_[job].deadline_seconds &&
                std::isfinite(truth_[job].deadline_seconds);
     }
 
-    // What planners may say, before they give the round's GPUs.
+    // Functions with which planners announce decisions before they give the round's GPUs.
 
-    /// To be called once, before the first decision.
+    /// Sets the rules. Call it once, before the first decision.
     void follow(const ElasticflowRules& rules) { rules_ = rules; }
-    /// It is promised nothing.
+    /// Promises the job nothing.
     void refuse(std::size_t job) { standings_[job].refused = true; }
-    /// It is promised something after all.
+    /// Takes a refusal back.
     void admit(std::size_t job) { standings_[job].refused = false; }
-    /// A decision at that time: what was to happen until then has happened.
+    /// Begins a decision at that time. Events up to then are over.
     void decide(double now) {
         now_ = now;
         is_planned_ = false;
         events_.pass(now);
     }
-    /// The job is to end then. Everybody who runs has an end once anybody has been given one this round.
+    /// Plans the end of a job. Once any job gets an end in a round, every running job must have one.
     void end_at(std::size_t job, double end, double planned_end) {
         events_.move_end(job, standings_[job].end, end);
         events_.end(job, end);
         plan_end(job, end, planned_end);
     }
-    /// The same, but no event follows from it, as the job has not started.
+    /// The same without an event, for a job that has not started.
     void plan_end(std::size_t job, double end, double planned_end) {
         standings_[job].end = end;
         standings_[job].planned_end = planned_end;
         is_planned_ = true;
     }
-    /// Somebody's GPUs are to change then.
+    /// Plans a change of some job's GPUs at that time.
     void change_at(double seconds) { events_.change(seconds); }
-    /// Whoever decides wants to do so again then, and no more when it wanted to so far.
+    /// Asks for another decision at that time. Replaces an earlier such time.
     void decide_at(double seconds) { events_.decide(seconds); }
-    /// When something happens next.
+    /// Returns the time of the next event.
     [[nodiscard]] double first_event() const {
         return events_.empty() ? std::numeric_limits<double>::infinity() : events_.first();
     }
-    /// Where the jobs run that get GPUs, by job of the world, if they are placed in that order.
+    /// Returns where the jobs that get GPUs run, by job of the world, if they are placed in that order.
     const std::vector<Placement>& place(std::span<const ElasticflowRun> runs);
 
 private:
@@ -226,9 +229,9 @@ private:
         double left = 0;  // iterations
         int gpus = 0;
         double end = 0, planned_end = 0;
-        double start_seconds = 0;  // of a start, in this round
+        double start_seconds = 0;  // of a start in this round
         std::optional<double> work_done{};
-        bool quick = false;  // somebody had exactly its GPUs before
+        bool quick = false;  // some job had exactly its GPUs before
         bool ended = false, refused = false;
     };
 
@@ -243,7 +246,8 @@ private:
                           "as many as those of the first node");
         return cluster;
     }
-    /// Seconds of a start: on any ranks, and what new ranks and those after all was forgotten add to it.
+    /// The seconds of a start: on any ranks, and what new ranks, and the first ones after all were
+    /// forgotten, add.
     struct Starts {
         double any = 0, on_new_ranks = 0, forgotten = 0;
     };
@@ -251,7 +255,7 @@ private:
         const double first = 2.0 * std::bit_width(static_cast<unsigned>(gpus));
         return gpus_ >= 256 ? Starts{7, first, 47} : Starts{2, first, 27};
     }
-    /// What other planners leave open: where jobs run, and when they end.
+    /// Decides what other planners leave open: where jobs run, and when they end.
     void plan_ends();
 
     std::vector<ElasticflowJob> truth_;
@@ -265,10 +269,10 @@ private:
     std::vector<Placement> placements_;
     std::vector<Job> jobs_;
     JobNames names_;
-    double now_ = -1;          // of the last decision
+    double now_ = -1;          // time of the last decision
     bool begun_ = false;       // the first submission has been waited for
-    bool is_planned_ = false;  // in this round, by who decides
-    double rounds_ = 0;        // so far
+    bool is_planned_ = false;  // a planner has planned the ends of this round
+    double rounds_ = 0;        // rounds so far
 };
 
 // ---------------------------------------------------------------------------------------------------------
@@ -283,12 +287,13 @@ inline double ElasticflowWorld::round_until(const RoundAhead& round) {
     ++rounds_;
     if (forgets) ranks_.forget();
     for (std::size_t j = 0; j < standings_.size(); ++j) {
-        Standing& of = standings_[j];
-        if (of.gpus == 0 || of.ended || !rules_.starts_take_time) continue;
-        const Starts its = starts(of.gpus);
-        of.start_seconds = its.any + (of.quick ? 0 : its.on_new_ranks + (forgets ? its.forgotten : 0));
-        events_.move_end(j, of.end, of.end + of.start_seconds);
-        of.end += of.start_seconds;
+        Standing& standing = standings_[j];
+        if (standing.gpus == 0 || standing.ended || !rules_.starts_take_time) continue;
+        const Starts seconds = starts(standing.gpus);
+        standing.start_seconds =
+            seconds.any + (standing.quick ? 0 : seconds.on_new_ranks + (forgets ? seconds.forgotten : 0));
+        events_.move_end(j, standing.end, standing.end + standing.start_seconds);
+        standing.end += standing.start_seconds;
     }
     return std::min(events_.round_until(begin, slot_), round.latest_seconds);
 }
@@ -298,21 +303,21 @@ inline std::optional<double> ElasticflowWorld::train(std::size_t job, const Conf
     if (seconds <= 0) return std::nullopt;
     Standing& of = standings_[job];
     const double now = begin + seconds, rate = truth_[job].speeds.rate(held.gpus());
-    const double last = rules_.ends_as_planned ? of.planned_end : of.end;
-    const double starts = std::exchange(of.start_seconds, 0);
-    const double done = begin + starts + of.left / rate;
+    const double last = rules_.ends_as_planned ? standing.planned_end : standing.end;
+    const double starts = std::exchange(standing.start_seconds, 0);
+    const double done = begin + starts + standing.left / rate;
     double work = std::max(seconds - std::max(now - last, 0.0) - starts, 0.0) * rate;
-    if (of.left <= work && of.end > now) {
-        work = (of.end - begin) * rate;
-        events_.move_end(job, of.end, now);
+    if (standing.left <= work && standing.end > now) {
+        work = (standing.end - begin) * rate;
+        events_.move_end(job, standing.end, now);
         // Published, and kept: as if the start had taken no time.
-        of.end = begin + std::ceil(of.left / rate);
+        standing.end = begin + std::ceil(standing.left / rate);
     }
-    of.left -= work;
+    standing.left -= work;
     if (!events_.ends(job, now)) return std::nullopt;
-    if (done <= now) of.work_done = done;
-    of.ended = true;
-    of.gpus = 0;
+    if (done <= now) standing.work_done = done;
+    standing.ended = true;
+    standing.gpus = 0;
     return std::max(of.end, begin);
 }
 
@@ -334,14 +339,14 @@ inline const std::vector<Placement>& ElasticflowWorld::place(std::span<const Ela
 inline void ElasticflowWorld::plan_ends() {
     std::vector<ElasticflowRun> runs;
     for (std::size_t j = 0; j < standings_.size(); ++j) {
-        Standing& of = standings_[j];
-        if (of.ended) continue;
-        if (of.gpus == 0) {
-            events_.drop_end(j, of.end);
+        Standing& standing = standings_[j];
+        if (standing.ended) continue;
+        if (standing.gpus == 0) {
+            events_.drop_end(j, standing.end);
             continue;
         }
-        runs.push_back({j, of.gpus});
-        const double end = now_ + std::ceil(of.left / truth_[j].speeds.rate(of.gpus));
+        runs.push_back({j, standing.gpus});
+        const double end = now_ + std::ceil(standing.left / truth_[j].speeds.rate(standing.gpus));
         end_at(j, end, end);
     }
     std::stable_sort(runs.begin(), runs.end(), [](const auto& a, const auto& b) { return a.gpus > b.gpus; });

@@ -16,15 +16,15 @@
 
 namespace goodput::peers {
 
-/// What a job is to get.
+/// The GPUs that a job is to get.
 struct WantedGpus {
-    int gpus = 0;  ///< 0: nothing
+    int gpus = 0;  ///< 0 for none
     std::size_t gpu_type = 0;
 };
 
-/// Fills in configuration and placement of the plan's decisions, by job of the snapshot. Together they want
-/// no more GPUs of a type than nodes have that are not drained. Decision::shares_with is given: the second of
-/// two such jobs wants nothing and has what the first gets.
+/// Fills in configuration and placement of the plan's decisions, by job of the snapshot. Together the jobs
+/// want no more GPUs of a type than its undrained nodes have. Decision::shares_with is set: the second of
+/// two such jobs wants nothing, and holds what the first gets.
 inline void place_on_kept_nodes(const Snapshot& snapshot, std::span<const WantedGpus> wanted, Plan& plan) {
     const std::vector<Node>& nodes = snapshot.cluster.nodes;
     std::vector<int> free;
@@ -33,7 +33,7 @@ inline void place_on_kept_nodes(const Snapshot& snapshot, std::span<const Wanted
     const auto keep = [&](std::size_t j, const Placement& held) {
         if (shape_of(held).gpus != wanted[j].gpus || nodes[held.front().node].gpu_type != wanted[j].gpu_type)
             return false;
-        // Who shared these GPUs may have kept them.
+        // A former partner may have kept these GPUs.
         for (const NodeShare& share : held)
             if (!nodes[share.node].drained && free[share.node] < share.gpus) return false;
         plan.decisions[j].placement = held;
@@ -47,7 +47,7 @@ inline void place_on_kept_nodes(const Snapshot& snapshot, std::span<const Wanted
     }
     std::stable_sort(order.begin(), order.end(),
                      [&](std::size_t a, std::size_t b) { return wanted[a].gpus > wanted[b].gpus; });
-    // By GPU type: before that node nothing is free.
+    // By GPU type: nothing is free on earlier nodes.
     std::vector<std::size_t> first(snapshot.cluster.gpu_types.size());
     for (const std::size_t j : order) {
         int missing = wanted[j].gpus;

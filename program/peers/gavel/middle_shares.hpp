@@ -1,10 +1,10 @@
 #ifndef GOODPUT_PROGRAM_PEERS_GAVEL_MIDDLE_SHARES_HPP
 #define GOODPUT_PROGRAM_PEERS_GAVEL_MIDDLE_SHARES_HPP
 
-// The middle of all shares that keep the limits of a program (share/detail/interior_point.hpp), whatever they
-// are worth: where the product of all shares and of all that the limits leave is largest (the analytic
-// centre), by Newton's method. A group's part of the Hessian has the size of the types, and groups meet in
-// the types' capacities only.
+// Finds the middle of all shares that keep the limits of a program (share/detail/interior_point.hpp),
+// whatever they are worth. That is the analytic centre, where the product of all shares and of all that the
+// limits leave is largest, found with Newton's method. A group's part of the Hessian has the size of the
+// types, and groups meet only in the types' capacities.
 
 #include <algorithm>
 #include <cmath>
@@ -19,7 +19,7 @@
 
 namespace goodput::peers {
 
-/// What is there of one group after another, in columns.
+/// The quantities of one group after another, in columns.
 class MiddleShares {
 public:
     /// From shares by type and group that keep all limits and leave something of each, 0 where a group cannot
@@ -35,7 +35,7 @@ public:
             while (step > 1e-9 &&
                    !(log_product(shares_ + step * change_) >= log_product(shares_) + 0.1 * step * decrement))
                 step /= 2;
-            if (!(step > 1e-9)) return;  // rounding has the last word
+            if (!(step > 1e-9)) return;  // rounding limits further progress
             shares_ += step * change_;
             if (decrement < 1e-12) return;
         }
@@ -62,7 +62,7 @@ private:
         return Eigen::VectorXd::Ones(shares.rows()) - use_.cwiseProduct(shares) * all;
     }
 
-    /// Not a number, or minus infinity, beyond a limit.
+    /// Returns NaN or minus infinity beyond a limit.
     [[nodiscard]] double log_product(const Eigen::MatrixXd& shares) const {
         double sum = capacity_left(shares).array().log().sum();
         for (Eigen::Index g = 0; g < shares.cols(); ++g) {
@@ -75,13 +75,13 @@ private:
         return sum;
     }
 
-    /// Newton's; answers how fast the logarithm of the product rises along it.
+    /// Sets the Newton direction. Returns the slope of the product's logarithm along it.
     double find_direction() {
         const Eigen::Index types = shares_.rows(), groups = shares_.cols();
         const Eigen::VectorXd left = capacity_left(shares_);
         Eigen::MatrixXd between = left.array().square().matrix().asDiagonal();
         Eigen::VectorXd right = left;
-        Eigen::MatrixXd slopes = Eigen::MatrixXd::Zero(types, groups);  // of a group alone
+        Eigen::MatrixXd slopes = Eigen::MatrixXd::Zero(types, groups);  // of a single group
         std::vector<Eigen::MatrixXd> inverse;
         for (Eigen::Index g = 0; g < groups; ++g) {
             const double time = 1 - shares_.col(g).sum();

@@ -28,17 +28,19 @@ public:
         }
     }
 
-    /// The index of the pair of these jobs, in either order; nothing if they run together nowhere.
+    /// Returns the index of the pair of these jobs, in either order; nothing if they cannot run together.
     [[nodiscard]] std::optional<std::size_t> pair_of(std::size_t a, std::size_t b) const {
         const auto found = index_.find({std::min(a, b), std::max(a, b)});
         return found == index_.end() ? std::nullopt : std::optional(found->second);
     }
-    /// The sum of what both are together as parts of what they are alone; 0 where they do not run together.
+    /// Returns the sum of both jobs' rates while sharing, as fractions of their rates alone; 0 if they
+    /// cannot share.
     [[nodiscard]] double sum_of_parts(std::size_t pair, std::size_t type) const {
-        const SharePair& of = question_.pairs[pair];
+        const SharePair& shared = question_.pairs[pair];
         double sum = 0;
         for (std::size_t i = 0; i < 2; ++i)
-            if (of.rates[type][i] > 0) sum += of.rates[type][i] / question_.jobs[of.jobs[i]].rates[type];
+            if (shared.rates[type][i] > 0)
+                sum += shared.rates[type][i] / question_.jobs[shared.jobs[i]].rates[type];
         return sum;
     }
 
@@ -47,10 +49,10 @@ private:
     std::map<std::pair<std::size_t, std::size_t>, std::size_t> index_;
 };
 
-/// Jobs in their order, each on the type where it is fastest of those that have enough GPUs left. Whoever
-/// finds none then joins the job that it goes best with, if both together do more than one and a half times
-/// what one does; the first for whom there is none is the last. Published, and kept: the job that was the
-/// first to find no type joins nobody, unless there was no GPU left at all.
+/// Goes through the jobs in their order, each on the type where it is fastest among those with enough GPUs
+/// left. A job that finds none joins its best partner, if both together do more than one and a half times
+/// what one does. The first job without such a partner is the last. Published, and kept: the first job that
+/// finds no type joins no other, unless no GPU was left at all.
 inline Shares fifo_packed_shares(const ShareQuestion& question) {
     constexpr double worth_it = 1.5;
     struct Running {
@@ -94,10 +96,10 @@ inline Shares fifo_packed_shares(const ShareQuestion& question) {
     return shares;
 }
 
-/// Gandiva (OSDI'18) in Gavel's form: if there are GPUs for all jobs, an equal part of the time for each;
-/// otherwise two jobs of equal size that are drawn by chance try it together, and stay so until that is found
-/// to be worse than in turns. Published, and kept: what both do together is summed over all GPU types before
-/// it is compared with 1, so that mostly those are parted again that cannot run together on one of them.
+/// Gandiva (OSDI'18) in Gavel's form. If there are GPUs for all jobs, each gets an equal part of the time.
+/// Otherwise two jobs of equal size, drawn at random, try sharing, and continue until that turns out worse
+/// than taking turns. Published, and kept: what both do together is summed over all GPU types before it is
+/// compared with 1. So most pairs that separate are those that cannot share on one of the types.
 class GandivaShares {
 public:
     Shares operator()(const ShareQuestion& question) {

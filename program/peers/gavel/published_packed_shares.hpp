@@ -12,13 +12,13 @@
 
 namespace goodput::peers {
 
-/// The same question for the library, with its pairs.
+/// Returns the same question for the library, with its pairs.
 inline PairedShareProblem paired_problem_of(const ShareQuestion& question) {
     return {problem_of(question), question.pairs};
 }
 
-/// The best shares of jobs and pairs under an objective that does not look at the past. The makespan is the
-/// least one, where what is published takes one of up to 5 % more.
+/// Finds the best shares of jobs and pairs under an objective that does not look at the past. The makespan
+/// is the shortest one; the published code accepts up to 5 % more.
 template <ShareObjective O>
 auto best_packed_shares(O objective) {
     return [objective](const ShareQuestion& question) {
@@ -28,7 +28,7 @@ auto best_packed_shares(O objective) {
 inline Shares water_filling_packed_shares(const ShareQuestion& question) {
     return shares_of(fill_water(paired_problem_of(question), {}, published_accuracy));
 }
-/// Finish-time fairness: the past is that of jobs alone.
+/// Finish-time fairness. The past is that of single jobs.
 class FairFinishPackedShares {
 public:
     Shares operator()(const ShareQuestion& question) {

@@ -1,9 +1,9 @@
 #ifndef GOODPUT_PROGRAM_PEERS_GAVEL_PUBLISHED_SHARES_HPP
 #define GOODPUT_PROGRAM_PEERS_GAVEL_PUBLISHED_SHARES_HPP
 
-// Gavel's policies that are linear programs. Their best shares are many; the public simulators take those of
+// Gavel's policies that are linear programs. Many shares are optimal. The public simulators take those of
 // an interior-point solver, near the middle of all, with a trace of every share that is not worth having.
-// That trace decides who fills gaps, so nothing of it is left out here.
+// That trace decides which jobs fill gaps, so it is kept here.
 
 #include <algorithm>
 #include <cmath>
@@ -21,17 +21,17 @@
 
 namespace goodput::peers {
 
-/// As near to the end as those solvers go.
+/// The accuracy at which those solvers stop.
 inline constexpr ShareOptions published_accuracy{.gap = 1e-7, .least_part = 0};
 
-/// The best shares under an objective that does not look at the past.
+/// Finds the best shares under an objective that does not look at the past.
 template <ShareObjective O>
 auto best_shares(O objective) {
     return [objective](const ShareQuestion& question) {
         return shares_of(share_time(problem_of(question), objective, published_accuracy));
     };
 }
-/// Largest minimum, blind to what jobs do on which type.
+/// Maximises the smallest share, regardless of what jobs do on which type.
 inline Shares blind_max_min_shares(const ShareQuestion& question) {
     return shares_of(share_time(blind(problem_of(question)), MaxMinTime(), published_accuracy));
 }
@@ -39,8 +39,8 @@ inline Shares water_filling_shares(const ShareQuestion& question) {
     return shares_of(fill_water(problem_of(question), {}, published_accuracy));
 }
 
-/// What finish-time fairness is asked. Published, and kept: what a job has done counts as the time that it
-/// would have taken with the isolated share of the time when it was asked about last.
+/// Asks for finish-time fairness. Published, and kept: a job's work counts as the time that it would have
+/// taken with the isolated share at the last question about it.
 class FairFinishProblems {
 public:
     ShareProblem operator()(const ShareQuestion& question) {
@@ -74,11 +74,11 @@ private:
     FairFinishProblems problems_;
 };
 
-/// AlloX' order as a share: all of the time for those who come first on their GPU, who then keep it.
+/// AlloX's order as a share: the jobs that come first on their GPU get all of its time, and keep it.
 /// Published, and kept: a job counts as one GPU, whatever it takes, and holds nothing if it takes more.
 class AlloxShares {
 public:
-    /// `considered`: the part of all jobs, those that have waited longest, that are looked at.
+    /// `considered` is the fraction of jobs that are considered, those that have waited longest.
     explicit AlloxShares(double considered) : considered_(considered) {}
 
     Shares operator()(const ShareQuestion& question) {
@@ -122,8 +122,8 @@ private:
     std::map<std::size_t, std::size_t> held_;  // GPU type by job
 };
 
-/// Least total time. Published, and kept: a search by halves ends up to 5 % above the least, and then come
-/// some shares that keep to that; here those in the middle.
+/// Minimises the total time. Published, and kept: a bisection ends up to 5 % above the minimum, and some
+/// shares within that time follow. Here these are the ones in the middle.
 inline Shares makespan_shares(const ShareQuestion& question) {
     const ShareProblem problem = problem_of(question);
     const ShareResult best = share_time(problem, Makespan(), published_accuracy);
@@ -142,7 +142,7 @@ inline Shares makespan_shares(const ShareQuestion& question) {
             return {0, problem.jobs[j].steps_left / seconds / program.top_rate(j)};
         },
         detail::no_value, false);
-    // Between shares that end sooner and equal ones there are some that leave room everywhere.
+    // Mix shares that end sooner with equal shares, so that there is room everywhere.
     const double part = 0.5 * (1 - best.objective / seconds);
     Eigen::MatrixXd start(asked.types, asked.groups());
     for (std::size_t t = 0; t < asked.types; ++t) {

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_PROGRAM_PEERS_GAVEL_PYTHON_RANDOM_HPP
 #define GOODPUT_PROGRAM_PEERS_GAVEL_PYTHON_RANDOM_HPP
 
-// Lists shuffled as Python's random.Random(seed).shuffle() does, and pairs drawn as sample(list, 2) does, for
-// peers whose results depend on it.
+// Shuffles lists as Python's random.Random(seed).shuffle() does, and draws pairs as sample(list, 2) does,
+// for peers whose results depend on it.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace goodput::peers {
 
-/// A Mersenne Twister with the state that Python gives it: init_by_array of the one number (Matsumoto and
-/// Nishimura, mt19937ar.c, 2002). std::mt19937 takes what a seed sequence generates as its state.
+/// A Mersenne Twister with the state that Python gives it: init_by_array of the single number (Matsumoto
+/// and Nishimura, mt19937ar.c, 2002). std::mt19937 would take its state from a seed sequence.
 class PythonRandom {
 public:
     explicit PythonRandom(std::uint32_t seed) {
@@ -22,7 +22,7 @@ public:
         twister_.seed(seeds);
     }
 
-    /// Changes the order of the elements.
+    /// Shuffles the elements.
     template <class T>
     void shuffle(std::vector<T>& elements) {
         using std::swap;
@@ -30,9 +30,9 @@ public:
             swap(elements[i], elements[below(static_cast<std::uint32_t>(i + 1))]);
     }
 
-    /// Two different indices below `count`, which is at least 2.
+    /// Returns two different indices below `count`, which is at least 2.
     std::pair<std::size_t, std::size_t> two_of(std::size_t count) {
-        constexpr std::size_t few = 21;  // of so many those that are left are kept as a list
+        constexpr std::size_t few = 21;  // up to this count, Python keeps the remaining ones as a list
         const auto n = static_cast<std::uint32_t>(count);
         const std::size_t first = below(n);
         std::size_t second = 0;
@@ -74,7 +74,7 @@ private:
             state[0] = 0x80000000U;
             for (const std::uint32_t word : state) *begin++ = word;
         }
-        // Asked for by the concept of a seed sequence, and not used.
+        // The concept of a seed sequence requires this, but it is not used.
         template <class Out>
         void param(Out out) const {
             *out = seed;
@@ -82,7 +82,7 @@ private:
         [[nodiscard]] static std::size_t size() { return 1; }
     };
 
-    /// A number below n: as many bits as n has, drawn until they are below it.
+    /// Returns a number below n. Draws as many bits as n has until they are below n.
     std::uint32_t below(std::uint32_t n) {
         unsigned bits = 0;
         while (n >> bits) ++bits;

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_PROGRAM_PEERS_GAVEL_SHARE_QUESTION_HPP
 #define GOODPUT_PROGRAM_PEERS_GAVEL_SHARE_QUESTION_HPP
 
-// What a policy of Gavel's kind is asked, and what it answers: which job is to have GPUs of which type for
-// which part of the time. Rounds are then made of that by TimeSharedRounds (time_shared_rounds.hpp).
+// The question to a policy of Gavel's kind, and its answer: which fraction of time each job gets on which
+// GPU type. TimeSharedRounds turns that into rounds (time_shared_rounds.hpp).
 
 #include <algorithm>
 #include <cstddef>
@@ -17,27 +17,29 @@ namespace goodput::peers {
 
 /// A job that is to get a share.
 struct ShareJob {
-    std::size_t job = 0;          ///< its number in the trace: the same in every question
-    int gpus = 1;                 ///< that it takes while it runs
-    double weight = 1;            ///< its priority, above 0
-    std::vector<double> rates{};  ///< steps a second with these GPUs by GPU type; 0: it cannot run there
-    double steps_left = 0;        ///< until it is complete; 0 or less for one that only has to be told so
-    double age_seconds = 0;       ///< since its submission
+    std::size_t job = 0;          ///< number in the trace, the same in every question
+    int gpus = 1;                 ///< GPUs that it takes while it runs
+    double weight = 1;            ///< priority, above 0
+    std::vector<double> rates{};  ///< steps per second with these GPUs by GPU type; 0 if it cannot run there
+    double steps_left = 0;   ///< steps until it is complete; at most 0 for a job that only has to be told so
+    double age_seconds = 0;  ///< seconds since its submission
 };
 
-/// All jobs of the moment, by their number, the pairs of them that may share GPUs, where the policy asks for
-/// them, and the GPUs that there are.
+/// All present jobs, by their number, the pairs of them that may share GPUs (if the policy asks for them),
+/// and the GPUs.
 struct ShareQuestion {
     std::vector<std::string> gpu_types{};  ///< names, in alphabetical order
     std::vector<int> gpus{};               ///< by GPU type
     std::vector<ShareJob> jobs{};
-    std::vector<SharePair> pairs{};  ///< of `jobs`, the later one second; only those that run somewhere
+    std::vector<SharePair> pairs{};  ///< pairs of `jobs`, the later job second; only those that can run
+                                     ///< somewhere
 };
 
-/// By job of the question and GPU type: a part of the time, from 0 to 1, alone. Then the same of its pairs.
+/// By job of the question and GPU type: a fraction of the time, from 0 to 1, for the job alone. Then the
+/// same for its pairs.
 using Shares = std::vector<std::vector<double>>;
 
-/// The same question for the library.
+/// Returns the same question for the library.
 inline ShareProblem problem_of(const ShareQuestion& question) {
     ShareProblem problem;
     problem.gpus.assign(question.gpus.begin(), question.gpus.end());
@@ -53,22 +55,22 @@ inline Shares shares_of(const ShareResult& result) {
     Shares shares;
     for (std::size_t j = 0; j < result.rates.size(); ++j)
         shares.emplace_back(result.of(j).begin(), result.of(j).end());
-    for (auto of = result.pair_shares.begin(); of != result.pair_shares.end();) {
-        const auto next = of + static_cast<std::ptrdiff_t>(result.types);
-        shares.emplace_back(of, next);
-        of = next;
+    for (auto row = result.pair_shares.begin(); row != result.pair_shares.end();) {
+        const auto next = row + static_cast<std::ptrdiff_t>(result.types);
+        shares.emplace_back(row, next);
+        row = next;
     }
     return shares;
 }
 
-/// A policy, and how rounds are made of its shares.
+/// A policy, and how its shares become rounds.
 struct SharePolicy {
-    /// Called whenever shares are computed anew; may remember what it was asked before.
+    /// Called whenever shares are computed anew. May remember earlier questions.
     std::function<Shares(const ShareQuestion&)> shares{};
-    bool shuffles_types = false;  ///< types give their GPUs in a random order, not the fastest first
-    bool fills_gaps = true;       ///< jobs without a part of a type get what nobody else wants of it
+    bool shuffles_types = false;  ///< types give their GPUs in a random order instead of the fastest first
+    bool fills_gaps = true;       ///< jobs without a share of a type get what no other job wants of it
     bool pairs = false;           ///< the question has pairs
-    bool stops = false;           ///< nobody gets GPUs who comes after a job that there are too few for
+    bool stops = false;           ///< no job gets GPUs after the first job that does not fit
 };
 
 }  // namespace goodput::peers

@@ -1,22 +1,22 @@
 #ifndef GOODPUT_PROGRAM_PEERS_GAVEL_TIME_SHARED_ROUNDS_HPP
 #define GOODPUT_PROGRAM_PEERS_GAVEL_TIME_SHARED_ROUNDS_HPP
 
-// The rounds by which Gavel (OSDI'20) turns shares of time into GPUs, as in its public simulator and in
+// The rounds in which Gavel (OSDI'20) turns shares of time into GPUs, as in its public simulator and in
 // Shockwave's, which is built on it. Published, and kept:
 //
-//   Shares are computed anew when a job has come, has ended, or could not do anything (RoundRun::empty), but
-//   not before `reset_seconds` have passed since the last time. What a job ran more or less than its share
-//   until then is its deficit.
-//   In every round each GPU type in turn takes the jobs by priority: the job's share of that type over the
-//   part that it had of what all jobs ran there since shares were computed. A job that there are too few
-//   GPUs for is skipped.
-//   A job that no shares were computed for yet takes its turn, and its GPUs idle.
-//   Time that jobs run counts once a job, however many GPUs it has; each begins with half a round.
-//   Two jobs on the same GPUs are one more whose turn it is to run (a unit): they have a share and a deficit
-//   of their own, which do not count for either alone, and go with one of them. A pair that was not there
-//   when shares were computed begins with no time instead of half a round, which counts as a deficit then.
+// - Shares are computed anew when a job has come, has ended, or could not do anything (RoundRun::empty),
+//   but not before `reset_seconds` have passed since the last time. The time that a job ran less than its
+//   share until then is its deficit.
+// - In every round, each GPU type in turn takes the jobs by priority. The priority is the job's share of
+//   that type, divided by its fraction of the time that all jobs ran there since shares were computed. A
+//   job that does not fit on the remaining GPUs is skipped.
+// - A job without a computed share takes its turn, and its GPUs idle.
+// - Running time counts once per job, however many GPUs it has, and each job begins with half a round.
+// - Two jobs on the same GPUs take turns as an additional unit. The unit has its own share and deficit,
+//   which count for neither job alone, and disappear with one of the jobs. A pair that did not exist when
+//   shares were computed begins with no time instead of half a round, which then counts as a deficit.
 //
-// If nobody can run because shares are old and nobody is to come any more, they are computed at once.
+// If no job can run because shares are old, and no more jobs will come, they are computed at once.
 
 #include <algorithm>
 #include <array>
@@ -46,33 +46,32 @@ concept TimeSharedWorld = World<W> && requires(const W& world, std::size_t job, 
     { world.index_of(name) } -> std::convertible_to<std::size_t>;
     { world.gpus(job) } -> std::convertible_to<int>;
     { world.weight(job) } -> std::convertible_to<double>;
-    { world.rate(job, job) } -> std::convertible_to<double>;  // of a GPU type
+    { world.rate(job, job) } -> std::convertible_to<double>;  // on a GPU type
     { world.steps_left(job) } -> std::convertible_to<double>;
     { world.last_run(job) } -> std::convertible_to<const RoundRun&>;
 };
 
-/// One whose jobs may share GPUs, at speeds that are known.
+/// A world whose jobs may share GPUs, at known speeds.
 template <class W>
 concept PairedWorld = TimeSharedWorld<W> && requires(const W& world, std::size_t job) {
-    { world.pair_rate(job, job, job) } -> std::convertible_to<double>;  // of the first, with the second
+    { world.pair_rate(job, job, job) } -> std::convertible_to<double>;  // of the first job, with the second
 };
 
-/// Gavel's are 360 and 1920 s, Shockwave's 120 and 1000.
+/// Gavel uses 360 and 1920 s, Shockwave 120 and 1000 s.
 struct TimeSharedRules {
-    double interval_seconds = 360;  ///< of a round, at most
-    double reset_seconds = 1920;    ///< from one computation of shares to the next, at least
+    double interval_seconds = 360;  ///< longest time of a round
+    double reset_seconds = 1920;    ///< shortest time from one computation of shares to the next
 };
 
-/// Those rounds: a Planner of such a world. Pairs are only looked at where the policy asks for them, in a
-/// PairedWorld.
+/// Plans these rounds in such a world. Considers pairs only if the policy asks for them, in a PairedWorld.
 template <TimeSharedWorld W>
 class TimeSharedRounds {
 public:
-    /// `world` has to outlive it.
+    /// The caller keeps `world` alive.
     TimeSharedRounds(const W& world, SharePolicy policy, TimeSharedRules rules)
         : world_(&world), policy_(std::move(policy)), rules_(rules), is_known_(world.jobs().size()) {}
 
-    /// Who runs in the next round.
+    /// Returns the jobs that run in the next round.
     const Plan& plan(const Snapshot& snapshot) {
         if (types_.empty()) look_at_types(snapshot.cluster);
         count_gpus(snapshot.cluster);
@@ -93,22 +92,22 @@ public:
     }
 
 private:
-    /// What is kept of a unit on a GPU type.
+    /// The record of a unit on a GPU type.
     struct Account {
-        double recent_seconds = 0;  ///< run since shares were computed, and half a round
+        double recent_seconds = 0;  ///< seconds run since shares were computed, plus half a round
         double deficit_seconds = 0;
         double share = 0;
         double priority = 0;
     };
-    /// A job alone, or two on the same GPUs, the earlier one first.
+    /// A single job, or two on the same GPUs, the earlier one first.
     struct Unit {
-        std::size_t job = 0;  ///< of the world
+        std::size_t job = 0;  ///< by index in the world
         std::optional<std::size_t> partner{};
         bool has_share = false;
-        std::vector<Account> of{};  ///< by GPU type, in the order of types_
+        std::vector<Account> accounts{};  ///< by GPU type, in the order of types_
     };
     struct Run {
-        std::size_t unit = 0, type = 0;  // of units_; of types_
+        std::size_t unit = 0, type = 0;  // index into units_; index into types_
     };
 
     void look_at_types(const Cluster& cluster) {
@@ -127,7 +126,8 @@ private:
                 if (types_[t] == node.gpu_type && !node.drained) question_.gpus[t] += node.gpus;
     }
 
-    /// Steps a second of the unit's jobs on a type of types_; of one that is alone twice the same.
+    /// Returns the steps per second of the unit's jobs on a type of types_. A single job's are returned
+    /// twice.
     [[nodiscard]] std::array<double, 2> rates(const Unit& unit, std::size_t type) const {
         if constexpr (PairedWorld<W>)
             if (unit.partner)
@@ -141,7 +141,8 @@ private:
         return first > 0 && second > 0;
     }
 
-    /// Books what those did who ran. Sums of time depend on the order: who ended last comes first.
+    /// Records what the jobs of the last round did. Sums of time depend on the order: the job that ended
+    /// last comes first.
     void close_round() {
         std::sort(runs_.begin(), runs_.end(), [&](const Run& a, const Run& b) {
             const Unit &first = units_[a.unit], &second = units_[b.unit];
@@ -155,12 +156,12 @@ private:
             const RoundRun& run = world_->last_run(units_[unit].job);
             stale_ |= run.empty;
             if (run.empty) continue;
-            units_[unit].of[type].recent_seconds += run.ran_seconds;
+            units_[unit].accounts[type].recent_seconds += run.ran_seconds;
             worked_[type] += run.ran_seconds;
         }
     }
 
-    /// Those who have come and gone since the last round.
+    /// Removes jobs that have gone since the last round, and adds new ones.
     void welcome(std::span<const std::size_t> jobs) {
         std::vector<bool> there(is_known_.size());
         for (const std::size_t job : jobs) there[job] = true;
@@ -173,15 +174,15 @@ private:
             ++known_;
             stale_ = true;
             units_.push_back({.job = jobs[j]});
-            units_.back().of.assign(types_.size(), {.recent_seconds = rules_.interval_seconds / 2});
+            units_.back().accounts.assign(types_.size(), {.recent_seconds = rules_.interval_seconds / 2});
             if (policy_.pairs) pair_up(jobs[j], jobs.first(j));
         }
     }
-    /// The job with each of those that were there before.
+    /// Pairs the job with each of the earlier jobs.
     void pair_up(std::size_t job, std::span<const std::size_t> others) {
         for (const std::size_t other : others) {
             if (world_->gpus(other) != world_->gpus(job)) continue;
-            Unit unit{.job = other, .partner = job, .of = std::vector<Account>(types_.size())};
+            Unit unit{.job = other, .partner = job, .accounts = std::vector<Account>(types_.size())};
             for (std::size_t t = 0; t < types_.size(); ++t) {
                 if (!can_run(unit, t)) continue;
                 units_.push_back(std::move(unit));
@@ -198,10 +199,10 @@ private:
         std::fill(worked_.begin(), worked_.end(), 0);
         question_.jobs.clear();
         question_.pairs.clear();
-        std::vector<std::size_t> row(is_known_.size());  // by job: in the question
+        std::vector<std::size_t> row(is_known_.size());  // by job: index in the question
         for (Unit& unit : units_) {
             for (std::size_t t = 0; t < types_.size(); ++t) {
-                Account& account = unit.of[t];
+                Account& account = unit.accounts[t];
                 account.deficit_seconds += account.share * passed - (account.recent_seconds - half_a_round);
                 account.recent_seconds = half_a_round;
                 worked_[t] += half_a_round;
@@ -221,8 +222,8 @@ private:
         const Shares shares = policy_.shares(question_);
         std::size_t pair = question_.jobs.size();
         for (Unit& unit : units_) {
-            const std::size_t its = unit.partner ? pair++ : row[unit.job];
-            for (std::size_t t = 0; t < types_.size(); ++t) unit.of[t].share = shares[its][t];
+            const std::size_t row_of_unit = unit.partner ? pair++ : row[unit.job];
+            for (std::size_t t = 0; t < types_.size(); ++t) unit.accounts[t].share = shares[row_of_unit][t];
         }
         stale_ = false;
     }
@@ -234,7 +235,7 @@ private:
         asked.age_seconds = now - world_->jobs()[job].submitted_seconds;
     }
 
-    /// Who runs, and on which type.
+    /// Chooses the jobs that run, and their types.
     void choose() {
         std::vector<std::size_t> turns(types_.size());
         std::iota(turns.rbegin(), turns.rend(), std::size_t{0});  // v100, p100, k80
@@ -246,17 +247,17 @@ private:
             for (Unit& unit : units_) set_priority(unit, t);
             std::iota(order.begin(), order.end(), std::size_t{0});
             std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-                const auto key = [&](const Account& of) {
-                    return std::tuple(of.priority, of.deficit_seconds, of.share);
+                const auto key = [&](const Account& account) {
+                    return std::tuple(account.priority, account.deficit_seconds, account.share);
                 };
-                return key(units_[a].of[t]) > key(units_[b].of[t]);
+                return key(units_[a].accounts[t]) > key(units_[b].accounts[t]);
             });
             int left = question_.gpus[t];
             for (const std::size_t u : order) {
                 if (left == 0) break;
                 const Unit& unit = units_[u];
                 if (taken[unit.job] || (unit.partner && taken[*unit.partner]) || !can_run(unit, t)) continue;
-                if (!policy_.fills_gaps && unit.of[t].priority <= 0) continue;
+                if (!policy_.fills_gaps && unit.accounts[t].priority <= 0) continue;
                 if (world_->gpus(unit.job) > left) {
                     if (policy_.stops) break;
                     continue;
@@ -269,7 +270,7 @@ private:
         }
     }
     void set_priority(Unit& unit, std::size_t type) {
-        Account& account = unit.of[type];
+        Account& account = unit.accounts[type];
         if (account.share == 0 || !can_run(unit, type))
             account.priority = 0;
         else if (account.recent_seconds > 0 && worked_[type] > 0)
@@ -310,12 +311,12 @@ private:
     SharePolicy policy_;
     TimeSharedRules rules_;
     std::vector<bool> is_known_;      // by job of the world
-    std::size_t known_ = 0;           // jobs that have come
-    std::vector<Unit> units_;         // jobs that are there as they came, each before its pairs with others
-    std::vector<std::size_t> types_;  // of the cluster, by name
-    std::vector<double> worked_;      // by type: what recent_seconds began with and came to since
-    std::vector<Run> runs_;           // of the last round
-    double last_reset_ = 0;           // 0: none
+    std::size_t known_ = 0;           // number of jobs that have come
+    std::vector<Unit> units_;         // present jobs in the order in which they came, each before its pairs
+    std::vector<std::size_t> types_;  // types of the cluster, by name
+    std::vector<double> worked_;      // by type: sum of recent_seconds, including what they began with
+    std::vector<Run> runs_;           // runs of the last round
+    double last_reset_ = 0;           // 0 if never
     bool stale_ = true;
     PythonRandom random_{5};
     ShareQuestion question_;

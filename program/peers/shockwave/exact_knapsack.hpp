@@ -1,13 +1,13 @@
 #ifndef GOODPUT_PROGRAM_PEERS_SHOCKWAVE_EXACT_KNAPSACK_HPP
 #define GOODPUT_PROGRAM_PEERS_SHOCKWAVE_EXACT_KNAPSACK_HPP
 
-// Which things to take so that their sizes fit and their gains sum to most, exactly.
+// Chooses things so that their sizes fit and the sum of their gains is largest, exactly.
 //
-// With a price on size that makes the things worth taking just fit, the sum of gain - price * size over those
-// above 0, and price * room, bound what can be had (Dantzig 1957). Whatever lies further from the price than
-// that bound from a good choice is in, or out, in every better one (Martello and Toth 1990, chapter 2). What
-// is left, the core, is small wherever gains differ or sizes are small, and is solved for every room there
-// is.
+// Take a price on size at which the things worth taking just fit. The sum of gain - price * size over the
+// things for which it is above 0, plus price * room, bounds any choice (Dantzig 1957). A thing whose gain
+// is further from its price than that bound is from a good choice is in, or out, in every better choice
+// (Martello and Toth 1990, chapter 2). The rest, the core, is small if gains differ or sizes are small. It
+// is solved for every possible room.
 
 #include <algorithm>
 #include <cstddef>
@@ -17,30 +17,31 @@
 
 namespace goodput::peers {
 
-/// Something that may be taken.
+/// A thing that may be taken.
 struct KnapsackThing {
     double gain = 0;        ///< above 0
     int size = 1;           ///< at least 1
-    std::size_t owner = 0;  ///< the caller's
+    std::size_t owner = 0;  ///< a number of the caller's
 };
 
-/// More gain for its size comes first, then larger sizes; what is equal stays as it stands.
+/// Orders by gain per size, largest first, then by size, largest first. Equal things keep their order.
 inline bool denser(const KnapsackThing& a, const KnapsackThing& b) {
     const double first = a.gain * b.size, second = b.gain * a.size;
     return first != second ? first > second : a.size > b.size;
 }
 
-/// What knapsacks are solved in; kept between calls to save allocations.
+/// Solves knapsacks. Reusing it saves allocations.
 class ExactKnapsack {
 public:
-    /// The choice of largest gain within `room` (at least 0) of things in the order of denser(): taken()[i]
-    /// says whether the i-th is in. Takes O(things), and O(core * room) bits and time for the core.
+    /// Finds the choice of largest gain within `room` (at least 0), from things in the order of denser().
+    /// taken()[i] says whether the i-th is in. Takes O(things), and O(core * room) bits and time for the
+    /// core.
     void solve(std::span<const KnapsackThing> things, std::int64_t room) {
         taken_.assign(things.size(), false);
         price_ = 0;
         std::int64_t left = room;
-        std::size_t broken = things.size();  // the first that does not fit
-        double missed = 0;                   // what the bound has beyond the greedy choice
+        std::size_t broken = things.size();  // the first thing that does not fit
+        double missed = 0;                   // the bound minus the gain of the greedy choice
         for (std::size_t i = 0; i < things.size(); ++i) {
             if (things[i].size <= left) {
                 taken_[i] = true;
@@ -57,7 +58,7 @@ public:
     }
     /// By thing.
     [[nodiscard]] const std::vector<bool>& taken() const { return taken_; }
-    /// Of a unit of room; 0 if everything fits.
+    /// Per unit of room; 0 if everything fits.
     [[nodiscard]] double price() const { return price_; }
 
 private:
@@ -78,7 +79,8 @@ private:
             all += things[i].size;
             if (taken_[i]) greedy += things[i].gain;
         }
-        // Greedy choices outside the core lie before the broken thing: those behind it are all in the core.
+        // Greedy choices outside the core precede the broken thing: the things behind it are all in the
+        // core.
         const auto space = static_cast<std::size_t>(std::min(room - in, all));
         best_.assign(space + 1, 0.0);
         const std::size_t width = space + 1;

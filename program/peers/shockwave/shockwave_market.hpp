@@ -1,23 +1,24 @@
 #ifndef GOODPUT_PROGRAM_PEERS_SHOCKWAVE_SHOCKWAVE_MARKET_HPP
 #define GOODPUT_PROGRAM_PEERS_SHOCKWAVE_SHOCKWAVE_MARKET_HPP
 
-// Shockwave (NSDI'23) as its public simulator runs it: a market over the next 20 rounds, computed anew when a
-// job has come or gone and in every 8th round, kept until then. Published, and kept, surprises included:
+// Shockwave (NSDI'23), as in its public simulator: a market over the next 20 rounds. The plan is computed
+// anew when a job has come or gone, and in every 8th round. Published, and kept, surprises included:
 //
-//   Epochs last whole seconds, at least one. What a job was measured to do, as if it had run at its next rate
-//   whenever it waited, and since the begin of the trace, is compared with its profile; more than 40 % apart,
-//   the profile's seconds are all scaled. This happens before every use, and a part of an epoch counts by the
-//   seconds as scaled last, so that its result depends on how often it is asked (twice for what is fair, and
-//   twice for the program).
-//   How many epochs of each batch are to come is a Dirichlet posterior: a prior of all epochs spread evenly
-//   over the batches of the profile, and what the profile (not the job) has seen.
-//   A job should have finished when a share of min(1, GPUs / jobs) of the time would let it, whatever number
-//   of GPUs it takes: by the mean of these times so far, and a tenth of the last one.
-//   If all can still be that fair (the first program), they have to; else jobs weigh by how much they are not
-//   (the second). Then heavy jobs go early (third), and GPUs that idle go to the job with most left.
+// - Epochs last whole seconds, at least one. The measured work of a job since the begin of the trace, as if
+//   it had run at its next rate whenever it waited, is compared with its profile. If they differ by more
+//   than 40 %, the profile's seconds are all scaled. This happens before every use, and a part of an epoch
+//   counts by the seconds as last scaled. So the result depends on how often it is asked for (twice for the
+//   fair time, and twice for the program).
+// - The number of future epochs with each batch is a Dirichlet posterior. Its prior spreads all epochs
+//   evenly over the batches of the profile, and its data is what the profile (not the job) has seen.
+// - A job's fair end is the time at which it would finish with a share of min(1, GPUs / jobs) of the time,
+//   however many GPUs it takes. It combines the mean of these times so far and a tenth of the last one.
+// - If all jobs can still finish by then, the first program requires it. Otherwise, in the second program,
+//   jobs weigh by how unfair their ends are. Then a third program puts heavy jobs early, and idle GPUs go
+//   to the job with the most work left.
 //
-// Which of many equally good answers to take is left to the solver there, and to window_market.hpp and
-// window_layout.hpp here.
+// Many answers are equally good. There the solver chooses among them, here window_market.hpp and
+// window_layout.hpp.
 
 #include <algorithm>
 #include <cmath>
@@ -35,38 +36,39 @@
 
 namespace goodput::peers {
 
-/// Settings; lambda and k are of the runs with 32 GPUs.
+/// Settings. lambda and k are those of the runs with 32 GPUs.
 struct ShockwaveMarketRules {
     double round_seconds = 120;
-    int rounds = 20;                    ///< of the window
-    int most_rounds_kept = 8;           ///< a plan is made anew in every round that this divides
+    int rounds = 20;                    ///< rounds of the window
+    int most_rounds_kept = 8;           ///< a plan is made anew in every round whose number this divides
     double longest_left_factor = 1e-3;  ///< k
-    double unfair_power = 12;           ///< lambda: of how unfair a job is, in its weight
-    double most_unfair = 1;             ///< rho_max, of the first program
+    double unfair_power = 12;           ///< lambda: power of a job's unfairness in its weight
+    double most_unfair = 1;             ///< rho_max of the first program
 };
 
-/// A job as the market hears of it when it joins.
+/// What the market learns about a job that joins.
 struct ShockwaveBuyer {
     int gpus = 1;
-    double joined_seconds = 0;            ///< the begin of its first round
-    std::vector<int> batches{};           ///< of its profile, by epoch
-    std::vector<double> epoch_seconds{};  ///< of its profile, by epoch; as many
-    double examples = 1;                  ///< of an epoch
+    double joined_seconds = 0;            ///< begin of its first round
+    std::vector<int> batches{};           ///< batches of its profile, by epoch
+    std::vector<double> epoch_seconds{};  ///< seconds of its profile, by epoch; the same number
+    double examples = 1;                  ///< examples per epoch
 };
 
-/// What a job did in a round.
+/// The work of a job in a round.
 struct ShockwaveSale {
     double steps_per_second = 0;
     int batch = 1;
-    int epochs_done = 0;  ///< whole ones, after it
+    int epochs_done = 0;  ///< whole epochs done after it
 };
 
-/// The planner's memory and its plan. Jobs go by numbers of the caller's, which break ties: lower ones first.
+/// The planner's memory and its plan. Jobs have numbers from the caller, which break ties: lower numbers
+/// come first.
 class ShockwaveMarket {
 public:
     explicit ShockwaveMarket(const ShockwaveMarketRules& rules = {}) : rules_(rules) {}
 
-    /// A new job. Refuses known ones, and profiles without epochs (std::invalid_argument).
+    /// Adds a job. Throws std::invalid_argument for a known job, or a profile without epochs.
     void join(std::size_t job, ShockwaveBuyer buyer) {
         const auto subject = [&] { return "job " + text_of(job); };
         if (jobs_.contains(job)) bad_input(subject(), "number", job, "new");
@@ -81,32 +83,32 @@ public:
         jobs_.emplace(job, std::move(known));
         changed_ = true;
     }
-    /// It ran in the round before `round` (the number of rounds that are over).
+    /// Records that the job ran in the round before `round` (the number of finished rounds).
     void ran(std::size_t job, int round, const ShockwaveSale& sale) {
         Known& known = jobs_.at(job);
-        // Waiting counts as running at the rate that comes after it.
+        // Waiting counts as running at the rate that follows it.
         known.measured_examples +=
             sale.steps_per_second * sale.batch * rules_.round_seconds * (round - known.last_round);
         known.last_round = round;
         known.done = sale.epochs_done;
     }
-    /// It has ended.
+    /// Removes a job that has ended.
     void leave(std::size_t job) { changed_ |= jobs_.erase(job) > 0; }
 
-    /// The jobs that run in the next round, `round` rounds being over, with so many GPUs in all.
+    /// Returns the jobs that run in the next round, after `round` rounds, with that many GPUs in total.
     [[nodiscard]] const std::vector<std::size_t>& choose(int round, int gpus) {
         if (changed_ || gpus != gpus_ || round - planned_ >= rules_.rounds ||
             round % rules_.most_rounds_kept == 0)
             plan(round, gpus);
         return plan_[static_cast<std::size_t>(round - planned_)];
     }
-    /// The program that the present plan comes from, jobs in the order of their numbers.
+    /// The program that the present plan comes from, with jobs in the order of their numbers.
     [[nodiscard]] const WindowProblem& program() const { return program_; }
-    /// When these jobs should have finished: seconds.
+    /// The seconds at which these jobs should have finished.
     [[nodiscard]] const std::vector<double>& fair_finishes() const { return fair_finishes_; }
 
-    /// Weights and limits of a program whose jobs have everything else, `round` rounds being over: those of
-    /// the first program, or of the second if `fair_is_possible` is false.
+    /// Sets weights and limits of a program that is otherwise complete, after `round` rounds: those of the
+    /// first program, or of the second if `fair_is_possible` is false.
     static void weigh(WindowProblem& program, const std::vector<double>& fair_finishes, int round,
                       const ShockwaveMarketRules& rules, bool fair_is_possible) {
         const double share = share_of(program.gpus, program.jobs.size());
@@ -132,15 +134,15 @@ private:
         std::vector<double> profile{};  // whole seconds
         std::vector<double> seconds{};  // the same, scaled
         double measured_examples = 0;
-        int last_round = 0;                          // that it ran in
-        int done = 0;                                // epochs
-        std::vector<std::pair<int, double>> fair{};  // since which round, and when it should finish
+        int last_round = 0;                          // last round that it ran in
+        int done = 0;                                // epochs done
+        std::vector<std::pair<int, double>> fair{};  // since which round, and the fair end since then
     };
 
     static double share_of(int gpus, std::size_t jobs) {
         return std::min(1.0, static_cast<double>(gpus) / static_cast<double>(jobs));
     }
-    /// Epochs 0 to `count` - 1.
+    /// Returns the epochs 0 to `count` - 1.
     static double sum_of(const Known& job, int count) {
         return std::accumulate(job.seconds.begin(), job.seconds.begin() + count, 0.0);
     }
@@ -161,7 +163,7 @@ private:
             job.seconds[e] = job.profile[e] * (expected / job.measured_examples);
     }
 
-    /// Seconds that a job is believed to need still.
+    /// Returns the seconds that a job is believed to need still.
     [[nodiscard]] static double left(const Known& job) {
         const int epochs = epochs_of(job), to_come = epochs - job.done;
         if (to_come <= 0) return 1;
@@ -169,7 +171,7 @@ private:
             int batch = 0;
             double seconds = 0, epochs = 0, weight = 0;
         };
-        // In the order in which they come: their sum is a whole number but for rounding, and rounded down.
+        // Add them in their order. The sum is a whole number up to rounding, and is rounded down.
         std::vector<Mode> modes;
         const auto mode_of = [&](std::size_t epoch) -> Mode& {
             const int batch = job.buyer.batches[epoch];
@@ -268,8 +270,8 @@ private:
     ShockwaveMarketRules rules_;
     std::map<std::size_t, Known> jobs_;
     bool changed_ = false;
-    int planned_ = 0, gpus_ = -1;                 // when, and for how many
-    std::vector<std::vector<std::size_t>> plan_;  // by round since then
+    int planned_ = 0, gpus_ = -1;                 // round and GPUs of the plan
+    std::vector<std::vector<std::size_t>> plan_;  // by round since the plan was made
     WindowProblem program_;
     std::vector<double> fair_finishes_;
     WindowMarket market_;

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_PROGRAM_PEERS_SHOCKWAVE_SHOCKWAVE_MODEL_HPP
 #define GOODPUT_PROGRAM_PEERS_SHOCKWAVE_SHOCKWAVE_MODEL_HPP
 
-// What Shockwave's simulator (NSDI'23) knows of a kind of model: how fast it trains with so many GPUs and
-// such a batch, and with which batch in which epoch under the two published schedules.
+// A kind of model in Shockwave's simulator (NSDI'23): how fast it trains with a number of GPUs and a batch,
+// and which batch each epoch has under the two published schedules.
 
 #include <algorithm>
 #include <cmath>
@@ -14,31 +14,31 @@
 
 namespace goodput::peers {
 
-/// How the batch of a job changes while it trains.
+/// How a job's batch changes while it trains.
 enum class ShockwaveMode {
     constant,
-    accordion,  ///< largest batch but in critical epochs
+    accordion,  ///< the largest batch except in critical epochs
     gns         ///< grows with the gradient noise
 };
 
-/// From this epoch on, so many times the first batch.
+/// From this epoch on, the batch is the first batch times the factor.
 struct GnsStage {
     int first_epoch = 0;
     int factor = 1;
 };
 
-/// Epochs in which accordion keeps the first batch.
+/// The epochs in which accordion keeps the first batch.
 struct CriticalEpochs {
     struct Span {
         int first = 0, end = 0;
     };
-    int period = 0;                             ///< the first `head` of every so many; 0: not
+    int period = 0;                             ///< the first `head` epochs of every period; 0 for none
     int head = 0;                               ///< with a period
-    std::map<int, int> head_of_batch{};         ///< without one: so many first epochs, by first batch
-    std::vector<Span> later{};                  ///< and these
-    std::vector<Span> later_of_profile_only{};  ///< these only where a profile is made
+    std::map<int, int> head_of_batch{};         ///< without a period: number of first epochs, by first batch
+    std::vector<Span> later{};                  ///< these epochs in addition
+    std::vector<Span> later_of_profile_only{};  ///< these only when a profile is made
 
-    /// Whether an epoch is one of them.
+    /// Whether an epoch is critical.
     [[nodiscard]] bool contain(int first_batch, int epoch, bool of_profile) const {
         if (period > 0) return epoch % period < head;
         const auto found = head_of_batch.find(first_batch);
@@ -52,21 +52,21 @@ struct CriticalEpochs {
 
 /// A kind of model.
 struct ShockwaveModel {
-    double examples = 1;                            ///< of its data set, at least 1
-    int smallest_batch = 1, largest_batch = 1;      ///< that schedules go to
-    std::map<std::pair<int, int>, double> rates{};  ///< steps a second of all GPUs, by GPUs and batch
-    std::optional<CriticalEpochs> critical{};       ///< none: accordion changes nothing
+    double examples = 1;                            ///< examples in its data set, at least 1
+    int smallest_batch = 1, largest_batch = 1;      ///< limits of the schedules
+    std::map<std::pair<int, int>, double> rates{};  ///< steps per second of all GPUs, by GPUs and batch
+    std::optional<CriticalEpochs> critical{};       ///< without them, accordion changes nothing
     std::map<std::pair<int, int>, std::vector<GnsStage>> stages{};  ///< by GPUs and first batch
 
-    /// Steps of an epoch.
+    /// Returns the steps per epoch.
     [[nodiscard]] double epoch_steps(int batch) const { return std::ceil(examples / batch); }
-    /// Steps a second of so many GPUs together; none: not measured.
+    /// Returns the steps per second of that many GPUs together, or nothing if they were not measured.
     [[nodiscard]] std::optional<double> rate(int gpus, int batch) const {
         const auto found = rates.find({gpus, batch});
         return found == rates.end() || !(found->second > 0) ? std::nullopt : std::optional(found->second);
     }
-    /// The batch that growing gradient noise asks for in an epoch of a job of so many epochs. Published, and
-    /// kept: the last epoch has the first batch again, if it is beyond the first stage.
+    /// Returns the batch that growing gradient noise asks for in an epoch of a job with that many epochs.
+    /// Published, and kept: the last epoch has the first batch again, if it is beyond the first stage.
     [[nodiscard]] int gns_batch(int gpus, int first_batch, int epoch, int epochs) const {
         const auto found = stages.find({gpus, first_batch});
         if (found == stages.end() || found->second.empty() || epochs <= found->second.front().first_epoch)

@@ -1,7 +1,8 @@
 #ifndef GOODPUT_PROGRAM_PEERS_SHOCKWAVE_SHOCKWAVE_PROFILE_HPP
 #define GOODPUT_PROGRAM_PEERS_SHOCKWAVE_SHOCKWAVE_PROFILE_HPP
 
-// A job of Shockwave's simulator as its owner states it, and what is known of it beforehand: its profile.
+// A job of Shockwave's simulator as its owner states it, and its profile: what is known about it
+// beforehand.
 
 #include <cmath>
 #include <cstddef>
@@ -15,25 +16,25 @@ namespace goodput::peers {
 
 /// A job of a trace.
 struct ShockwaveJob {
-    std::string name{};            ///< its own
-    std::string model{};           ///< of ShockwaveModels
-    double submitted_seconds = 0;  ///< from the start of the trace
-    int gpus = 1;                  ///< that it runs on, never more or fewer
-    int batch = 1;                 ///< examples of a step in the first epoch, of all GPUs together
+    std::string name{};            ///< unique name
+    std::string model{};           ///< name in ShockwaveModels
+    double submitted_seconds = 0;  ///< seconds from the start of the trace
+    int gpus = 1;                  ///< GPUs that it runs on, never more or fewer
+    int batch = 1;                 ///< examples per step in the first epoch, of all GPUs together
     ShockwaveMode mode = ShockwaveMode::constant;
-    double steps = 1;  ///< of its whole work with that batch: a whole number of at least 1
+    double steps = 1;  ///< all its work with that batch: a whole number of at least 1
 };
 
-/// What is believed of a job, which does not train quite like that (ShockwaveTraining).
+/// The expected course of a job. Its real course differs somewhat (ShockwaveTraining).
 struct ShockwaveProfile {
     std::vector<int> batches{};     ///< by epoch
-    std::vector<double> seconds{};  ///< by epoch: of training alone on its GPUs
+    std::vector<double> seconds{};  ///< by epoch: seconds of training alone on its GPUs
     std::vector<double> left{};     ///< seconds from the begin of an epoch to the job's end; 0 after the last
-    double isolated_seconds = 0;    ///< of all epochs
-    double epoch_examples = 1;      ///< of each
+    double isolated_seconds = 0;    ///< seconds of all epochs
+    double epoch_examples = 1;      ///< examples per epoch
 
     [[nodiscard]] int epochs() const { return static_cast<int>(batches.size()); }
-    /// Seconds that are left after so many epochs, parts of epochs in proportion.
+    /// Returns the seconds left after that many epochs. Parts of epochs count in proportion.
     [[nodiscard]] double seconds_left(double epochs_done) const {
         const double whole = std::floor(epochs_done);
         if (whole >= epochs()) return 0;
@@ -42,8 +43,8 @@ struct ShockwaveProfile {
     }
 };
 
-/// The profile of a job. Refuses one whose speed was not measured with all of its batches
-/// (std::invalid_argument).
+/// Returns the profile of a job. Throws std::invalid_argument if the speed was not measured with all of its
+/// batches.
 [[nodiscard]] inline ShockwaveProfile shockwave_profile(const ShockwaveJob& job,
                                                         const ShockwaveModel& model) {
     constexpr double most_epochs = 1 << 20;

@@ -16,14 +16,14 @@
 
 namespace goodput::peers {
 
-/// Plans each round of such a world.
+/// Plans each round of this world.
 class ShockwaveRounds {
 public:
-    /// `world` has to outlive it.
+    /// The caller keeps `world` alive.
     ShockwaveRounds(const ShockwaveWorld& world, const ShockwaveMarketRules& rules)
         : world_(&world), market_(rules), here_(world.jobs().size()) {}
 
-    /// Who runs in the next round.
+    /// Returns the jobs that run in the next round.
     const Plan& plan(const Snapshot& snapshot) {
         std::vector<std::size_t> jobs;
         std::vector<bool> still(here_.size());
@@ -67,9 +67,9 @@ public:
         return plan_;
     }
 
-    /// What it plans with.
+    /// The market that it plans with.
     [[nodiscard]] const ShockwaveMarket& market() const { return market_; }
-    /// Rounds that were over when it last planned.
+    /// Number of finished rounds when it last planned.
     [[nodiscard]] int round() const { return round_; }
 
 private:
@@ -86,7 +86,7 @@ private:
     ShockwaveMarket market_;
     std::vector<bool> here_;  // by job of the world
     bool started_ = false;
-    int round_ = 0;  // rounds that are over
+    int round_ = 0;  // number of finished rounds
     std::vector<WantedGpus> wanted_;
     Plan plan_;
 };

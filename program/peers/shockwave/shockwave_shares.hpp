@@ -14,15 +14,15 @@
 
 namespace goodput::peers {
 
-/// Gandiva-Fair: every job the same part of the time, however many GPUs it has.
+/// Gandiva-Fair: every job gets the same part of the time, however many GPUs it has.
 inline Shares gandiva_fair_shares(const ShareQuestion& question) {
     const double share = std::min(1.0, question.gpus.front() / static_cast<double>(question.jobs.size()));
     return Shares(question.jobs.size(), {share});
 }
 
-/// First come, first served; who was served keeps its place. Published, and kept: holders are gone through by
-/// number, and where one has ended, the head of the queue takes its place if it fits beside the holders
-/// before. So more GPUs may be promised than there are.
+/// First come, first served. A job that was served keeps its place. Published, and kept: holders are
+/// visited by number, and if one has ended, the head of the queue takes its place if it fits next to the
+/// earlier holders. So more GPUs may be promised than exist.
 class ShockwaveFifo {
 public:
     Shares operator()(const ShareQuestion& question) {

@@ -1,13 +1,13 @@
 #ifndef GOODPUT_PROGRAM_PEERS_SHOCKWAVE_SHOCKWAVE_TRAINING_HPP
 #define GOODPUT_PROGRAM_PEERS_SHOCKWAVE_SHOCKWAVE_TRAINING_HPP
 
-// How a job of Shockwave's simulator really trains. Its batch follows its schedule late and by steps:
+// How a job of Shockwave's simulator really trains. Its batch follows its schedule late and in steps:
 //
-//   After every round that it is in the cluster for, running or not, a job looks at its own progress and may
-//   wish for another batch. At the end of the next round in which it runs the wish comes true.
-//   gns doubles the batch once a wish; accordion goes to the largest and back to the first. A batch whose
-//   speed was not measured is not taken.
-//   A change rounds the epochs done up to whole ones, so that a job gains part of an epoch by each.
+// - After every round in which it is in the cluster, running or not, a job looks at its own progress and
+//   may wish for another batch. The wish comes true at the end of the next round in which the job runs.
+// - gns doubles the batch once per wish. accordion goes to the largest batch and back to the first. A batch
+//   whose speed was not measured is not taken.
+// - A change rounds the epochs done up to whole ones, so each change gains a job part of an epoch.
 
 #include <algorithm>
 #include <cmath>
@@ -20,7 +20,7 @@ namespace goodput::peers {
 /// A job's progress in steps of its present batch.
 class ShockwaveTraining {
 public:
-    /// `model` has to outlive it and to know the speed with the job's first batch.
+    /// The caller keeps `model` alive. It must have the speed with the job's first batch.
     ShockwaveTraining(const ShockwaveJob& job, const ShockwaveModel& model)
         : model_(&model),
           mode_(job.mode),
@@ -30,21 +30,21 @@ public:
           rate_(model.rate(job.gpus, job.batch).value()),
           steps_(job.steps) {}
 
-    /// Examples of a step.
+    /// Examples per step.
     [[nodiscard]] int batch() const { return batch_; }
-    /// Steps a second.
+    /// Steps per second.
     [[nodiscard]] double rate() const { return rate_; }
-    /// Of the whole job, if it went on with its present batch.
+    /// Steps of the whole job with its present batch.
     [[nodiscard]] double steps() const { return steps_; }
-    /// Of these; may be more than all after a change of the batch.
+    /// Steps done; may exceed all steps after a change of the batch.
     [[nodiscard]] double steps_done() const { return done_; }
-    /// Epochs done, with a part of one.
+    /// Epochs done, including a part of one.
     [[nodiscard]] double epochs_done() const { return done_ / model_->epoch_steps(batch_); }
 
-    /// So many steps more are done.
+    /// Adds steps to those done.
     void progress(double steps) { done_ += steps; }
 
-    /// Looks whether another batch is due.
+    /// Checks whether another batch is due.
     void make_wish() {
         const int epoch = static_cast<int>(std::ceil(epochs_done()));
         if (mode_ == ShockwaveMode::gns) {
@@ -59,7 +59,7 @@ public:
         }
     }
 
-    /// Changes the batch, if that is wished for.
+    /// Changes the batch, if the job wished for it.
     void fulfil_wish() {
         const Wish wish = wish_;
         wish_ = Wish::none;

@@ -44,9 +44,9 @@ using ShockwaveModels = std::map<std::string, ShockwaveModel>;
 /// The jobs of a trace, for one replay.
 class ShockwaveWorld {
 public:
-    /// Jobs in the order of their submission; `models` has to outlive it; `interval_seconds`: of a round.
-    /// Refuses clusters of several GPU types, unknown models and numbers that are out of range
-    /// (std::invalid_argument); replay() looks at times and names.
+    /// `jobs` are in the order of their submission. The caller keeps `models` alive. `interval_seconds` is
+    /// the length of a round. Throws std::invalid_argument for clusters with several GPU types, unknown
+    /// models, and numbers out of range. replay() checks times and names.
     ShockwaveWorld(const Cluster& cluster, const ShockwaveModels& models, std::vector<ShockwaveJob> jobs,
                    double interval_seconds)
         : truth_(std::move(jobs)), interval_seconds_(interval_seconds), standings_(truth_.size()) {
@@ -74,9 +74,9 @@ public:
         names_ = JobNames(jobs_);
     }
 
-    // What a world answers (sim/world.hpp).
+    // The functions of a world (sim/world.hpp).
 
-    /// The jobs as a scheduler knows them: a second of the profile is an example.
+    /// The jobs as a scheduler knows them. A second of the profile counts as an example.
     [[nodiscard]] const std::vector<Job>& jobs() const { return jobs_; }
     /// When the last step that fits into the round is done.
     [[nodiscard]] double round_until(const RoundAhead& round) const {
@@ -84,7 +84,7 @@ public:
             return round_of(job, begin, seconds).end_seconds;
         });
     }
-    /// Lets a job train: whole steps, then perhaps another batch.
+    /// Trains a job: whole steps, then perhaps another batch.
     std::optional<double> train(std::size_t job, const Configuration&, double begin, double seconds) {
         constexpr double spared = 5, rounding = 1e-6;
         ShockwaveTraining& training = trainings_[job];
@@ -117,58 +117,58 @@ public:
         training.fulfil_wish();
         return ends ? std::optional(run.end_seconds) : std::nullopt;
     }
-    /// The part of its steps that is done; all, of a job that was ended.
+    /// Returns the fraction of its steps that is done; 1 for a job that was ended.
     [[nodiscard]] double done(std::size_t job) const { return standings_[job].done; }
-    /// Seconds of the profile, those done and those left. The job looks at its progress (make_wish): to be
-    /// called once a round.
+    /// Reports seconds of the profile, done and left. The job looks at its progress (make_wish), so call
+    /// this once per round.
     void report(std::size_t job, Job& known, JobModel& model) {
         if (standings_[job].joined) trainings_[job].make_wish();
         standings_[job].joined = true;
-        const ShockwaveProfile& of = profiles_[job];
-        known.remaining_examples = of.seconds_left(trainings_[job].epochs_done());
-        known.done_examples = of.left.front() - *known.remaining_examples;
+        const ShockwaveProfile& profile = profiles_[job];
+        known.remaining_examples = profile.seconds_left(trainings_[job].epochs_done());
+        known.done_examples = profile.left.front() - *known.remaining_examples;
         model.types.clear();
     }
-    /// Seconds of the profile a second: 1.
+    /// Predicts seconds of the profile per second: 1.
     [[nodiscard]] auto predictor() const {
         return known_goodput([](const Job&, const Option&) { return 1.0; });
     }
-    /// The published measure: N times the profile's time, N being the jobs of the whole trace over the GPUs
-    /// (at least 1), whatever number of jobs was there during its life.
+    /// Returns the published measure: N times the profile's time. N is the number of jobs in the whole
+    /// trace over the GPUs (at least 1), however many jobs there were during its life.
     [[nodiscard]] double isolated_seconds(std::size_t job, double) const {
         const double contention = static_cast<double>(truth_.size()) / gpus_;
         return profiles_[job].isolated_seconds * std::max(contention, 1.0);
     }
-    /// The GPU seconds of its profile.
+    /// Returns the GPU-seconds of its profile.
     [[nodiscard]] double one_gpu_seconds(std::size_t job) const {
         return profiles_[job].isolated_seconds * truth_[job].gpus;
     }
 
-    // What planners may ask beside a Snapshot; jobs by their index in jobs().
+    // Functions for planners, in addition to a Snapshot. Jobs are indices into jobs().
 
-    /// The index of the job of that name; refuses any other (std::invalid_argument).
+    /// Returns the index of the job of that name. Throws std::invalid_argument for any other name.
     [[nodiscard]] std::size_t index_of(const std::string& name) const { return names_.index_of(name); }
-    /// The job as it is in the trace.
+    /// Returns the job as in the trace.
     [[nodiscard]] const ShockwaveJob& job(std::size_t job) const { return truth_[job]; }
-    /// What is believed of it.
+    /// Returns the expected course of the job.
     [[nodiscard]] const ShockwaveProfile& profile(std::size_t job) const { return profiles_[job]; }
-    /// How far it is, with which batch and speed.
+    /// Returns the job's progress, with batch and speed.
     [[nodiscard]] const ShockwaveTraining& training(std::size_t job) const { return trainings_[job]; }
-    /// GPUs that it runs on.
+    /// Returns the GPUs that it runs on.
     [[nodiscard]] int gpus(std::size_t job) const { return truth_[job].gpus; }
-    /// All are alike.
+    /// Returns a weight; all are equal.
     [[nodiscard]] double weight(std::size_t) const { return 1; }
-    /// Steps a second with its present batch, on the one GPU type.
+    /// Returns the steps per second with its present batch, on the one GPU type.
     [[nodiscard]] double rate(std::size_t job, std::size_t) const { return trainings_[job].rate(); }
-    /// Steps of its present batch that it still has to do; may be below 0.
+    /// Returns the steps of its present batch that are left; may be below 0.
     [[nodiscard]] double steps_left(std::size_t job) const {
         return trainings_[job].steps() - trainings_[job].steps_done();
     }
-    /// What came of the last round in which it held GPUs.
+    /// Returns the outcome of the last round in which it held GPUs.
     [[nodiscard]] const RoundRun& last_run(std::size_t job) const { return standings_[job].last_run; }
-    /// That it has run in all.
+    /// Returns the seconds that it has run in total.
     [[nodiscard]] double ran_seconds(std::size_t job) const { return standings_[job].ran_seconds; }
-    /// GPUs of the cluster.
+    /// Returns the GPUs of the cluster.
     [[nodiscard]] int gpus_of_cluster() const { return gpus_; }
 
 private:
@@ -178,9 +178,9 @@ private:
     struct Standing {
         double done = 0;
         double ran_seconds = 0;
-        double round_end = -1;  ///< of the last round that it was in
-        int empty_rounds = 0;   ///< in a row, up to now
-        bool joined = false;    ///< it was there at a decision
+        double round_end = -1;  ///< end of the last round that it was in
+        int empty_rounds = 0;   ///< successive empty rounds up to now
+        bool joined = false;    ///< it was present at a decision
         RoundRun last_run{};
     };
 

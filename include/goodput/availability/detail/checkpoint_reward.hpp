@@ -13,9 +13,10 @@
 
 namespace goodput::detail {
 
-/// How a ring of as many states as `moves` has parts is occupied in the long run, if in each period it moves
-/// on by k states with probability stays * moves[k], and else begins anew with the first. `stays` is below 1,
-/// moves are at least 0 and add up to 1 but for rounding. O(states^2 log(1 / (1 - stays))).
+/// Returns the long-run distribution over a ring of states, as many as `moves` has entries. In each period,
+/// the ring moves on by k states with probability stays * moves[k]. Otherwise it starts again in the first
+/// state. `stays` is below 1. The entries of `moves` are at least 0 and add up to 1, up to rounding. Takes
+/// O(states^2 log(1 / (1 - stays))).
 inline std::vector<double> ring_occupancy(std::vector<double> moves, double stays) {
     const std::size_t states = moves.size();
     const auto one_after_the_other = [states](const std::vector<double>& a, const std::vector<double>& b) {
@@ -24,8 +25,8 @@ inline std::vector<double> ring_occupancy(std::vector<double> moves, double stay
             for (std::size_t k = 0; k < states; ++k) both[(i + k) % states] += a[i] * b[k];
         return both;
     };
-    // (1 - stays) (1 + A + A^2 + ...) = (1 - stays) (1 + A) (1 + A^2) (1 + A^4) ..., with A a period that
-    // does not begin anew. Nothing is below 0, so that nothing cancels.
+    // Uses (1 - stays) (1 + A + A^2 + ...) = (1 - stays) (1 + A) (1 + A^2) (1 + A^4) ..., where A is a
+    // period that does not start again. No term is below 0, so nothing cancels.
     std::vector<double> occupancy(states, 0);
     occupancy[0] = 1 - stays;
     const double log_stays = std::log(stays);
@@ -39,13 +40,14 @@ inline std::vector<double> ring_occupancy(std::vector<double> moves, double stay
     return occupancy;
 }
 
-/// The best interval as a part of the mean live period, where a checkpoint costs `cost` of it: u with
-/// log(1 - u) + u + cost = 0, which is 1 + W0(-e^(-cost - 1)) with Lambert's W.
+/// Returns the best interval as a fraction of the mean live period, if a checkpoint costs the fraction
+/// `cost` of it. That is the u with log(1 - u) + u + cost = 0, which is 1 + W0(-e^(-cost - 1)) with
+/// Lambert's W.
 inline double best_interval_part(double cost) {
     const double p = std::sqrt(-2 * std::expm1(-cost)), most = 1 - std::exp(-cost - 1);  // both at least u
-    if (p < 1e-3) return p - p * p / 3 + 11.0 / 72 * p * p * p;  // a nearly double root: W0's series
+    if (p < 1e-3) return p - p * p / 3 + 11.0 / 72 * p * p * p;  // near the double root, W0's series
     if (cost > 30) return most;
-    // Newton's method from above: what is 0 there is concave and falls.
+    // Newton's method from above: there, the function is concave and falls.
     double u = std::min(p, most);
     for (int pass = 0; pass < 50; ++pass) {
         const double step = (std::log1p(-u) + u + cost) * (1 - u) / u;
@@ -55,7 +57,7 @@ inline double best_interval_part(double cost) {
     return u;
 }
 
-/// What a live period of a job leaves behind, for one mechanism and all intervals.
+/// Computes how much work a live period of a job leaves behind, for one mechanism and any interval.
 class CheckpointReward {
 public:
     CheckpointReward(const Interruptions& job, const CheckpointMechanism& mechanism)
@@ -85,13 +87,13 @@ public:
         const auto at = [&](double interval) { return Checkpointing{0, interval, useful_share(interval)}; };
         if (!how_.saves || never()) return at(longest);
         const double mean = 3600 / job_.per_hour;
-        // Below the second one nothing changes.
+        // Intervals below the second bound no longer change anything.
         const double least = std::min(longest, std::max(1e-8 * mean, how_.write_seconds));
         const bool plain =
             how_.write_slowdown == 0 && how_.caught == 0 && (how_.kept == 1 || how_.stored_every == 1);
         if (job_.shape == 1 && plain) {
-            // The derivative of interval / (exp(cycle / mean) - 1) is zero; what is safe later, or restored
-            // first, is a factor beside it.
+            // The derivative of interval / (exp(cycle / mean) - 1) is zero at it. Safe times later, or a
+            // restore first, only multiply it by a factor.
             const double best = mean * best_interval_part(how_.pause_seconds / mean);
             return at(std::clamp(best, least, longest));
         }
@@ -102,32 +104,33 @@ public:
 private:
     /// One turn of training and saving.
     struct Turns {
-        double interval = 0;  ///< of training
-        double gained = 0;  ///< work in it, while the last checkpoint is written; in the first one: all of it
-        double cycle = 0;   ///< with the pause
-        double writing = 0;  ///< from the end of its pause until it is safe, beside training
+        double interval = 0;  ///< seconds of training
+        double gained = 0;   ///< work in it while the last checkpoint is written; the first turn gains all of
+                             ///< it
+        double cycle = 0;    ///< seconds, with the pause
+        double writing = 0;  ///< seconds from the end of its pause until it is safe, during training
     };
-    static constexpr int most_terms = 256;  // that are summed one by one; the rest as an integral
+    static constexpr int most_terms = 256;  // terms that are summed one by one; an integral covers the rest
 
-    /// So rarely interrupted, if at all, that times would not be finite.
+    /// Whether interruptions are so rare that times would not be finite, or never happen.
     [[nodiscard]] bool never() const { return job_.per_hour < 1e-250; }
 
-    /// Work behind safe checkpoints where interruptions strike at random.
+    /// Returns the work behind safe checkpoints if interruptions strike at random.
     [[nodiscard]] double saved(const LivePeriods& live, const Turns& turns) const {
         const double first = live.survival(how_.restore_seconds + turns.writing + turns.cycle);
-        // The sum of all powers of e^(-cycle / mean) from the first on.
+        // The sum of all powers of e^(-cycle / mean), from the first on.
         const double all =
             live.survival(how_.restore_seconds + turns.writing) / std::expm1(turns.cycle / live.mean());
         return (turns.interval - turns.gained) * first + turns.gained * all;
     }
-    /// Work done by its end.
+    /// Returns the work done by the end of a live period.
     [[nodiscard]] double done(const LivePeriods& live, const Turns& turns) const {
         const double written = live.within(turns.writing);
         const double later = (live.within(turns.interval) - how_.write_slowdown * written);
         return live.survival(how_.restore_seconds) *
                (live.within(turns.interval) + later / std::expm1(turns.cycle / live.mean()));
     }
-    /// The same two for any distribution.
+    /// These two compute the same for any distribution.
     [[nodiscard]] double sum_saved(const LivePeriods& live, const Turns& turns) const {
         const double begin = how_.restore_seconds + turns.writing;
         double sum = 0, last = 1;
@@ -151,20 +154,20 @@ private:
         return sum + turns.gained / turns.cycle * (live.mean() - before);
     }
 
-    /// Work that falls back to the last checkpoint in storage, on average. The checkpoints since that one are
-    /// a Markov chain from one live period to the next: what is done in a period adds to them, one in storage
-    /// or a state saved just in time makes them none.
+    /// Returns the mean work that falls back to the last checkpoint in storage. The number of checkpoints
+    /// since that one is a Markov chain over the live periods. The work of a period adds to it. A
+    /// checkpoint in storage, or a state saved just in time, resets it to 0.
     [[nodiscard]] double lost(const LivePeriods& live, const Turns& turns) const {
         const auto m = static_cast<std::size_t>(how_.stored_every);
         const double stays = (1 - how_.caught) * how_.kept;
-        // The probability of exactly k checkpoints in a period, k < m, and of k modulo m.
+        // The probabilities of exactly k checkpoints in a period, for k < m, and of k modulo m.
         std::vector<double> exactly(m, 0), modulo(m, 0);
         const double begin = how_.restore_seconds + turns.writing;
         const auto at_least = [&](std::size_t k) {
             return k == 0 ? 1 : live.survival(begin + static_cast<double>(k) * turns.cycle);
         };
         if (job_.shape == 1) {
-            // From the first checkpoint on, each is reached with the same probability.
+            // From the first checkpoint on, the next one is always reached with the same probability.
             const double after_m = -std::expm1(-static_cast<double>(m) * turns.cycle / live.mean());
             for (std::size_t k = 0; k < m; ++k) {
                 exactly[k] = at_least(k) - at_least(k + 1);
@@ -181,9 +184,10 @@ private:
             }
             for (double& part : modulo) part += last / static_cast<double>(m);
         }
-        // How many there are at the beginning of a period.
+        // The distribution of their number at the beginning of a period.
         const std::vector<double> present = ring_occupancy(modulo, stays);
-        // How many of them are the first of a period, in which nothing was written beside the training.
+        // The number of them that are the first of a period, in which nothing was written during the
+        // training.
         std::vector<double> firsts(m, 0);
         double checkpoints = 0, first_ones = 0;
         for (std::size_t to = 0; to < m; ++to) {
@@ -200,8 +204,9 @@ private:
                (turns.gained * checkpoints + (turns.interval - turns.gained) * first_ones);
     }
 
-    /// Where live periods are equally long: as few checkpoints as the longest interval allows, or a few more
-    /// that end well with those in storage; the last one safe just before the end, or about to begin then.
+    /// Searches if live periods are equally long. Tries the fewest checkpoints that the longest interval
+    /// allows, and a few more that match those in storage. The last one is safe just before the end, or
+    /// about to begin then.
     [[nodiscard]] Checkpointing best_fit(double least, double longest, double mean) const {
         Checkpointing best{0, longest, useful_share(longest)};
         const auto consider = [&](double interval) {
@@ -220,10 +225,11 @@ private:
         return best;
     }
 
-    /// The best of many intervals on a logarithmic grid, then between its neighbours by Brent's method: a
-    /// share may have several peaks where live periods are nearly equally long.
+    /// Tries many intervals on a logarithmic grid, then searches between the best one's neighbours with
+    /// Brent's method. The share may have several peaks if live periods are nearly equally long.
     [[nodiscard]] Checkpointing search(double least, double longest, double mean) const {
-        // Logarithms of parts of the longest one, so that the unit of time says nothing.
+        // The grid has logarithms of fractions of the longest interval, so the unit of time does not
+        // matter.
         const auto at = [&](double log_part) {
             const double interval = longest * std::exp(log_part);
             return Checkpointing{0, interval, useful_share(interval)};
@@ -243,7 +249,7 @@ private:
                      [&](double log_part) { return -at(log_part).availability; },
                      std::max(centre + low / cells, low), std::min(centre - low / cells, 0.0), 20)
                      .first);
-        consider(shortest);  // where saving costs nothing
+        consider(shortest);  // the best if saving costs nothing
         return best;
     }
 

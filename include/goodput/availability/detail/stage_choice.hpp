@@ -1,7 +1,7 @@
 #ifndef GOODPUT_AVAILABILITY_DETAIL_STAGE_CHOICE_HPP
 #define GOODPUT_AVAILABILITY_DETAIL_STAGE_CHOICE_HPP
 
-// The choice of a mechanism for each stage as an allotment problem (availability/stage_checkpoints.hpp).
+// Chooses a mechanism for each stage by solving an allotment problem (availability/stage_checkpoints.hpp).
 
 #include <algorithm>
 #include <cmath>
@@ -56,14 +56,14 @@ public:
         return std::move(answer_);
     }
 
-    /// Expected seconds of a choice; none where it is impossible or beyond the limits.
+    /// Returns the expected seconds of a choice, or nothing if it is impossible or beyond the limits.
     [[nodiscard]] std::optional<double> seconds_of(std::span<const std::size_t> choice) const {
         double seconds = 0;
         for (const std::size_t s : order_) seconds += at(s, choice[s]);
         if (seconds == infinity || !within_limits(choice)) return std::nullopt;
         return seconds;
     }
-    /// Makes a choice that is within the limits that of an answer.
+    /// Writes a choice that is within the limits into `answer`.
     void put(std::span<const std::size_t> choice, double seconds, StageCheckpoints& answer) const {
         if (answer.status == AllotStatus::unknown) answer.status = AllotStatus::feasible;
         answer.mechanism.assign(choice.begin(), choice.end());
@@ -76,8 +76,9 @@ public:
 
 private:
     static constexpr double infinity = std::numeric_limits<double>::infinity();
-    static constexpr double longest_seconds = 1e140;  ///< what takes longer is never done
-    static constexpr double narrower = 1024;          ///< by what a new solution has to be worth its time
+    static constexpr double longest_seconds = 1e140;  ///< a stage that takes longer counts as impossible
+    static constexpr double narrower = 1024;  ///< factor by which the losses must shrink to be worth another
+                                              ///< solution
 
     [[nodiscard]] double at(std::size_t stage, std::size_t mechanism) const {
         return seconds_[stage * mechanisms_ + mechanism];
@@ -87,23 +88,23 @@ private:
     }
 
     void price_in(std::size_t s, std::size_t m) {
-        const StageMechanism& its = mechanism(s, m);
-        if (!its.offered) return;
-        double part = its.atomic_seconds;
-        if (fits_live_period(its, question_.interruptions)) {
+        const StageMechanism& option = mechanism(s, m);
+        if (!option.offered) return;
+        double part = option.atomic_seconds;
+        if (fits_live_period(option, question_.interruptions)) {
             const double seconds =
-                expected_stage_seconds(question_.stages[s].work_seconds, its, question_.interruptions);
+                expected_stage_seconds(question_.stages[s].work_seconds, option, question_.interruptions);
             if (seconds <= longest_seconds) {
                 seconds_[s * mechanisms_ + m] = seconds;
                 return;
             }
-            part = std::max(part, its.unsaved_seconds);
+            part = std::max(part, option.unsaved_seconds);
         }
-        answer_.impossible.push_back({s, m, its.restore_seconds + part});
+        answer_.impossible.push_back({s, m, option.restore_seconds + part});
     }
 
-    /// Stages by what they are, not by where they stand, so that sums and searches are the same whatever
-    /// their order.
+    /// Orders the stages by their properties, not by their positions, so sums and searches do not depend on
+    /// the order in which the caller lists them.
     void put_in_order() {
         order_.resize(question_.stages.size());
         std::iota(order_.begin(), order_.end(), std::size_t{0});
@@ -127,7 +128,7 @@ private:
         }
         return {memory, bandwidth};
     }
-    /// Up to the rounding that the allotment solver allows.
+    /// Whether a choice is within the limits, up to the rounding that the allotment solver allows.
     [[nodiscard]] bool within_limits(std::span<const std::size_t> choice) const {
         const auto [memory, bandwidth] = used(choice);
         const auto within = [](double use, const std::optional<double>& limit) {
@@ -146,12 +147,12 @@ private:
         return best;
     }
 
-    /// Whether an option can be part of a better answer than the one that is known.
+    /// Whether an option can be part of a better answer than the known one.
     [[nodiscard]] bool can_help(std::size_t s, std::size_t m) const {
         return at(s, m) < infinity && (at(s, m) - least_[s] <= most_lost_ ||
                                        (!answer_.mechanism.empty() && answer_.mechanism[s] == m));
     }
-    /// What the stages could lose at most with what can help.
+    /// Returns the most that the stages can lose with options that can help.
     [[nodiscard]] double lost_at_most() const {
         double sum = 0;
         for (const std::size_t s : order_) {
@@ -163,18 +164,18 @@ private:
         return sum;
     }
 
-    /// Solves for the options that can help; false if that found no answer that is better.
+    /// Solves for the options that can help. Returns false if that found no better answer.
     bool solve_once(double lost, const AllotOptions& options) {
-        // A power of two, so that nothing is rounded: the solver sees numbers of one size.
+        // The unit is a power of two, so nothing is rounded. It makes the solver's numbers similar in size.
         int exponent = 0;
         if (lost > 0) std::frexp(lost, &exponent);
         const double unit = std::ldexp(1.0, std::clamp(exponent - 20, -1000, 1000));
         fill_problem(unit);
-        // The gap is one of the seconds that all stages take; values are only the seconds lost.
-        AllotOptions of_seconds = options;
-        of_seconds.absolute_gap = options.gap * best_seconds_ / unit;
+        // The gap refers to the seconds of all stages, but the values are only the seconds lost.
+        AllotOptions scaled_options = options;
+        scaled_options.absolute_gap = options.gap * best_seconds_ / unit;
         Allotter<> allotter;
-        const AllotResult& result = allotter(problem_, of_seconds);
+        const AllotResult& result = allotter(problem_, scaled_options);
         answer_.nodes += result.nodes;
         const bool first = answer_.mechanism.empty();
         if (first || found_allotment(result.status)) {
@@ -225,11 +226,11 @@ private:
 
     const StageCheckpointQuestion& question_;
     std::size_t mechanisms_;
-    std::vector<double> seconds_;     ///< by stage, then by mechanism; infinity: impossible
-    std::vector<std::size_t> order_;  ///< of the stages
-    std::vector<double> least_;       ///< by stage: at its best
-    double best_seconds_ = 0;         ///< of all stages, each at its best
-    double most_lost_ = infinity;     ///< by the answer that is known, against that
+    std::vector<double> seconds_;     ///< by stage, then by mechanism; infinity if impossible
+    std::vector<std::size_t> order_;  ///< stages, in the order in which they are summed and searched
+    std::vector<double> least_;       ///< by stage: seconds with its best mechanism
+    double best_seconds_ = 0;         ///< seconds of all stages, each with its best mechanism
+    double most_lost_ = infinity;     ///< most seconds that the known answer loses against best_seconds_
     AllotmentProblem problem_;
     std::vector<std::size_t> option_mechanism_, first_option_;
     std::vector<ResourceUse> uses_;

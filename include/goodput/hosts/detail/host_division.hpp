@@ -70,7 +70,7 @@ private:
         std::size_t claim = 0, from = 0, to = 0;
     };
 
-    // --- Trying -----------------------------------------------------------------------------------------
+    // --- Trials -----------------------------------------------------------------------------------------
 
     /// Divides both nodes after the moves. Undoes the moves unless `better(worth, unplaced)` is true for
     /// the worth of both groups and the number of their jobs that get nothing.
@@ -137,7 +137,7 @@ private:
         std::swap(here.group, there.group);
     }
 
-    // --- Room for who gets nothing ----------------------------------------------------------------------
+    // --- Room for jobs that get nothing -----------------------------------------------------------------
 
     void find_room(std::size_t c) {
         if (!nodes_.claim(c).movable && !nodes_.claim(c).may_pay) return;
@@ -330,7 +330,7 @@ private:
         return false;
     }
 
-    // --- Changing places for more -----------------------------------------------------------------------
+    // --- Swaps that gain --------------------------------------------------------------------------------
 
     /// Returns the price per GPU for the GPUs' share of a node.
     [[nodiscard]] double dearness(std::size_t n) const {

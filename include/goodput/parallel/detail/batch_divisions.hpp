@@ -1,8 +1,8 @@
 #ifndef GOODPUT_PARALLEL_DETAIL_BATCH_DIVISIONS_HPP
 #define GOODPUT_PARALLEL_DETAIL_BATCH_DIVISIONS_HPP
 
-// All ways to divide the global batch into micro-batches and replicas that may be in a best plan, each with a
-// first box of all its plans.
+// Finds all divisions of the global batch into micro-batches and replicas that a best plan may have. Each
+// division gets a first box that holds all its plans.
 
 #include <algorithm>
 #include <cmath>
@@ -19,7 +19,8 @@
 
 namespace goodput::detail {
 
-/// Seconds that a micro-batch takes at least: every layer is computed once, somewhere.
+/// Returns a lower bound on the seconds of computing one micro-batch: every layer is computed once, by some
+/// class.
 [[nodiscard]] inline double through(const StageTables& tables) {
     double sum = 0;
     for (std::size_t l = 0; l < tables.layers(); ++l) {
@@ -31,7 +32,8 @@ namespace goodput::detail {
     return sum * (1 - 1e-9);
 }
 
-/// The most of the model's work that a stage of class k can do in some seconds for a micro-batch.
+/// Returns the largest part of the model's work that a stage of class k can do for a micro-batch within
+/// `seconds`.
 [[nodiscard]] inline double most_work(const StageTables& tables, std::size_t k, double seconds) {
     double most = 0;
     std::size_t end = 0;
@@ -44,22 +46,22 @@ namespace goodput::detail {
     return most;
 }
 
-/// The largest stage takes at least so long: with shorter ones the GPUs would not have room for all
-/// layers, if every GPU had as many as it can compute in that time. Sets the
+/// Returns a lower bound on the seconds of the largest stage. If all stages were shorter, and every GPU had
+/// as many layers as it can compute in that time, the GPUs still would not hold all layers. Also sets the
 /// division's first prices.
 [[nodiscard]] inline double least_largest(BatchDivision& division) {
     const StageTables& tables = division.common->tables;
     const auto enough = [&](double seconds) {
         std::vector<double> rate(division.gpus.size(), 0);
         for (std::size_t k = 0; k < tables.size(); ++k) {
-            const StageClass& its = tables.classes()[k];
-            rate[its.gpu_type] =
-                std::max(rate[its.gpu_type], most_work(tables, k, seconds) / its.tensor_parallel);
+            const StageClass& stage_class = tables.classes()[k];
+            rate[stage_class.gpu_type] = std::max(
+                rate[stage_class.gpu_type], most_work(tables, k, seconds) / stage_class.tensor_parallel);
         }
         double sum = 0;
         for (std::size_t t = 0; t < rate.size(); ++t) sum += rate[t] * division.gpus[t];
         if (sum * (1 + 1e-9) < 1) return false;
-        // First prices: by how much a GPU of each type can compute in that time.
+        // The first price of a type is in proportion to what one of its GPUs can compute in that time.
         division.price.assign(rate.size() + 1, 0);
         for (std::size_t t = 0; t < rate.size(); ++t)
             division.price[t] = 0.3 * through(tables) * rate[t] / sum;
@@ -74,12 +76,14 @@ namespace goodput::detail {
     return low * (1 - 1e-9);
 }
 
-/// Seconds that the gradients of the last stages take at least, by how many they are and where they begin.
+/// Returns a lower bound on the seconds of gradient reduction for the last `left` stages, which begin with
+/// `layer`.
 [[nodiscard]] inline double least_reduce(const BatchDivision& division, std::size_t left, std::size_t layer) {
     return division.least_reduce[left * (division.common->tables.layers() + 1) + layer];
 }
 
-/// Seconds of a plan with that many stages at least, without the repeats of the largest.
+/// Returns a lower bound on a plan's seconds with that many stages, without the repeats of the largest
+/// stage.
 [[nodiscard]] inline double rest_of(const BatchDivision& division, const SearchBox& box, std::size_t stages) {
     return division.common->least_sum[stages] + std::max(box.reduce_low, least_reduce(division, stages, 0)) +
            division.common->tables.least_update();
@@ -88,7 +92,7 @@ namespace goodput::detail {
 /// The divisions of one question.
 class BatchDivisions {
 public:
-    /// All of these have to outlive it.
+    /// The caller keeps all arguments alive.
     BatchDivisions(const LayeredModel& model, const ParallelCluster& cluster, const PlanQuestion& question,
                    const ParallelConstants& constants, const PlanGoal& goal)
         : model_(model),
@@ -98,8 +102,8 @@ public:
           goal_(goal),
           costs_(model, cluster, goal, question.mixed_stages, constants) {}
 
-    /// Finds all divisions anew; answers first boxes of them all. Where they are many it asks `stop()` now
-    /// and then; once that answers true, some are left out, and all_made() answers false.
+    /// Finds all divisions anew and returns their first boxes. If there are many divisions, `stop()` is
+    /// asked now and then. Once it returns true, some divisions are left out, and all_made() returns false.
     template <class Stop>
     std::vector<SearchBox> make(Stop& stop) {
         divisions_.clear();
@@ -108,18 +112,18 @@ public:
         std::vector<SearchBox> boxes;
         work_ = 0;
         all_made_ = true;
-        // Those with the most GPUs are as a rule where the best plans are.
+        // Regions with more GPUs usually hold the best plans, so they come first.
         for (std::size_t i = regions_.size(); i-- > 0 && all_made_;)
             all_made_ = make_divisions(regions_[i], boxes, stop);
         return boxes;
     }
-    /// Whether the boxes that were made hold all plans.
+    /// Whether the boxes hold all plans, because make() was not stopped.
     [[nodiscard]] bool all_made() const { return all_made_; }
-    /// By SearchBox::division. References to them stay good.
+    /// All divisions, indexed by SearchBox::division. References to them stay valid.
     [[nodiscard]] std::deque<BatchDivision>& all() { return divisions_; }
 
-    /// A first box of the divisions with more replicas that `box` stands for, which it does no longer;
-    /// nothing where there are none with a plan.
+    /// Takes the divisions with more replicas out of `box`, which stood for them too, and returns their
+    /// first box. Returns nothing if none of them has a plan.
     std::optional<SearchBox> split_off(SearchBox& box) {
         const BatchDivision& division = divisions_[box.division];
         const int last = std::exchange(box.last_replicas, 0);
@@ -127,7 +131,7 @@ public:
         return add_division(*division.common, division.crossing, division.replicas + 1, last);
     }
 
-    /// What a division needs before its boxes are looked at, once.
+    /// Computes once what a division needs before its boxes are refined.
     void prepare(BatchDivision& division) const {
         if (division.reduce) return;
         const StageTables& tables = division.common->tables;
@@ -139,13 +143,13 @@ public:
         division.least_reduce[layers] = 0;
         for (std::size_t left = 1; left <= division.most_stages; ++left)
             for (std::size_t begin = 0; begin + left <= layers; ++begin) {
-                double& mine = division.least_reduce[left * (layers + 1) + begin];
+                double& least = division.least_reduce[left * (layers + 1) + begin];
                 for (std::size_t end = begin + 1; end <= layers; ++end)
-                    mine = std::min(mine, std::max(division.reduce->at_least(begin, end),
-                                                   division.least_reduce[(left - 1) * (layers + 1) + end]));
+                    least = std::min(least, std::max(division.reduce->at_least(begin, end),
+                                                     division.least_reduce[(left - 1) * (layers + 1) + end]));
             }
-        division.spending = stage_charges(tables, division.replicas, [&](const StageClass& its) {
-            return its.tensor_parallel * goal_.weights()[its.gpu_type];
+        division.spending = stage_charges(tables, division.replicas, [&](const StageClass& stage_class) {
+            return stage_class.tensor_parallel * goal_.weights()[stage_class.gpu_type];
         });
     }
 
@@ -163,7 +167,8 @@ private:
             MicrobatchTables& common = *common_.back();
             measure(common);
             if (is_late(work * common.tables.size(), stop)) return false;
-            // Those that compute as many micro-batches each follow each other.
+            // Consecutive numbers of replicas with the same number of micro-batches per replica share a
+            // box.
             for (long long replicas = 1; replicas <= common.most_replicas;) {
                 const long long count = microbatches_of(microbatch, replicas);
                 const long long last =
@@ -190,7 +195,7 @@ private:
         }
         return true;
     }
-    /// Whether it is time to stop, after so much more work: numbers of a table looked at.
+    /// Whether it is time to stop. `work` is what was done since the last call, in table entries read.
     template <class Stop>
     bool is_late(std::size_t work, Stop& stop) {
         work_ += work;
@@ -199,14 +204,15 @@ private:
         return stop();
     }
 
-    /// Micro-batches that each of so many replicas computes.
+    /// Returns the micro-batches that each of `replicas` computes.
     [[nodiscard]] long long microbatches_of(int microbatch, long long replicas) const {
         const long long at_once = microbatch * replicas;
         return (question_.global_batch + at_once - 1) / at_once;
     }
 
-    /// A box of all plans with `replicas` to `last` replicas, all of which compute as many micro-batches
-    /// each: no bound of more replicas is less. Nothing where there are no plans.
+    /// Returns a box of all plans with `replicas` to `last` replicas, which all compute the same number of
+    /// micro-batches per replica: more replicas never have a smaller bound. Returns nothing if there are no
+    /// plans.
     std::optional<SearchBox> add_division(MicrobatchTables& common, ZoneCrossing crossing, int replicas,
                                           int last) {
         BatchDivision division;
@@ -217,7 +223,7 @@ private:
         division.replicas = replicas;
         division.repeats = static_cast<double>(microbatches_of(tables.microbatch(), replicas) - 1);
         for (std::size_t t = 0; t < cluster.types.size(); ++t)
-            // A stage of one class takes a whole number of GPUs for each replica.
+            // A stage of one class takes a whole number of GPUs per replica.
             division.gpus.push_back(question_.mixed_stages
                                         ? static_cast<double>(cluster.gpus_of(t)) / replicas
                                         : cluster.gpus_of(t) / replicas);
@@ -244,7 +250,7 @@ private:
         box.bound = goal_.least(division.repeats * division.low + through(tables), 0, box.spend_low,
                                 box.spend_high, 0, division.traffic_usd(box.spend_low));
         if (box.bound == never) return std::nullopt;
-        // More replicas that compute as many micro-batches each only cost more.
+        // More replicas with the same number of micro-batches per replica only cost more.
         if (replicas < last && !costs_.grow_from(*common.region, replicas, common.most_replicas))
             box.last_replicas = last;
         division.bound = box.bound;
@@ -252,13 +258,13 @@ private:
         return box;
     }
 
-    /// What holds for all divisions with the same tables.
+    /// Computes what all divisions with the same tables share.
     void measure(MicrobatchTables& common) const {
         const StageTables& tables = common.tables;
         common.least_gpus.assign(cluster_.types.size(), 0);
         for (const StageClass& k : tables.classes()) {
-            int& mine = common.least_gpus[k.gpu_type];
-            mine = mine == 0 ? k.tensor_parallel : std::min(mine, k.tensor_parallel);
+            int& least = common.least_gpus[k.gpu_type];
+            least = least == 0 ? k.tensor_parallel : std::min(least, k.tensor_parallel);
         }
         for (std::size_t t = 0; t < common.least_gpus.size(); ++t)
             if (common.least_gpus[t] > 0)

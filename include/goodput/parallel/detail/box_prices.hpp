@@ -1,7 +1,8 @@
 #ifndef GOODPUT_PARALLEL_DETAIL_BOX_PRICES_HPP
 #define GOODPUT_PARALLEL_DETAIL_BOX_PRICES_HPP
 
-// Prices of GPUs at which the chain relaxation says most about a box, and the plans found on the way.
+// Finds prices of GPUs at which the chain relaxation gives a box a strong bound, and tries the chains found
+// on the way as plans.
 
 #include <algorithm>
 #include <cmath>
@@ -15,33 +16,36 @@
 
 namespace goodput::detail {
 
-/// Solves chain relaxations at prices.
+/// Solves chain relaxations at given prices.
 class BoxPrices {
 public:
-    /// Both have to outlive it; chains that fit are tried as the incumbent.
+    /// The caller keeps both arguments alive. Chains that fit the GPUs are offered to the incumbent.
     BoxPrices(const PlanGoal& goal, PlanIncumbent& incumbent) : goal_(goal), incumbent_(incumbent) {}
 
-    /// What each class costs at the prices last solved for.
+    /// What each class is charged at the prices last solved for.
     [[nodiscard]] const std::vector<double>& charges() const { return stage_price_; }
 
-    /// Sets caps on the largest stage's seconds and the reduction's for the relaxation of a division.
+    /// Caps the seconds of the largest stage and of gradient reduction in the relaxation of a division.
     void limit(BatchDivision& division, double cap, double reduce_cap) const {
         division.common->relaxation.limit(cap, division.reduce.get(), reduce_cap, division.cut(),
                                           division.most_in_flight);
     }
-    /// Solves the relaxation of a division within the caps at prices by GPU type, the slope behind them.
-    /// `counted`: of which GPUs are counted, up to `most` for each replica.
+    /// Solves the relaxation of a division within the caps. `price` holds one price per GPU type, then the
+    /// slope. `counted` is the GPU type that is counted instead of priced, up to `most` GPUs per replica.
     void solve(BatchDivision& division, const std::vector<double>& price, std::size_t stages,
                std::size_t counted = static_cast<std::size_t>(-1), std::size_t most = 0) {
         const double slope = price.back() * division.replicas;
-        stage_price_ = stage_charges(division.common->tables, division.replicas, [&](const StageClass& its) {
-            return its.tensor_parallel * (price[its.gpu_type] + slope * goal_.weights()[its.gpu_type]);
-        });
+        stage_price_ =
+            stage_charges(division.common->tables, division.replicas, [&](const StageClass& stage_class) {
+                return stage_class.tensor_parallel *
+                       (price[stage_class.gpu_type] + slope * goal_.weights()[stage_class.gpu_type]);
+            });
         division.common->relaxation.solve(stage_price_, stages, counted, most);
     }
 
-    /// Counts the GPUs of the dearest type instead of pricing them, where they are few, and raises the box's
-    /// bounds by that. Answers which type that is; as many as there are types for none.
+    /// Counts the GPUs of the type with the highest price instead of pricing them, if there are few of
+    /// them, and raises the box's bounds accordingly. Returns that type, or the number of types if no type
+    /// is counted.
     std::size_t count(BatchDivision& division, SearchBox& box, bool mixed) {
         std::size_t last = box.by_stages.size() - 1, counted = box.gpus.size();
         while (last > 0 && incumbent_.good_enough(box.by_stages[last])) --last;
@@ -62,8 +66,8 @@ public:
         return counted;
     }
 
-    /// Raises the least spending of a box, by stages, to that of the cheapest stages that are short enough
-    /// for it.
+    /// Raises the box's least spending, for each number of stages, to that of the cheapest stages that are
+    /// short enough for the box.
     void raise_spending(BatchDivision& division, SearchBox& box) const {
         GpuNeeds& needs = division.common->needs;
         needs.solve_spending(division.common->tables, division.common->relaxation, division.spending,
@@ -72,25 +76,26 @@ public:
         box.least_spending.resize(box.by_stages.size(), box.spend_low);
         for (std::size_t p = 1; p < box.by_stages.size(); ++p) {
             if (incumbent_.good_enough(box.by_stages[p])) continue;
-            double& mine = box.least_spending[p];
-            mine = std::max(mine, division.replicas * needs.least_spending(p, 0) * (1 - 1e-9));
-            if (mine > box.spend_high) box.by_stages[p] = never;
-            least = std::min(least, mine);
+            double& least_spending = box.least_spending[p];
+            least_spending =
+                std::max(least_spending, division.replicas * needs.least_spending(p, 0) * (1 - 1e-9));
+            if (least_spending > box.spend_high) box.by_stages[p] = never;
+            least = std::min(least, least_spending);
         }
         box.spend_low = std::max(box.spend_low, least);
     }
 
-    /// Raises the box's bound by better prices; tries chains on the way.
+    /// Raises the box's bound with better prices, and tries chains on the way.
     void raise(BatchDivision& division, SearchBox& box) {
         double best_bound = -never;
-        // Who pays for what a plan takes hardly runs out of GPUs.
+        // If GPU costs decide the size of a plan, it hardly ever runs out of GPUs.
         if (goal_.pays()) {
             std::fill(box.price.begin(), box.price.end(), 0);
             box.price.back() = slope_at(box, division.repeats * box.low);
         }
         std::vector<double> price = box.price;
         double step = 1;
-        // A wide box is cut whatever its bound.
+        // A wide box is cut whatever its bound, so it gets fewer passes.
         const int passes = goal_.pays() && box.high > 1.2 * box.low ? 2 : 3;
         for (int pass = 0; pass < passes; ++pass) {
             std::size_t last = box.by_stages.size() - 1;
@@ -104,11 +109,11 @@ public:
                     bound = std::min(bound, box.by_stages[p]);
                     continue;
                 }
-                const double its = sum_of(division, box, p, price);
-                raise(division, box, p, its, price.back());
+                const double stage_sum = sum_of(division, box, p, price);
+                raise(division, box, p, stage_sum, price.back());
                 bound = std::min(bound, box.by_stages[p]);
-                if (its < sum) {
-                    sum = its;
+                if (stage_sum < sum) {
+                    sum = stage_sum;
                     stages = p;
                 }
             }
@@ -120,13 +125,14 @@ public:
             if (sum == never || incumbent_.good_enough(bound)) break;
             const Chain chain = division.common->relaxation.best(stages);
             incumbent_.try_fitting(division, chain);
-            // What the chain takes of each type, against what there is.
+            // Compares the GPUs of each type that the chain takes with those that exist.
             std::vector<double> excess(price.size(), 0);
             double spending = 0;
             for (const std::size_t k : chain.classes) {
-                const StageClass& its = division.common->tables.classes()[k];
-                excess[its.gpu_type] += its.tensor_parallel;
-                spending += division.replicas * its.tensor_parallel * goal_.weights()[its.gpu_type];
+                const StageClass& stage_class = division.common->tables.classes()[k];
+                excess[stage_class.gpu_type] += stage_class.tensor_parallel;
+                spending +=
+                    division.replicas * stage_class.tensor_parallel * goal_.weights()[stage_class.gpu_type];
             }
             const double seconds = sum - price.back() * std::clamp(spending, box.spend_low, box.spend_high);
             double norm = 0;
@@ -155,7 +161,8 @@ public:
                         wanted = std::max(0.0, price.back() + step * 0.1 * seconds * over /
                                                                   std::max(spending * spending, 1e-300));
                 } else
-                    // The chain's own seconds: those at the middle grow with the slope itself.
+                    // Take the chain's own seconds: seconds at the middle of the box grow with the slope
+                    // itself.
                     wanted = slope_at(box, seconds);
                 if (std::abs(wanted - price.back()) > 0.03 * std::max(wanted, price.back())) {
                     price.back() = wanted;
@@ -167,8 +174,8 @@ public:
         box.bound = std::max(box.bound, best_bound);
     }
 
-    /// First plans: cheapest chains at prices that follow what the last one took, for a few caps on the
-    /// largest stage.
+    /// Finds first plans. Takes the cheapest chain a few times, with prices that follow the GPUs that the
+    /// last chain took, for a few caps on the largest stage.
     void dive(BatchDivision& division) {
         std::vector<double> price = division.price;
         for (const double factor : {1.1, 1.35, 2.0}) {
@@ -199,7 +206,7 @@ public:
 private:
     static constexpr double most_counted = 64;
 
-    /// Raises the bound of plans with that many stages, by their least sum at a slope.
+    /// Raises the bound of plans with that many stages to what their least sum at a slope gives.
     void raise(const BatchDivision& division, SearchBox& box, std::size_t stages, double sum,
                double slope) const {
         const double spending = box.least_spending_of(stages);
@@ -208,14 +215,14 @@ private:
                                                division.repeats * box.low + rest_of(division, box, stages),
                                                division.traffic_usd(spending)));
     }
-    /// The slope that suits plans of these seconds with the box's spending.
+    /// Returns the slope that suits plans with these seconds and the box's spending.
     [[nodiscard]] double slope_at(const SearchBox& box, double seconds) const {
         return goal_.slope(std::max(seconds, 1e-12),
                            std::sqrt(std::max(box.spend_low, 1e-300) * box.spend_high));
     }
 
-    /// Seconds + slope * spending of any plan in the box with that many stages, at the prices last solved
-    /// for.
+    /// Returns a lower bound on seconds + slope * spending over all plans in the box with that many stages,
+    /// at the prices last solved for.
     [[nodiscard]] double sum_of(const BatchDivision& division, const SearchBox& box, std::size_t stages,
                                 const std::vector<double>& price) const {
         const double total = division.common->relaxation.total(stages);

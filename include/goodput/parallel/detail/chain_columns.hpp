@@ -1,11 +1,12 @@
 #ifndef GOODPUT_PARALLEL_DETAIL_CHAIN_COLUMNS_HPP
 #define GOODPUT_PARALLEL_DETAIL_CHAIN_COLUMNS_HPP
 
-// Where the stages of a chain lie at best, pipeline by pipeline. The zones of one pipeline's stages are a
-// column; replicas side by side are a walk from column to column. Seconds depend only on which messages and
-// which neighbours there are, not on how many: so all limits on the seconds of each boundary's messages and
-// of the gradients are gone through, and for each it is asked whether the columns within them suffice. Where
-// they may, a walk is looked for; where none is found, the chain stays open at these seconds.
+// Finds the best zones for the stages of a chain, pipeline by pipeline. A column holds the zones of one
+// pipeline's stages, and a walk from column to column gives the zones of all replicas. The seconds depend
+// only on which messages and neighbours occur, not on how often. So the search tries all limits on the
+// seconds of each boundary's messages and of gradient reduction, and asks for each whether the columns
+// within the limits can suffice. If they can, it looks for a walk. If it does not find one, the chain stays
+// open at these seconds.
 
 #include <algorithm>
 #include <cstddef>
@@ -21,14 +22,15 @@
 
 namespace goodput::detail {
 
-/// Lays out chains whose stages are of one class each, where they have few columns.
+/// Lays out chains whose stages are of one class each, if they have few columns.
 class ChainColumns {
 public:
     ChainColumns(const LayeredModel& model, const ParallelConstants& constants) : tables_(model, constants) {}
 
-    /// Seconds that plans of the chain in the division's region take at least, without updates, but for those
-    /// that `leave_out(seconds)` answers true for and those no faster than a plan for which
-    /// `visit(plan, seconds)` answered true; never where there are no others, 0 where nothing is known.
+    /// Returns a lower bound on the seconds, without updates, of the chain's plans in the division's
+    /// region. Plans for which `leave_out(seconds)` returns true do not count, nor plans no faster than one
+    /// for which `visit(plan, seconds)` returned true. Returns `never` if no other plans exist, and 0 if
+    /// nothing is known.
     template <class LeaveOut, class Visit, class Stop>
     [[nodiscard]] double least_seconds(const BatchDivision& division, const Chain& chain, int global_batch,
                                        LeaveOut leave_out, Visit visit, Stop& stop) {
@@ -37,7 +39,7 @@ public:
         seconds_ = tables_.seconds();
         plan_.microbatch = division.common->tables.microbatch();
         plan_.global_batch = global_batch;
-        // Gradients take so long that there is a walk at all.
+        // Start with the smallest limit on gradient reduction for which any walk exists.
         const std::vector<bool> all(tables_.columns().size(), true);
         auto least = seconds_.begin();
         for (; least != seconds_.end(); ++least) {
@@ -64,7 +66,8 @@ public:
             while (next < seconds_.size() && !tables_.may_suffice(limited_[which].within, seconds_[next]))
                 ++next;
             if (next == reduce) {
-                // The first that stays open is the bound: it is worth more steps than plans behind it.
+                // The first chain that stays open sets the bound, so it is worth more steps than those
+                // behind it.
                 const int steps = open < never ? most_steps : 10 * most_steps;
                 const bool found = find_walk(limited_[which].within, seconds_[next], steps);
                 left -= steps - steps_left_ + 100;
@@ -82,19 +85,19 @@ private:
     static constexpr int most_steps = 2000, most_steps_in_all = 1000000;
     static constexpr std::size_t most_limits = 20000;
 
-    /// Limits on the messages behind the first stages, and the columns that are within them.
+    /// Limits on the messages of the first boundaries, and the columns within them.
     struct Limited {
-        double here = 0;     // seconds of the next stage without its sending on
-        std::size_t s = 0;   // that stage
+        double here = 0;     // seconds of stage s without its sending on
+        std::size_t s = 0;   // the stage behind the limited boundaries
         double largest = 0;  // seconds of the largest stage before it
         double sum = 0;      // seconds of all stages before it
         std::vector<bool> within{};
     };
-    /// What is tried next: seconds in all at least, how many boundaries have no limits yet, which limits
-    /// those before have, which limit gradients have.
+    /// An entry of the queue: a lower bound on the seconds, the number of boundaries without limits, the
+    /// index of the limits on the boundaries before them, and the index of the limit on gradient reduction.
     using Try = std::tuple<double, std::size_t, std::size_t, std::size_t>;
 
-    /// Tries limits later, with what they come to.
+    /// Queues limits with their lower bound on the seconds.
     void put(Limited limited, std::size_t reduce) {
         double largest = std::max(limited.largest, limited.here), sum = limited.sum + limited.here;
         for (std::size_t t = limited.s + 1; t < tables_.stages().size(); ++t) {
@@ -105,15 +108,15 @@ private:
                        limited_.size(), reduce);
         limited_.push_back(std::move(limited));
     }
-    /// Tries all limits for the messages of one boundary more.
+    /// Tries all limits on the messages of the next boundary.
     void limit_messages(std::size_t which) {
         const std::size_t s = limited_[which].s, count = tables_.stages().size();
         for (const auto& [forward, backward] : tables_.stages()[s].limits) {
             const Limited& before = limited_[which];
-            const double mine = before.here + forward * forward_weight(s, count);
+            const double sending = before.here + forward * forward_weight(s, count);
             const double returned = backward * backward_weight(s + 1, count);
-            Limited next{tables_.stages()[s + 1].compute + returned, s + 1, std::max(before.largest, mine),
-                         before.sum + mine, before.within};
+            Limited next{tables_.stages()[s + 1].compute + returned, s + 1, std::max(before.largest, sending),
+                         before.sum + sending, before.within};
             bool any = false;
             for (std::size_t c = 0; c < tables_.columns().size(); ++c) {
                 const std::size_t at =
@@ -126,8 +129,8 @@ private:
         }
     }
 
-    /// Finds a walk of as many columns as there are replicas, for the runs last set, and sets the plan to it.
-    /// Where it finds none with steps left, there is none.
+    /// Looks for a walk of one column per replica, for the runs last set, and sets the plan to it. If it
+    /// finds none and steps are left, there is none.
     bool find_walk(const std::vector<bool>& within, double most, int steps) {
         steps_left_ = steps;
         dead_ends_.clear();
@@ -155,7 +158,7 @@ private:
             return tables_.most_visits(s, set, missing);
         };
         if (dead_ends_.insert(std::move(here)).second && tables_.has_room(left_, missing, visits)) {
-            // Stages rather stay where they are, and otherwise go where most GPUs are left.
+            // Try columns first in which few stages move, then those whose zones have most GPUs left.
             std::vector<std::tuple<std::size_t, int, std::size_t>> next;
             for (std::size_t c = 0; c < tables_.columns().size(); ++c) {
                 if (!within[c] || tables_.step(column, c) > most) continue;
@@ -175,7 +178,7 @@ private:
         give(column);
         return false;
     }
-    /// Takes a column's GPUs; false, and nothing taken, where they do not suffice.
+    /// Takes a column's GPUs. Returns false and takes nothing if there are too few.
     bool take(std::size_t column) {
         bool enough = true;
         for (std::size_t s = 0; s < tables_.stages().size(); ++s) {
@@ -210,7 +213,7 @@ private:
 
     ColumnTables tables_;
     double repeats_ = 0;
-    std::vector<double> seconds_{};  // that gradients may take
+    std::vector<double> seconds_{};  // limits on gradient reduction to try
     std::vector<Limited> limited_{};
     std::priority_queue<Try, std::vector<Try>, std::greater<>> queue_{};
     int steps_left_ = 0;

@@ -1,19 +1,21 @@
 #ifndef GOODPUT_PARALLEL_DETAIL_CHAIN_RELAXATION_HPP
 #define GOODPUT_PARALLEL_DETAIL_CHAIN_RELAXATION_HPP
 
-// The cheapest chain at prices. The slowest replicas of a plan's stages, a class for each stage, are its
-// chain: no plan is faster than its chain by the tables of StageTables. With prices on GPUs,
+// Finds the cheapest chain at given prices. A plan's chain has one class per stage: that of the stage's
+// slowest replicas. By the tables of StageTables, no plan is faster than its chain. With prices on GPUs,
 //
-//     plan >= time of its chain + price * (GPUs of the plan - GPUs there are) / replicas
+//     plan >= time of its chain + price * (GPUs of the plan - existing GPUs) / replicas
 //          >= the least, over all chains, of time + price of the cheapest replicas as fast as the chain's
-//             - price * GPUs there are / replicas,
+//             - price * existing GPUs / replicas.
 //
-// which bounds all plans, those with mixed stages and mixed zones too, and whose least is a dynamic programme
-// over (stages left, layer, class). The largest stage is capped instead of priced: the search cuts its range.
+// This bounds all plans, also those with mixed stages and mixed zones. A dynamic programme over (stages
+// left, layer, class) finds the least. The largest stage is capped instead of priced: the search cuts its
+// range.
 //
-// Where some message has to cross a cut between zones, chains are also told apart by whether it is still to
-// come. GPUs of one type may be counted instead of priced: then chains are also told apart by how many a
-// replica has left, which takes as many times as long, but knows that half a stage is none.
+// If some message must cross a cut between zones, chains are also distinguished by whether that crossing is
+// still to come. GPUs of one type may be counted instead of priced. Then chains are also distinguished by
+// how many of these GPUs a replica has left. That multiplies the solving time by their number, but it rules
+// out fractions of a stage.
 
 #include <algorithm>
 #include <cstddef>
@@ -26,18 +28,19 @@
 
 namespace goodput::detail {
 
-/// One class for each stage.
+/// One class per stage.
 struct Chain {
     std::vector<std::size_t> ends{};     ///< by stage: the layer behind its last one
     std::vector<std::size_t> classes{};  ///< by stage
 };
 
-/// Whether the activations count twice that a stage hands on.
+/// Whether the activations that this stage sends on count twice.
 [[nodiscard]] constexpr bool counts_twice(std::size_t stage, std::size_t stages) {
     return forward_weight(stage, stages) > 1;
 }
 
-/// Least sums of computing, sending and price by stages left, class and layer of the first of them.
+/// Least sums of computing, sending and price, by number of stages left and by class and layer of the first
+/// of them.
 class ChainRelaxation {
 public:
     explicit ChainRelaxation(const StageTables& tables) : tables_(&tables), stages_(tables.layers()) {
@@ -45,8 +48,9 @@ public:
         ends_.resize(tables.layers() + 1);
     }
 
-    /// Sets caps on computing + sending of a stage and on its reduction. `cut`: messages one of which has to
-    /// be in the chain, or nullptr. `most_in_flight`: no stage keeps more micro-batches.
+    /// Sets caps on a stage's computing + sending and on its gradient reduction. A chain must contain one
+    /// of the messages in `cut`, unless that is nullptr. `most_in_flight` is the most micro-batches that a
+    /// stage keeps.
     void limit(double cap, const ReduceTables* reduce, double reduce_cap, const ClassMessages* cut,
                std::size_t most_in_flight) {
         most_in_flight_ = most_in_flight;
@@ -63,14 +67,15 @@ public:
             }
         }
     }
-    /// Where a stage of class k that begins with `layer`, with `left` stages from itself to the last, ends at
-    /// last by the caps and its memory; `layer` where it cannot be.
+    /// Returns the last layer boundary at which a stage of class k can end within the caps and its memory,
+    /// if it begins with `layer` and is the first of the last `left` stages. Returns `layer` if there is
+    /// none.
     [[nodiscard]] std::size_t last_end(std::size_t left, std::size_t layer, std::size_t k) const {
         return most_end(left, layer, k, limit_);
     }
 
-    /// Fills the tables up to `stages` stages for prices of stages, within the caps. `most`: so many GPUs of
-    /// type `counted` does a replica have, up to which they are counted.
+    /// Fills the tables for up to `stages` stages within the caps, with a price per stage of each class.
+    /// GPUs of type `counted` are counted: a replica has `most` of them.
     void solve(const std::vector<double>& price, std::size_t stages, std::size_t counted = none,
                std::size_t most = 0) {
         price_ = &price;
@@ -103,9 +108,9 @@ public:
         }
     }
 
-    /// Least sum of what is behind a stage of class k that ends before `layer`, with what crosses the
-    /// boundary; `left` stages are behind it. `first`: what that stage sends counts twice.
-    /// `crossed`: no message behind it has to cross the cut. `gpus`: left of the counted type.
+    /// Returns the least sum of the last `left` stages behind a stage of class k that ends before `layer`,
+    /// including the messages over that boundary. If `first`, what that stage sends counts twice. If
+    /// `crossed`, no later message has to cross the cut. `gpus` of the counted type are left.
     [[nodiscard]] double behind(std::size_t left, std::size_t layer, std::size_t k, bool first, bool crossed,
                                 std::size_t gpus) const {
         const std::size_t here = before(left, layer, gpus) + k;
@@ -115,7 +120,7 @@ public:
                         behind_cut_[here] + (first ? messages(true).least_forward(layer, k) : 0));
     }
 
-    /// Least sum of any chain with that many stages.
+    /// Returns the least sum of any chain with that many stages.
     [[nodiscard]] double total(std::size_t stages) const {
         double least = never;
         for (std::size_t k = 0; k < tables_->size(); ++k)
@@ -123,17 +128,18 @@ public:
                 least, best_stage(stages, 0, k, counts_twice(0, stages), whole_part(), numbers_ - 1).sum);
         return least;
     }
-    /// A chain with that sum; empty if there is none.
+    /// Returns a chain with that sum, or an empty one if there is none.
     [[nodiscard]] Chain best(std::size_t stages) const {
         Chain chain;
         double least = never;
         std::size_t k = 0, layer = 0, gpus = numbers_ - 1;
         Part part = whole_part();
-        for (std::size_t its = 0; its < tables_->size(); ++its)
-            if (const double sum = best_stage(stages, 0, its, counts_twice(0, stages), part, gpus).sum;
+        for (std::size_t first_class = 0; first_class < tables_->size(); ++first_class)
+            if (const double sum =
+                    best_stage(stages, 0, first_class, counts_twice(0, stages), part, gpus).sum;
                 sum < least) {
                 least = sum;
-                k = its;
+                k = first_class;
             }
         if (least == never) return chain;
         for (std::size_t left = stages;; --left) {
@@ -152,8 +158,9 @@ public:
             for (std::size_t next = 0; next < tables_->size(); ++next) {
                 const double* const cross =
                     messages(part == Part::after).crossing_into(stage.end, next, left == 2);
-                if (const double its = sums[at(left - 1, stage.end, next, gpus)] + cross[k]; its < sum) {
-                    sum = its;
+                if (const double next_sum = sums[at(left - 1, stage.end, next, gpus)] + cross[k];
+                    next_sum < sum) {
+                    sum = next_sum;
                     best_class = next;
                 }
             }
@@ -163,7 +170,7 @@ public:
     }
 
 private:
-    /// The last stages of a chain: any; those within which a message has to cross the cut; those behind a
+    /// The last stages of a chain: any, those of which some message has to cross the cut, or those behind a
     /// message that crosses it.
     enum class Part { any, across, after };
     struct BestStage {
@@ -173,11 +180,11 @@ private:
     };
     [[nodiscard]] Part whole_part() const { return cut_ == nullptr ? Part::any : Part::across; }
 
-    /// Those that cross the cut, or any.
+    /// Messages that cross the cut, or any messages.
     [[nodiscard]] const ClassMessages& messages(bool across) const {
         return across ? *cut_ : tables_->messages();
     }
-    /// Micro-batches under way in a stage.
+    /// Micro-batches that are under way in a stage.
     [[nodiscard]] std::size_t in_flight(std::size_t left) const { return std::min(left, most_in_flight_); }
 
     [[nodiscard]] std::size_t cells() const {
@@ -187,19 +194,20 @@ private:
         return ((left * tables_->size() + k) * numbers_ + gpus) * (tables_->layers() + 1) + layer;
     }
 
-    /// Of what is behind a boundary, the classes before it side by side.
+    /// Returns the index of a boundary in the sums behind it. The classes before the boundary are adjacent.
     [[nodiscard]] std::size_t before(std::size_t left, std::size_t layer, std::size_t gpus) const {
         return ((left * (tables_->layers() + 1) + layer) * numbers_ + gpus) * tables_->size();
     }
-    /// GPUs of the counted type that a replica of class k has.
+    /// GPUs of the counted type in a replica of class k.
     [[nodiscard]] std::size_t counted_of(std::size_t k) const {
-        const StageClass& its = tables_->classes()[k];
-        return its.gpu_type == counted_ ? static_cast<std::size_t>(its.tensor_parallel) : 0;
+        const StageClass& stage_class = tables_->classes()[k];
+        return stage_class.gpu_type == counted_ ? static_cast<std::size_t>(stage_class.tensor_parallel) : 0;
     }
 
-    /// Where stages of class k may end by the caps, which do not depend on what is behind. A stage that
-    /// begins later may end where an earlier one may: limits that never fall make the ends a window that only
-    /// moves on. `after_cut`, `before_cut`: the messages in front of it or behind it cross the cut.
+    /// Computes where stages of class k may end within the caps, which do not depend on later stages. A
+    /// stage that begins later may end wherever an earlier one may. So the limits never fall, and the
+    /// possible ends form a window that only moves forward. `after_cut` and `before_cut`: the messages in
+    /// front of the stage or behind it cross the cut.
     void set_limits(std::size_t k, const ReduceTables* reduce, double reduce_cap, bool after_cut,
                     bool before_cut, std::vector<std::size_t>& limit) {
         const std::size_t layers = tables_->layers();
@@ -224,8 +232,8 @@ private:
                          tables_->layers() - (left - 1)});
     }
 
-    /// The least sum of a stage and all behind it, where it ends, and what is behind it.
-    /// `gpus`: left for them of the counted type.
+    /// Returns the least sum of a stage and all later ones, where the stage ends, and what is behind it.
+    /// `gpus` of the counted type are left for all of them.
     [[nodiscard]] BestStage best_stage(std::size_t left, std::size_t layer, std::size_t k, bool first,
                                        Part part, std::size_t gpus) const {
         if (gpus < counted_of(k)) return {};
@@ -253,7 +261,7 @@ private:
         BestStage best{never, layer, behind_it};
         for (std::size_t end = layer + 1; end <= most; ++end) {
             double whole = compute[end] + behind[end * numbers_ * tables_->size()];
-            if (first)  // it counts twice
+            if (first)  // the activations sent count twice
                 whole += messages(behind_it == Part::after).least_forward(end, k);
             if (whole < best.sum) {
                 best.sum = whole;
@@ -264,14 +272,14 @@ private:
         return best;
     }
 
-    /// Sums of stages of class k and all behind them; `or_less`: where they are less than before.
+    /// Sets the sums of stages of class k and all later ones. If `or_less`, only lowers the sums.
     void best_stages(std::size_t left, std::size_t k, const std::vector<double>& all_behind,
                      const std::vector<std::size_t>& limits, std::vector<double>& all_sums,
                      bool or_less = false) {
-        const std::size_t layers = tables_->layers(), mine = counted_of(k);
+        const std::size_t layers = tables_->layers(), own_gpus = counted_of(k);
         if (!or_less) std::fill_n(&all_sums[at(left, 0, k, 0)], numbers_ * (layers + 1), never);
-        for (std::size_t gpus = mine; gpus < numbers_; ++gpus)
-            best_stages(left, k, &all_behind[before(left - 1, 0, gpus - mine) + k], limits,
+        for (std::size_t gpus = own_gpus; gpus < numbers_; ++gpus)
+            best_stages(left, k, &all_behind[before(left - 1, 0, gpus - own_gpus) + k], limits,
                         &all_sums[at(left, 0, k, gpus)]);
     }
     void best_stages(std::size_t left, std::size_t k, const double* behind,
@@ -285,8 +293,9 @@ private:
                     sums[layer] = compute[layers] - compute[layer] + charge;
             return;
         }
-        // The price is the same wherever the stage ends: the least of a window of ends, which only moves on.
-        // Ends that may still be the least of a later window are kept, the least of this one in front.
+        // The price is the same wherever the stage ends. So the best end is the least in a window that only
+        // moves forward. The list keeps the ends that can still be the least of a later window, the least
+        // of this window first.
         std::size_t front = 0, back = 0, next = 1;
         for (std::size_t layer = 0; layer + left <= layers; ++layer) {
             const std::size_t most = most_end(left, layer, k, limits);
@@ -301,7 +310,7 @@ private:
         }
     }
 
-    /// Sums of what is behind a boundary, for all classes before it.
+    /// Sets the sums behind a boundary, for all classes before it.
     void best_next(std::size_t left, std::size_t layer, const std::vector<double>& sums, bool across_cut,
                    std::vector<double>& all_behind) {
         const std::size_t classes = tables_->size();
@@ -327,13 +336,14 @@ private:
     const std::vector<double>* price_ = nullptr;  // by class
     double cap_ = never;
     const ClassMessages* cut_ = nullptr;
-    std::size_t counted_ = none, numbers_ = 1;  // GPU type, numbers of its GPUs that are told apart
+    std::size_t counted_ = none, numbers_ = 1;  // GPU type, and the numbers of its GPUs that are
+                                                // distinguished
     // By part of a chain, then stages left, class, GPUs, layer.
     std::vector<double> any_{}, across_{}, after_{};
     std::vector<double> behind_any_{}, behind_across_{};  // by stages left, layer, GPUs, class before
-    std::vector<double> behind_cut_{};                    // the same, where the boundary crosses the cut
+    std::vector<double> behind_cut_{};                    // the same if the boundary crosses the cut
     std::vector<std::size_t> limit_{}, limit_before_cut_{}, limit_after_cut_{};
-    std::vector<std::pair<double, std::size_t>> ends_{};  // of a stage: least sums, where it ends
+    std::vector<std::pair<double, std::size_t>> ends_{};  // least sums of a stage, and where it ends
 };
 
 }  // namespace goodput::detail

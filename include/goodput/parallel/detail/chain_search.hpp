@@ -1,9 +1,9 @@
 #ifndef GOODPUT_PARALLEL_DETAIL_CHAIN_SEARCH_HPP
 #define GOODPUT_PARALLEL_DETAIL_CHAIN_SEARCH_HPP
 
-// The chains of a box one by one, depth first: those whose bound does not exceed the best plan. A chain that
-// GPUs suffice for, and that no plan was found for that is as fast, stays open: its bound is part of the
-// answer's.
+// Searches the chains of a box depth first, as long as their bound is below the best plan. A chain stays
+// open if there are enough GPUs for it but no plan as fast as its bound was found. The bound of the answer
+// includes the bounds of all open chains.
 
 #include <algorithm>
 #include <cmath>
@@ -28,8 +28,8 @@ namespace goodput::detail {
 /// The GPUs that a growing chain leaves to a replica.
 class GpuRoom {
 public:
-    /// Begins with all GPUs that the box may have. `mixed`: of a stage only the slowest class is known; then
-    /// GPUs are counted in all, and of each type.
+    /// Starts with all GPUs that the box may have. If `mixed`, only the slowest class of a stage is known,
+    /// so GPUs are counted by type and in total.
     void begin(BatchDivision& division, const SearchBox& box, bool mixed) {
         gpus_.assign(box.gpus.begin(), box.gpus.end());
         left_.clear();
@@ -38,37 +38,38 @@ public:
             GpuTest test;
             test.weight.assign(types, t == types ? 1 : 0);
             if (t < types) test.weight[t] = 1;
-            test.need = stage_charges(division.common->tables, division.replicas, [&](const StageClass& its) {
-                return its.tensor_parallel * test.weight[its.gpu_type];
-            });
+            test.need =
+                stage_charges(division.common->tables, division.replicas, [&](const StageClass& stage_class) {
+                    return stage_class.tensor_parallel * test.weight[stage_class.gpu_type];
+                });
             test.least = *std::min_element(test.need.begin(), test.need.end());
             division.tests.push_back(std::move(test));
         }
         for (const GpuTest& test : division.tests)
             left_.push_back(refund(box.gpus, test.weight) * (1 + 1e-12));
     }
-    /// Takes the GPUs of a stage of class k; false, and nothing taken, where they do not suffice for the
-    /// stages `behind` it, from `layer` on.
+    /// Takes the GPUs of a stage of class k. Returns false and takes nothing if the rest does not suffice
+    /// for the `behind` stages after it, which begin with `layer`.
     bool take(const BatchDivision& division, std::size_t k, std::size_t behind, std::size_t layer) {
         for (std::size_t i = 0; i < left_.size(); ++i)
             if (division.tests[i].need[k] + static_cast<double>(behind) * division.tests[i].least > left_[i])
                 return false;
         for (std::size_t i = 0; i < left_.size(); ++i) left_[i] -= division.tests[i].need[k];
-        const StageClass& its = division.common->tables.classes()[k];
-        int& mine = gpus_[its.gpu_type];
-        mine -= its.tensor_parallel;
-        if (!left_.empty() || (mine >= 0 && division.common->needs.suffice(behind, layer, gpus_)))
+        const StageClass& stage_class = division.common->tables.classes()[k];
+        int& gpus = gpus_[stage_class.gpu_type];
+        gpus -= stage_class.tensor_parallel;
+        if (!left_.empty() || (gpus >= 0 && division.common->needs.suffice(behind, layer, gpus_)))
             return true;
-        mine += its.tensor_parallel;
+        gpus += stage_class.tensor_parallel;
         return false;
     }
     /// Gives back what take() took.
     void give(const BatchDivision& division, std::size_t k) {
         for (std::size_t i = 0; i < left_.size(); ++i) left_[i] += division.tests[i].need[k];
-        const StageClass& its = division.common->tables.classes()[k];
-        gpus_[its.gpu_type] += its.tensor_parallel;
+        const StageClass& stage_class = division.common->tables.classes()[k];
+        gpus_[stage_class.gpu_type] += stage_class.tensor_parallel;
     }
-    /// Those of each type, where stages are of one class each.
+    /// GPUs left of each type, if stages are of one class each.
     [[nodiscard]] const std::vector<int>& gpus() const { return gpus_; }
 
 private:
@@ -76,11 +77,11 @@ private:
     std::vector<int> gpus_{};
 };
 
-/// Looks at the chains of boxes.
+/// Searches the chains of boxes.
 template <class Stop>
 class ChainSearch {
 public:
-    /// All of these have to outlive it.
+    /// The caller keeps all arguments alive.
     ChainSearch(const LayeredModel& model, const PlanQuestion& question, const ParallelConstants& constants,
                 const PlanGoal& goal, BoxPrices& prices, PlanIncumbent& incumbent, Stop& stop)
         : question_(question),
@@ -93,13 +94,13 @@ public:
 
     /// Partial chains looked at so far.
     [[nodiscard]] std::size_t searched() const { return searched_; }
-    /// Whether it was told to stop on the way.
+    /// Whether the search was told to stop.
     [[nodiscard]] bool stopped() const { return stopped_; }
-    /// The least bound of the chains that stay open.
+    /// The least bound of all open chains.
     [[nodiscard]] double open() const { return open_; }
 
-    /// Looks at the chains of a box; false where that took more than `most` partial chains.
-    /// The relaxation was last solved for it, with GPUs of type `counted` counted.
+    /// Searches the chains of a box. Returns false if that took more than `most` partial chains. The
+    /// relaxation was last solved for this box, with GPUs of type `counted` counted.
     bool search(BatchDivision& division, const SearchBox& box, std::size_t stages, std::size_t counted,
                 std::size_t most) {
         counted_ = counted;
@@ -149,14 +150,15 @@ private:
             if (next.largest > box.high || next.sum == never) return;
         }
         if (left == 1 && !next.crossed) return;
-        const StageClass& its = tables.classes()[k];
+        const StageClass& stage_class = tables.classes()[k];
         std::size_t counted_left = 0;
         if (counted_ < room_.gpus().size()) {
-            const int gpus = room_.gpus()[counted_] - (its.gpu_type == counted_ ? its.tensor_parallel : 0);
+            const int gpus =
+                room_.gpus()[counted_] - (stage_class.gpu_type == counted_ ? stage_class.tensor_parallel : 0);
             if (gpus < 0) return;
             counted_left = static_cast<std::size_t>(gpus);
         }
-        next.update = std::max(next.update, its.update[so_far.layer]);
+        next.update = std::max(next.update, stage_class.update[so_far.layer]);
         const double before = next.sum, before_seconds = next.seconds;
         double least_spent = 0;
         const std::size_t from = left == 1 ? tables.layers() : so_far.layer + 1;
@@ -208,7 +210,8 @@ private:
         }
     }
 
-    /// Finds plans of a whole chain; its own bound needs no prices, and knows where its stages can lie.
+    /// Tries a complete chain as plans. Its own bound needs no prices, and takes into account where its
+    /// stages can lie.
     void close(BatchDivision& division, const SearchBox& box, const PartialChain& whole) {
         const double spent = std::max(box.spend_low, whole.spending), traffic = division.traffic_usd(spent);
         const auto bound_of = [&](double seconds) {
@@ -232,10 +235,10 @@ private:
         if (reaches(value, bound)) return;
         double least = bound;
         if (across) {
-            // What is kept holds in other boxes too: it is of the chain's own spending.
+            // What is kept holds in other boxes too, so it uses the chain's own spending.
             const double own_traffic = division.traffic_usd(whole.spending);
-            const auto own_bound_of = [&](double its) {
-                const double all = its + whole.update;
+            const auto own_bound_of = [&](double chain_seconds) {
+                const double all = chain_seconds + whole.update;
                 return goal_.least(all, 0, whole.spending, whole.spending, all, own_traffic);
             };
             const auto [known, is_new] =
@@ -243,9 +246,9 @@ private:
             if (is_new)
                 known->second = columns_.least_seconds(
                     division, chain_, question_.global_batch,
-                    [&](double its) { return incumbent_.leave_out(own_bound_of(its)); },
-                    [&](const ParallelPlan& plan, double its) {
-                        return reaches(incumbent_.consider(plan), own_bound_of(its));
+                    [&](double chain_seconds) { return incumbent_.leave_out(own_bound_of(chain_seconds)); },
+                    [&](const ParallelPlan& plan, double chain_seconds) {
+                        return reaches(incumbent_.consider(plan), own_bound_of(chain_seconds));
                     },
                     stop_);
             if (is_new && deep_ < most_deep && known->second < never &&
@@ -261,7 +264,7 @@ private:
         if (least < never && !incumbent_.leave_out(least)) open_ = std::min(open_, least);
     }
 
-    static constexpr int most_deep = 8;  // chains whose zones are searched long
+    static constexpr int most_deep = 8;  // chains whose zones get the long search
 
     const PlanQuestion& question_;
     const PlanGoal& goal_;
@@ -270,18 +273,18 @@ private:
     Stop& stop_;
     ZonePacking zones_;
     ChainColumns columns_;
-    /// Seconds that chains take at least, by number of the division, ends and classes.
+    /// Lower bounds on the seconds of chains, by number of the division, ends and classes.
     std::map<std::tuple<std::size_t, std::vector<std::size_t>, std::vector<std::size_t>>, double> laid_out_{};
     double open_ = never;
     int deep_ = 0;
     std::size_t searched_ = 0, most_searched_ = 0;
     bool stopped_ = false, gave_up_ = false;
-    std::size_t stages_ = 0;  // of the chains looked at
+    std::size_t stages_ = 0;  // number of stages of the chains being searched
     Chain chain_{};
     GpuRoom room_{};
     SeenChains seen_{};
-    std::size_t counted_ = 0;  // GPU type, or as many as there are
-    bool are_plans_ = false;   // chains
+    std::size_t counted_ = 0;  // GPU type, or the number of types if none is counted
+    bool are_plans_ = false;   // chains are plans: one class per stage, one zone
 };
 
 }  // namespace goodput::detail

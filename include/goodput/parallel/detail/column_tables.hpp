@@ -1,8 +1,9 @@
 #ifndef GOODPUT_PARALLEL_DETAIL_COLUMN_TABLES_HPP
 #define GOODPUT_PARALLEL_DETAIL_COLUMN_TABLES_HPP
 
-// The zones of one pipeline's stages are a column. All columns that a chain may have, how long its messages
-// and gradients take from zone to zone, and whether GPUs may suffice where gradients take so long at most.
+// Lists all columns that a chain may have, where a column holds the zones of one pipeline's stages. Also
+// says how long messages and gradient reduction take from zone to zone, and whether GPUs can suffice within
+// a limit on the seconds of gradient reduction.
 
 #include <algorithm>
 #include <cstddef>
@@ -14,7 +15,7 @@
 
 namespace goodput::detail {
 
-/// A chain whose stages are of one class each, in the zones of a region.
+/// The columns of a chain whose stages are of one class each, in the zones of a region.
 class ColumnTables {
 public:
     /// A stage and its links.
@@ -22,15 +23,17 @@ public:
         std::size_t begin = 0, end = 0, gpu_type = 0;
         int tensor_parallel = 1;
         double compute = 0;
-        std::vector<double> reduce{};                     // by zone, then zone of the next replica
-        std::vector<double> forward{}, backward{};        // to the next stage and back, by zone and its zone
-        std::vector<std::pair<double, double>> limits{};  // on both that are worth a look
+        std::vector<double> reduce{};               // by zone, then zone of the next replica
+        std::vector<double> forward{}, backward{};  // to the next stage and back, by zone and zone of that
+                                                    // stage
+        std::vector<std::pair<double, double>> limits{};  // limits on forward and backward that are worth
+                                                          // trying
     };
 
     ColumnTables(const LayeredModel& model, const ParallelConstants& constants)
         : model_(model), constants_(constants) {}
 
-    /// Sets all for a chain; false where it has no columns, or too many.
+    /// Fills all tables for a chain. Returns false if it has no columns or too many.
     bool begin(const BatchDivision& division, const Chain& chain) {
         cluster_ = &division.region().cluster;
         replicas_ = division.replicas;
@@ -40,12 +43,13 @@ public:
         stages_.clear();
         std::size_t first = 0;
         for (std::size_t s = 0; s < chain.ends.size(); ++s) {
-            const StageClass& its = tables.classes()[chain.classes[s]];
-            Stage stage{first, chain.ends[s], its.gpu_type, its.tensor_parallel};
+            const StageClass& stage_class = tables.classes()[chain.classes[s]];
+            Stage stage{first, chain.ends[s], stage_class.gpu_type, stage_class.tensor_parallel};
             stage.compute = tables.compute(chain.classes[s], first, chain.ends[s]);
-            add_links(stage, its, tables.distinct_bytes()[tables.bytes_number(stage.begin, stage.end)]);
+            add_links(stage, stage_class,
+                      tables.distinct_bytes()[tables.bytes_number(stage.begin, stage.end)]);
             if (s + 1 < chain.ends.size())
-                add_messages(stage, its, tables.classes()[chain.classes[s + 1]], tables.microbatch());
+                add_messages(stage, stage_class, tables.classes()[chain.classes[s + 1]], tables.microbatch());
             stages_.push_back(std::move(stage));
             first = chain.ends[s];
         }
@@ -59,32 +63,33 @@ public:
     [[nodiscard]] const ParallelCluster& cluster() const { return *cluster_; }
     [[nodiscard]] int replicas() const { return replicas_; }
     [[nodiscard]] const std::vector<Stage>& stages() const { return stages_; }
-    /// By number in Stage and columns(): those of the region that have GPUs.
+    /// The zones of the region that have GPUs. Stage and columns() refer to them by index.
     [[nodiscard]] const std::vector<std::size_t>& zones() const { return zones_; }
-    /// A zone for each stage.
+    /// All columns. Each has one zone per stage, by index.
     [[nodiscard]] const std::vector<std::vector<std::size_t>>& columns() const { return columns_; }
-    /// Seconds of gradients between replicas side by side in two columns.
+    /// Seconds of gradient reduction between adjacent replicas in two columns.
     [[nodiscard]] double step(std::size_t from, std::size_t to) const {
         return step_[from * columns_.size() + to];
     }
-    /// All seconds that gradients may take.
+    /// All possible seconds of gradient reduction, ascending.
     [[nodiscard]] const std::vector<double>& seconds() const { return seconds_; }
 
-    /// Whether columns may suffice for all replicas if gradients take so long at most.
+    /// Whether columns within the limits may suffice for all replicas, if gradient reduction takes at most
+    /// `most` seconds.
     [[nodiscard]] bool may_suffice(const std::vector<bool>& within, double most) {
         set_runs(most);
         const std::size_t count = columns_.size();
         std::vector<bool> seen(count, false);
         for (std::size_t start = 0; start < count; ++start) {
             if (!within[start] || seen[start]) continue;
-            // A walk lies in what can be reached from its first column.
+            // A walk stays within the columns that its first column reaches.
             std::vector<std::size_t> reached{start};
-            std::vector<bool> mine(count, false);
-            mine[start] = true;
+            std::vector<bool> is_reached(count, false);
+            is_reached[start] = true;
             for (std::size_t i = 0; i < reached.size(); ++i)
                 for (std::size_t c = 0; c < count; ++c)
-                    if (within[c] && !mine[c] && step_[reached[i] * count + c] <= most) {
-                        mine[c] = true;
+                    if (within[c] && !is_reached[c] && step_[reached[i] * count + c] <= most) {
+                        is_reached[c] = true;
                         reached.push_back(c);
                     }
             std::vector<std::size_t> touched(stages_.size(), 0);  // a bit for each zone
@@ -100,14 +105,15 @@ public:
         }
         return false;
     }
-    /// Of so many replicas of a stage, how many can lie in a set of zones: between runs, some lie elsewhere.
+    /// Returns how many of `replicas` consecutive replicas of a stage can lie in a set of zones. Between
+    /// two runs in the set, a replica lies elsewhere.
     [[nodiscard]] long long most_visits(std::size_t s, std::size_t set, long long replicas) const {
         const long long run = runs_[(s << zones_.size()) + set];
         if (set == 0 || run == 0) return set == 0 ? 0 : replicas;
         return replicas / (run + 1) * run + std::min(replicas % (run + 1), run);
     }
-    /// Whether GPUs suffice for so many more replicas of each stage, of which at most `visits(stage, zones)`
-    /// lie in a set of zones: what has to lie in the other ones finds room there.
+    /// Whether GPUs suffice for `replicas` more replicas of each stage, if at most `visits(stage, zones)`
+    /// of them lie in a set of zones. The replicas that must lie outside a set need room there.
     template <class Visits>
     [[nodiscard]] bool has_room(const std::vector<std::vector<int>>& gpus, long long replicas,
                                 Visits visits) const {
@@ -129,11 +135,12 @@ private:
     static constexpr std::size_t most_columns = 128, most_zones = 6;
     static constexpr int most_replicas = 1024;
 
-    void add_links(Stage& stage, const StageClass& its, double bytes) const {
-        bytes /= std::min(its.tensor_parallel, constants_.most_shards);
+    void add_links(Stage& stage, const StageClass& stage_class, double bytes) const {
+        bytes /= std::min(stage_class.tensor_parallel, constants_.most_shards);
         for (const std::size_t a : zones_)
             for (const std::size_t b : zones_) {
-                const BandwidthCurve* const link = cluster_->link({a, its.gpu_type, 1}, {b, its.gpu_type, 1});
+                const BandwidthCurve* const link =
+                    cluster_->link({a, stage_class.gpu_type, 1}, {b, stage_class.gpu_type, 1});
                 stage.reduce.push_back(replicas_ == 1 ? 0
                                        : link == nullptr
                                            ? never
@@ -145,7 +152,7 @@ private:
             zone_messages(model_, *cluster_, zones_, from, to, stage.end, microbatch, constants_);
         stage.forward = std::move(messages.forward);
         stage.backward = std::move(messages.backward);
-        // Limits that some messages reach.
+        // Keep the limits that some messages reach.
         for (const double forward : stage.forward)
             for (const double backward : stage.backward) {
                 double most = 0, most_back = 0;
@@ -163,7 +170,7 @@ private:
         stage.limits.erase(std::unique(stage.limits.begin(), stage.limits.end()), stage.limits.end());
     }
 
-    /// All columns that a plan in the region may have; false where they are too many.
+    /// Adds all columns that a plan in the region may have. Returns false if there are too many.
     bool add_columns(const BatchDivision& division, std::vector<std::size_t>& column) {
         if (column.size() == stages_.size()) {
             columns_.push_back(column);
@@ -202,13 +209,13 @@ private:
         while (!seconds_.empty() && seconds_.back() == never) seconds_.pop_back();
     }
 
-    /// Sets how many replicas of each stage can follow each other within a set of zones if gradients take so
-    /// long at most; 0 where links lead round and round.
+    /// Sets how many consecutive replicas of each stage can lie within a set of zones, if gradient
+    /// reduction takes at most `most` seconds. 0 means no limit, because the links form a cycle.
     void set_runs(double most) {
         runs_.assign(stages_.size() << zones_.size(), 0);
         for (std::size_t s = 0; s < stages_.size(); ++s)
             for (std::size_t set = 1; set < (std::size_t{1} << zones_.size()); ++set) {
-                int longest = 0;  // zones are taken away that no link leads into
+                int longest = 0;  // rounds in which the zones that no link enters are removed
                 for (std::size_t left = set; left != 0; ++longest) {
                     std::size_t first = 0;
                     for (std::size_t z = 0; z < zones_.size(); ++z) {
@@ -235,7 +242,7 @@ private:
     std::vector<std::size_t> zones_{};
     std::vector<Stage> stages_{};
     std::vector<std::vector<std::size_t>> columns_{};
-    std::vector<double> step_{};     // by column, then the next one
+    std::vector<double> step_{};     // by column, then next column
     std::vector<double> seconds_{};  // ascending
     std::vector<int> runs_{};        // by stage, then set of zones
 };

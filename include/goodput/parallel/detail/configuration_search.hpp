@@ -1,17 +1,18 @@
 #ifndef GOODPUT_PARALLEL_DETAIL_CONFIGURATION_SEARCH_HPP
 #define GOODPUT_PARALLEL_DETAIL_CONFIGURATION_SEARCH_HPP
 
-// Configurations of one part a pool, those first that are worth most at prices as far as is known.
+// Searches configurations with one part per pool, those that may be worth most at given prices first.
 //
-// What a planner answers to one question bounds plans of other GPUs, too. "No plan has more than B of
+// An answer of the planner bounds plans on other GPUs, too. "No plan has more than B of
 // reward * throughput^power - price * GPUs" holds at all prices: a plan on n GPUs has a throughput of at most
-// ((B + price * n) / reward)^(1 / power). "No plan on m GPUs has more than T" holds for all n <= m. The least
-// of all these is the ceiling of n; it never falls as n grows. So of all configurations between `low` and
-// `high` none is worth more than
+// ((B + price * n) / reward)^(1 / power). "No plan on m GPUs has more than T" holds for all n <= m. The
+// ceiling of n is the least of all these bounds. It never falls as n grows. So no configuration between
+// `low` and `high` is worth more than
 //
-//     value(ceiling(GPUs of high)) - price * GPUs of low                   value never falls with throughput
+//     value(ceiling(GPUs of high)) - price * GPUs of low
 //
-// and the box with the largest bound is cut in two until it is one configuration.
+// because the value never falls with the throughput. The search halves the box with the largest bound until
+// it is a single configuration.
 
 #include <algorithm>
 #include <cmath>
@@ -28,23 +29,23 @@
 
 namespace goodput::detail {
 
-/// What no plan on so many GPUs by pool exceeds.
+/// An upper bound on the throughput of any plan, by its GPUs in each pool.
 class ThroughputCeiling {
 public:
     void clear() {
         curves_.clear();
         limits_.clear();
     }
-    /// reward * throughput^power - price * GPUs is at most `bound`; reward and power are above 0, and prices
-    /// are infinite where nothing is said of plans on GPUs of that pool.
+    /// Notes that reward * throughput^power - price * GPUs is at most `bound`. Reward and power are above
+    /// 0. An infinite price means that this says nothing about plans on GPUs of that pool.
     void add_curve(double reward, double power, std::span<const double> price, double bound) {
         curves_.push_back({reward, 1 / power, bound, {price.begin(), price.end()}});
     }
-    /// With at most these GPUs, throughput is at most `bound`.
+    /// Notes that throughput is at most `bound` with at most these GPUs.
     void add_limit(std::span<const int> gpus, double bound) {
         limits_.push_back({bound, {gpus.begin(), gpus.end()}});
     }
-    /// Iterations a second; infinite where nothing is known.
+    /// Returns the ceiling in iterations per second; infinite if nothing is known.
     [[nodiscard]] double operator()(std::span<const int> gpus) const {
         double least = std::numeric_limits<double>::infinity();
         for (const Limit& limit : limits_)
@@ -74,7 +75,7 @@ private:
     std::vector<Limit> limits_;
 };
 
-/// What a job may hold of each pool, fewest GPUs first; the first choice is none.
+/// What a job may hold of each pool, fewest GPUs first. The first choice of each pool is no GPUs.
 using PoolChoices = std::vector<std::vector<PoolShare>>;
 
 /// Calls visit(pools) for each choice of `count` of `pools` pools, in the order of their indices.
@@ -92,16 +93,17 @@ void for_each_pools(std::size_t pools, std::size_t count, Visit visit) {
     }
 }
 
-/// Goes through configurations.
+/// Searches configurations.
 class ConfigurationSearch {
 public:
-    /// A configuration by its choice for each pool, and the most that it can be worth.
+    /// A configuration, by its choice for each pool, and an upper bound on its worth.
     struct Leaf {
         double bound = 0;
         std::vector<std::size_t> choice{};
     };
 
-    /// `price` by pool; all configurations of `least` to `most` GPUs of at most `most_pools` pools.
+    /// Searches all configurations of `least` to `most` GPUs in at most `most_pools` pools. `price` is by
+    /// pool.
     ConfigurationSearch(const PoolChoices& choices, const ThroughputCeiling& ceiling,
                         const std::vector<double>& price, int least, int most, std::size_t most_pools)
         : choices_(&choices),
@@ -111,11 +113,12 @@ public:
           most_(most),
           most_pools_(most_pools) {}
 
-    /// Begins with all configurations. `value(throughput)` never falls, and may be a little too large.
+    /// Starts with all configurations. `value(throughput)` must never fall; it may be slightly too large.
     template <class Value>
     void start(Value value) {
         queue_ = {};
-        // Where few pools are to be together, a box for each few, of configurations that have GPUs of all.
+        // If a configuration may span only some pools, each such set of pools gets a box. Its
+        // configurations have GPUs of all pools in the set.
         const std::size_t pools = choices_->size();
         const std::size_t first = most_pools_ < pools ? 1 : pools;
         for (std::size_t count = first; count <= std::min(most_pools_, pools); ++count)
@@ -128,19 +131,19 @@ public:
                 push(std::move(box), value);
             });
     }
-    /// No configuration that is left is worth more; minus infinity where none is left.
+    /// Returns an upper bound on the worth of all remaining configurations; minus infinity if none remains.
     [[nodiscard]] double bound() const {
         return queue_.empty() ? -std::numeric_limits<double>::infinity() : queue_.top().bound;
     }
-    /// Takes the configuration of largest bound out, if that bound is above `least`, within so many steps:
-    /// whether it did.
+    /// Takes out the configuration of largest bound, if that bound is above `least` and `steps` suffice.
+    /// Returns whether it did.
     template <class Value>
     bool next(Value value, double least, std::size_t& steps, Leaf& leaf) {
         while (!queue_.empty() && queue_.top().bound > least && steps > 0) {
             --steps;
             Box box = queue_.top();
             queue_.pop();
-            // More may be known of it than when it came.
+            // More may be known now than when the box was queued.
             if (const double now = bound_of(box, value); now < box.bound) {
                 box.bound = now;
                 if (now > -std::numeric_limits<double>::infinity() && now <= bound()) {
@@ -167,13 +170,13 @@ public:
         return false;
     }
 
-    /// GPUs by pool of a choice.
+    /// Returns the GPUs of a choice, by pool.
     [[nodiscard]] std::vector<int> gpus_of(std::span<const std::size_t> choice) const {
         std::vector<int> gpus;
         for (std::size_t p = 0; p < choice.size(); ++p) gpus.push_back((*choices_)[p][choice[p]].shape.gpus);
         return gpus;
     }
-    /// The configuration of a choice.
+    /// Returns the configuration of a choice.
     [[nodiscard]] Configuration configuration_of(std::span<const std::size_t> choice) const {
         std::vector<PoolShare> parts;
         for (std::size_t p = 0; p < choice.size(); ++p) parts.push_back((*choices_)[p][choice[p]]);
@@ -212,7 +215,8 @@ private:
         box.bound = bound_of(box, value);
         if (box.bound > -std::numeric_limits<double>::infinity()) queue_.push(std::move(box));
     }
-    /// Where a cut tells most: the pool with most money between low and high; none for one configuration.
+    /// Returns the pool where a cut tells most: the one with most money between low and high. Returns the
+    /// number of pools if the box is one configuration.
     [[nodiscard]] std::size_t axis_of(const Box& box) const {
         std::size_t best = choices_->size();
         std::pair<double, int> most{-1, 0};

@@ -1,9 +1,10 @@
 #ifndef GOODPUT_PARALLEL_DETAIL_GPU_NEEDS_HPP
 #define GOODPUT_PARALLEL_DETAIL_GPU_NEEDS_HPP
 
-// Whether there are GPUs for a chain at all: within caps on its stages, how many of one type its last stages
-// need at least, by how many there are of each other type. Prices cannot tell: they pay for a part of a stage
-// where only a whole one will do. Stages are of one class each.
+// Computes whether there are enough GPUs for a chain at all. Within caps on the stages, it gives the fewest
+// GPUs of one type that the last stages of a chain need, for each number of GPUs of the other types. Prices
+// cannot tell this: they pay for a fraction of a stage where only a whole stage will do. Stages are of one
+// class each.
 
 #include <algorithm>
 #include <cstddef>
@@ -17,11 +18,11 @@
 
 namespace goodput::detail {
 
-/// Least numbers of GPUs of a replica by stages left and layer.
+/// Least numbers of GPUs per replica, by stages left and layer.
 class GpuNeeds {
 public:
-    /// Solves up to `stages` stages for the caps that the relaxation was last given, where a replica has so
-    /// many `gpus` of each type at most.
+    /// Solves for up to `stages` stages, within the caps that the relaxation was last given. `gpus` is the
+    /// most that a replica can have of each type.
     void solve(const StageTables& tables, const ChainRelaxation& relaxation, const std::vector<int>& gpus,
                std::size_t stages) {
         layers_ = tables.layers();
@@ -32,7 +33,8 @@ public:
         for (std::size_t left = 1; left <= stages; ++left)
             for (std::size_t layer = 0; layer + left <= layers_; ++layer) {
                 Number* const here = row(left, layer);
-                // At most what stages need that begin earlier, so that the last end of a stage is its best.
+                // Stages that begin later never need more than those that begin earlier. So the last
+                // possible end of a stage is its best.
                 if (layer == 0)
                     std::fill_n(here, width_, none);
                 else
@@ -45,7 +47,7 @@ public:
             }
     }
 
-    /// The same of the least spending of a replica, by what each class spends.
+    /// Solves for the least spending per replica, given the spending of each class.
     void solve_spending(const StageTables& tables, const ChainRelaxation& relaxation,
                         const std::vector<double>& spending, std::size_t stages) {
         layers_ = tables.layers();
@@ -62,13 +64,13 @@ public:
                 }
             }
     }
-    /// The least spending of the last `left` stages of a chain, from `layer` on.
+    /// Returns the least spending of the last `left` stages of a chain, which begin with `layer`.
     [[nodiscard]] double least_spending(std::size_t left, std::size_t layer) const {
         return spending_[left * (layers_ + 1) + layer];
     }
 
-    /// Whether the last `left` stages of a chain, from `layer` on, may have room in so many GPUs of a
-    /// replica.
+    /// Whether `gpus` of a replica may suffice for the last `left` stages of a chain, which begin with
+    /// `layer`.
     [[nodiscard]] bool suffice(std::size_t left, std::size_t layer, const std::vector<int>& gpus) const {
         if (left == 0) return true;
         std::size_t at = none_;
@@ -82,14 +84,15 @@ private:
     static constexpr Number none = std::numeric_limits<Number>::max() / 2;
     static constexpr std::size_t most_width = 4096;
 
-    /// Which numbers of GPUs there are rows for: of all types but the one with the most. Where they are too
-    /// many together, types with many have none: as many as anybody wants.
+    /// Chooses which numbers of GPUs get their own entries: those of all types except the one with the
+    /// most. If these are too many together, types with many GPUs get none, and count as unlimited.
     void set_numbers(const StageTables& tables, const std::vector<int>& gpus) {
         most_.assign(gpus.size(), 0);
         stride_.assign(gpus.size(), 0);
         std::vector<int> widest(gpus.size(), 0);
-        for (const StageClass& its : tables.classes())
-            widest[its.gpu_type] = std::max(widest[its.gpu_type], its.tensor_parallel);
+        for (const StageClass& stage_class : tables.classes())
+            widest[stage_class.gpu_type] =
+                std::max(widest[stage_class.gpu_type], stage_class.tensor_parallel);
         for (std::size_t t = 0; t < gpus.size(); ++t)
             most_[t] = std::min(gpus[t], widest[t] * static_cast<int>(layers_));
         std::vector<std::size_t> order(gpus.size());
@@ -104,7 +107,7 @@ private:
         firsts_.assign(1, 0);
         for (const std::size_t t : order) {
             if (widest[t] == 0) continue;
-            // In front of no GPUs, there is room for fewer than none.
+            // Entries below zero GPUs stand for fewer than none, so lower() needs no checks.
             const auto below = static_cast<std::size_t>(widest[t]),
                        numbers = static_cast<std::size_t>(most_[t]) + 1;
             if (width_ * (below + numbers) > most_width) break;
@@ -123,12 +126,12 @@ private:
         }
     }
 
-    /// What stages need of which the first is of a class, where that is less.
-    void lower(Number* here, const Number* behind, const StageClass& its) const {
-        const auto gpus = static_cast<std::size_t>(its.tensor_parallel);
-        const Number more = its.gpu_type == counted_ ? its.tensor_parallel : 0;
+    /// Lowers what stages need, if a first stage of a class makes that less.
+    void lower(Number* here, const Number* behind, const StageClass& first_class) const {
+        const auto gpus = static_cast<std::size_t>(first_class.tensor_parallel);
+        const Number more = first_class.gpu_type == counted_ ? first_class.tensor_parallel : 0;
         for (const std::size_t first : firsts_) {
-            const Number* const from = behind + first - gpus * stride_[its.gpu_type];
+            const Number* const from = behind + first - gpus * stride_[first_class.gpu_type];
             Number* const to = here + first;
             for (std::size_t i = 0; i < run_; ++i) to[i] = std::min(to[i], from[i] + more);
         }
@@ -140,12 +143,12 @@ private:
 
     std::size_t layers_ = 0, counted_ = 0;
     std::vector<int> most_{};            // by type
-    std::vector<std::size_t> stride_{};  // by type; 0: the one that is counted, or as many as anybody wants
-    std::size_t width_ = 1, none_ = 0;   // of a row; where it says what is needed with none of the others
-    std::size_t run_ = 1;                // numbers side by side that there may be
-    std::vector<std::size_t> firsts_{};  // where such runs begin
+    std::vector<std::size_t> stride_{};  // by type; 0 for the counted type and for unlimited types
+    std::size_t width_ = 1, none_ = 0;   // entries of a row; the entry for no GPUs of the other types
+    std::size_t run_ = 1;                // adjacent entries that are valid numbers
+    std::vector<std::size_t> firsts_{};  // where runs of valid entries begin
     std::vector<Number> needs_{};        // by stages left, layer
-    std::vector<double> spending_{};     // the same
+    std::vector<double> spending_{};     // by stages left, layer
 };
 
 }  // namespace goodput::detail

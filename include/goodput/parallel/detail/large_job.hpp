@@ -1,8 +1,8 @@
 #ifndef GOODPUT_PARALLEL_DETAIL_LARGE_JOB_HPP
 #define GOODPUT_PARALLEL_DETAIL_LARGE_JOB_HPP
 
-// What a round has shown of one large model: which GPUs it may use, what it was offered, what the planner
-// answered.
+// What a round knows about one large model: which GPUs it may use, what it was offered, and what the
+// planner answered.
 
 #include <algorithm>
 #include <cstddef>
@@ -23,30 +23,30 @@ inline bool contains(const std::vector<Configuration>& list, const Configuration
     return std::find(list.begin(), list.end(), configuration) != list.end();
 }
 
-/// What was asked of the planner at prices.
+/// A question at prices that the planner was asked.
 struct AskedReward {
     std::vector<std::size_t> pools{};
     double reward = 0, power = 1;
-    std::vector<double> price{};  // by pool, of all
+    std::vector<double> price{};  // prices per GPU, by pool
     friend bool operator==(const AskedReward&, const AskedReward&) = default;
 };
 
-/// Of one round; answers are kept for the next.
+/// The state of one job in one round. The next round may keep the answers.
 struct LargeJob {
     PoolChoices choices{};
-    std::vector<PoolShare> pools{};  // all open GPUs that it may use
+    std::vector<PoolShare> pools{};  // all open GPUs that the job may use, by pool
     ThroughputCeiling ceiling{};
-    std::vector<Configuration> offered{};  // listed, or appended at prices as far as worth it
-    std::vector<Configuration> learned{};  // asked about one by one
-    Configuration known{};                 // one that has a plan
+    std::vector<Configuration> offered{};  // listed, or appended at prices while worth it
+    std::vector<Configuration> learned{};  // configurations that the planner was asked about
+    Configuration known{};                 // a configuration that has a plan
     std::vector<AskedReward> asked{};
     PlanValues values{};
     std::vector<std::string> why{};
     Configuration held{};
-    int least = 0, most = 0;  // GPUs
-    std::size_t version = 0;  // of its model in the book
+    int least = 0, most = 0;  // limits on GPUs
+    std::size_t version = 0;  // version of the job's model in the book
 
-    /// Finds the GPUs that a job may use.
+    /// Finds the GPUs that the job may use.
     template <class Finder>
     void look_around(const LargeModels<Finder>& large, const Round& round, const Job& job) {
         version = large.version_of(job.name);
@@ -70,7 +70,7 @@ struct LargeJob {
         }
     }
 
-    /// What the planner answered holds as long as there are no more GPUs.
+    /// Keeps the planner's earlier answers, which hold as long as no pool has more GPUs now.
     void keep_answers(LargeJob before) {
         constexpr std::size_t many = 200;
         const auto no_larger = [](const PoolShare& now, const PoolShare& then) {
@@ -84,7 +84,7 @@ struct LargeJob {
         asked = std::move(before.asked);
     }
 
-    /// Asks about a configuration, and learns what that says of smaller ones.
+    /// Asks about a configuration, and notes what the answer says about smaller ones.
     template <class Finder>
     const KnownPlan& learn(LargeModels<Finder>& large, const std::string& name,
                            const Configuration& configuration) {
@@ -97,20 +97,21 @@ struct LargeJob {
         return settled;
     }
 
-    /// The GPUs of some pools.
+    /// Returns all GPUs of the chosen pools, as parts.
     [[nodiscard]] std::vector<PoolShare> parts_of(const std::vector<std::size_t>& chosen) const {
         std::vector<PoolShare> parts;
         for (const std::size_t p : chosen) parts.push_back(pools[p]);
         return parts;
     }
-    /// All GPUs of some pools, by pool.
+    /// Returns all GPUs of the chosen pools, by pool.
     [[nodiscard]] std::vector<int> gpus_of(const std::vector<std::size_t>& chosen) const {
         std::vector<int> gpus(pools.size());
         for (const std::size_t p : chosen) gpus[p] = pools[p].shape.gpus;
         return gpus;
     }
 
-    /// Notes a plan that was answered for some pools, and the smallest configuration that holds it.
+    /// Notes a plan that the planner found for the chosen pools. Returns the smallest configuration that
+    /// holds it.
     template <class Finder>
     Configuration note(LargeModels<Finder>& large, const std::string& name, const ParallelPlan& plan,
                        double throughput, const std::vector<std::size_t>& chosen) {
@@ -127,13 +128,13 @@ struct LargeJob {
     [[nodiscard]] bool may_hold(const Configuration& configuration) const {
         return configuration.gpus() >= least && configuration.gpus() <= most;
     }
-    /// Lists a configuration that is not offered yet.
+    /// Lists a configuration, unless it is offered already.
     void offer(const Configuration& configuration, std::vector<Option>& options) {
         if (contains(offered, configuration)) return;
         offered.push_back(configuration);
         options.push_back({configuration, {}, 0, Knowledge::unknown});
     }
-    /// GPUs of a configuration.
+    /// Returns the GPUs of a configuration, by pool.
     [[nodiscard]] std::vector<int> gpus_by_pool(const Configuration& configuration) const {
         std::vector<int> gpus(pools.size());
         for (const PoolShare& part : configuration.parts())
@@ -142,7 +143,7 @@ struct LargeJob {
         return gpus;
     }
 
-    /// The smallest configuration that holds these GPUs by pool.
+    /// Returns the smallest configuration that holds these GPUs by pool.
     [[nodiscard]] Configuration around(std::span<const int> gpus) const {
         std::vector<PoolShare> parts;
         for (std::size_t p = 0; p < gpus.size(); ++p)

@@ -1,9 +1,10 @@
 #ifndef GOODPUT_PARALLEL_DETAIL_PLAN_GOAL_HPP
 #define GOODPUT_PARALLEL_DETAIL_PLAN_GOAL_HPP
 
-// What a plan is worth, as a number to make small: seconds an iteration, dollars an iteration, or price less
-// reward. It grows with the iteration time and with one weighted sum of the GPUs (here "spending": dollars a
-// second, or the price), and along a line of time against spending it is least at an end of any interval.
+// Turns the worth of a plan into a number to minimise: seconds per iteration, dollars per iteration, or
+// price minus reward. It grows with the iteration time and with one weighted sum of the GPUs, called
+// "spending": dollars per second, or the price. Along a line of time against spending, it is least at an
+// end of any interval.
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +16,7 @@
 
 namespace goodput::detail {
 
-/// The question as a function of time and spending.
+/// The question, as a function of time and spending.
 class PlanGoal {
 public:
     PlanGoal(const ParallelCluster& cluster, const PlanQuestion& question)
@@ -28,7 +29,7 @@ public:
                                                                    : cluster.types[t].usd_per_hour / 3600);
     }
 
-    /// Spending of one GPU, by type.
+    /// Spending per GPU, by type.
     [[nodiscard]] const std::vector<double>& weights() const { return weights_; }
     /// Whether spending matters at all.
     [[nodiscard]] bool spends() const { return objective_ != PlanObjective::throughput || most_usd_ < never; }
@@ -36,10 +37,10 @@ public:
     /// Whether the dollars of traffic matter.
     [[nodiscard]] bool counts_traffic() const { return spends() && objective_ != PlanObjective::reward; }
 
-    /// Whether what GPUs cost decides how many a plan takes, rather than how many there are.
+    /// Whether the price of GPUs, rather than their number, decides how many a plan takes.
     [[nodiscard]] bool pays() const { return objective_ == PlanObjective::reward && most_seconds_ == never; }
 
-    /// What a plan is worth; infinite beyond the limits. `extra` is the traffic's dollars.
+    /// Returns what a plan is worth; infinity beyond the limits. `extra` is the dollars of traffic.
     [[nodiscard]] double value(double seconds, double spending, double extra = 0) const {
         if (!(seconds <= most_seconds_ * (1 + 1e-12))) return never;
         if (objective_ == PlanObjective::reward) return spending - earned(seconds);
@@ -47,18 +48,20 @@ public:
         return objective_ == PlanObjective::throughput ? seconds : seconds * spending + extra;
     }
 
-    /// No plan whatsoever has a lesser value.
+    /// Returns a value that no plan goes below.
     [[nodiscard]] double least_of_any() const { return objective_ == PlanObjective::reward ? -never : 0; }
 
-    /// The least value of any plan whose spending is in [low, high] and whose seconds are at least
-    /// sum - slope * spending, and at least `floor`. `extra`: the traffic's dollars at least.
+    /// Returns a lower bound on the value of plans whose spending is in [low, high] and whose seconds are
+    /// at least `floor` and at least sum - slope * spending. `extra` is a lower bound on the dollars of
+    /// traffic.
     [[nodiscard]] double least(double sum, double slope, double low, double high, double floor,
                                double extra) const {
         if (sum == never) return never;
         const auto seconds = [&](double spending) { return std::max(sum - slope * spending, floor); };
         if (seconds(high) > most_seconds_ * (1 + 1e-9)) return never;
         if (!spends()) return seconds(high);
-        // Concave along the line, and growing once the floor is reached: least at an end of the line.
+        // The value is concave along the line, and grows once the floor is reached, so it is least at an
+        // end of the line.
         double end = high;
         if (slope > 0 && sum - slope * high < floor) end = std::clamp((sum - floor) / slope, low, high);
         if (objective_ == PlanObjective::reward)
@@ -68,7 +71,7 @@ public:
         return objective_ == PlanObjective::throughput ? seconds(high) : usd;
     }
 
-    /// A plan that is better than `value` takes less than so many seconds, if its spending is at least `low`
+    /// Returns seconds that every plan better than `value` stays below, if its spending is at least `low`
     /// and its traffic costs at least `extra` dollars.
     [[nodiscard]] double most_time(double value, double low, double extra) const {
         double most = most_seconds_;
@@ -81,8 +84,8 @@ public:
         return most + 1e-9 * std::abs(most);
     }
 
-    /// A plan that is better than `value` spends less than this, if it takes at least so many seconds and its
-    /// traffic costs at least `extra` dollars.
+    /// Returns spending that every plan better than `value` stays below, if it takes at least `seconds` and
+    /// its traffic costs at least `extra` dollars.
     [[nodiscard]] double most_spending(double value, double seconds, double extra) const {
         double most = never;
         if (objective_ == PlanObjective::reward && value < never) {
@@ -94,7 +97,7 @@ public:
         return most + 1e-9 * std::abs(most);
     }
 
-    /// A slope for least() that suits plans of about these seconds and spending.
+    /// Returns a slope for least() that suits plans of about these seconds and this spending.
     [[nodiscard]] double slope(double seconds, double spending) const {
         if (objective_ == PlanObjective::cost) return spending > 0 ? seconds / spending : 0;
         if (objective_ == PlanObjective::reward)
@@ -104,7 +107,7 @@ public:
     [[nodiscard]] PlanObjective objective() const { return objective_; }
     [[nodiscard]] bool has_budget() const { return most_usd_ < never; }
 
-    /// The value as the caller's objective, and back.
+    /// Converts the value to the caller's objective.
     [[nodiscard]] double told(double value) const {
         if (objective_ == PlanObjective::throughput) return value > 0 ? 1 / value : never;
         return objective_ == PlanObjective::cost ? value : -value;

@@ -1,10 +1,10 @@
 #ifndef GOODPUT_PARALLEL_DETAIL_PLAN_INCUMBENT_HPP
 #define GOODPUT_PARALLEL_DETAIL_PLAN_INCUMBENT_HPP
 
-// The best plan so far. Chains are laid out to plans here: every stage gets its replicas of the chain's
-// class, zone by zone. Where there are not enough, other classes that are as fast and have the memory fill
-// up: a stage of mixed replicas. What cannot be better than the best plan by more than the gap is left out;
-// the least bound of all that was left out is part of the answer's bound.
+// Keeps the best plan so far, and lays chains out as plans. Each stage gets replicas of the chain's class,
+// zone by zone. If these are too few, other classes that are as fast and have the memory join: a stage of
+// mixed replicas. The search leaves out whatever cannot beat the best plan by more than the gap. The least
+// bound of all that was left out is part of the answer's bound.
 
 #include <algorithm>
 #include <cmath>
@@ -20,7 +20,7 @@
 
 namespace goodput::detail {
 
-/// Orders of zones to try: all of few, rotations both ways of many.
+/// Returns the orders of zones to try: all orders of a few zones, rotations in both directions of many.
 inline std::vector<std::vector<std::size_t>> zone_orders(const ParallelCluster& cluster) {
     std::vector<std::size_t> order = cluster.zones_with_gpus();
     std::vector<std::vector<std::size_t>> orders;
@@ -46,8 +46,8 @@ public:
     ChainAssembly(const ParallelCluster& cluster, const ParallelConstants& constants)
         : cluster_(&cluster), constants_(constants), orders_(zone_orders(cluster)) {}
 
-    /// Calls visit(plan) for ways to give each stage `replicas` replicas; none where there are not enough
-    /// GPUs.
+    /// Calls visit(plan) for several ways to give each stage `replicas` replicas. Calls nothing if there
+    /// are too few GPUs. Stops when `visit` returns false.
     template <class Visit>
     void for_each_plan(const StageTables& tables, const Chain& chain, int replicas, int global_batch,
                        bool mixed, Visit visit) {
@@ -88,14 +88,16 @@ private:
         return true;
     }
 
-    /// Gives the stage up to `wanted` replicas; answers how many are missing.
-    int take(const StageClass& its, int wanted, const std::vector<std::size_t>& order, bool together,
+    /// Gives the stage up to `wanted` replicas. Returns how many are missing.
+    int take(const StageClass& stage_class, int wanted, const std::vector<std::size_t>& order, bool together,
              PlanStage& stage) {
-        const auto room = [&](std::size_t zone) { return left_[zone][its.gpu_type] / its.tensor_parallel; };
+        const auto room = [&](std::size_t zone) {
+            return left_[zone][stage_class.gpu_type] / stage_class.tensor_parallel;
+        };
         const auto grab = [&](std::size_t zone, int count) {
             if (count <= 0) return;
-            stage.replicas.push_back({its.gpu_type, its.tensor_parallel, zone, count});
-            left_[zone][its.gpu_type] -= count * its.tensor_parallel;
+            stage.replicas.push_back({stage_class.gpu_type, stage_class.tensor_parallel, zone, count});
+            left_[zone][stage_class.gpu_type] -= count * stage_class.tensor_parallel;
             wanted -= count;
         };
         if (together)
@@ -113,7 +115,7 @@ private:
     ParallelPlan plan_{};
 };
 
-/// Keeps the best plan, and the bounds of what was left out.
+/// Keeps the best plan, and the bounds of all that was left out.
 class PlanIncumbent {
 public:
     PlanIncumbent(const LayeredModel& model, const ParallelCluster& cluster, const PlanQuestion& question,
@@ -125,45 +127,46 @@ public:
           goal_(goal),
           assembly_(cluster, constants) {}
 
-    /// The best plan's value for the goal, its seconds, and the plan itself; never, where there is none yet.
+    /// The best plan's value for the goal, its seconds, and the plan itself. Both numbers are `never` if
+    /// there is no plan yet.
     [[nodiscard]] double value() const { return best_; }
     [[nodiscard]] double seconds() const { return best_seconds_; }
     [[nodiscard]] const ParallelPlan& plan() const { return best_plan_; }
-    /// The least bound of what was left out within the gap.
+    /// The least bound of all that was left out within the gap.
     [[nodiscard]] double left_out() const { return left_out_; }
 
-    /// Whether plans of that bound cannot be better by more than the gap.
+    /// Whether plans with that bound cannot be better by more than the gap.
     [[nodiscard]] bool good_enough(double bound) const {
         return bound >= best_ - question_.gap * std::abs(best_) || (best_ == never && bound == never);
     }
 
-    /// The same for what is left out for it: the bound counts, as the answer is only proven to within the
-    /// gap.
+    /// Whether plans with that bound can be left out. If so, their bound counts, because the answer is only
+    /// proven to within the gap.
     bool leave_out(double bound) {
         if (!good_enough(bound)) return false;
         left_out_ = std::min(left_out_, bound);
         return true;
     }
 
-    /// Keeps the best of the plans that the question begins with.
+    /// Keeps the best of the plans that the question starts with.
     void begin() {
         for (const ParallelPlan& plan : question_.known)
             if (is_asked_for(plan)) consider(plan);
     }
 
-    /// A chain with as many replicas as there are GPUs for.
+    /// Tries a chain with as many replicas as there are GPUs for.
     void try_fitting(const BatchDivision& division, const Chain& chain) {
         std::vector<int> need(cluster_.types.size(), 0);
         for (const std::size_t k : chain.classes) {
-            const StageClass& its = division.common->tables.classes()[k];
-            need[its.gpu_type] += its.tensor_parallel;
+            const StageClass& stage_class = division.common->tables.classes()[k];
+            need[stage_class.gpu_type] += stage_class.tensor_parallel;
         }
         int replicas = question_.global_batch;
         for (std::size_t t = 0; t < need.size(); ++t)
             if (need[t] > 0) replicas = std::min(replicas, cluster_.gpus_of(t) / need[t]);
         if (replicas == 0) return;
         if (replicas < division.replicas) {
-            // No more than compute the same number of micro-batches each.
+            // Takes no more replicas than that number of micro-batches per replica needs.
             const int at_once = division.common->tables.microbatch() * replicas;
             const int most =
                 division.common->tables.microbatch() * ((question_.global_batch + at_once - 1) / at_once);
@@ -172,8 +175,8 @@ public:
         try_chain(division.common->tables, std::min(replicas, division.replicas), chain, 6);
     }
 
-    /// Plans of a chain, the best of which is kept. Answers the best value of any of them. After `most` plans
-    /// that are far from the best one, it goes no further.
+    /// Tries a chain as plans, and keeps the best. Returns the best value of any of them. Gives up after
+    /// `most` plans that are far from the best one.
     double try_chain(const StageTables& tables, int replicas, const Chain& chain, int most) {
         double least = never;
         if (chain.ends.empty()) return least;
@@ -184,7 +187,7 @@ public:
                                 });
         return least;
     }
-    /// Keeps a plan if it is the best so far; its value.
+    /// Keeps a plan if it is the best so far. Returns its value.
     double consider(const ParallelPlan& plan) {
         const PlanScore score = score_plan(model_, cluster_, plan, constants_);
         if (!score.fits || score.fault || !std::isfinite(score.iteration_seconds)) return never;
@@ -202,7 +205,7 @@ public:
     }
 
 private:
-    /// Whether a plan that somebody else made can be an answer.
+    /// Whether one of PlanQuestion::known answers the question.
     [[nodiscard]] bool is_asked_for(const ParallelPlan& plan) const {
         if (plan.global_batch != question_.global_batch || plan.microbatch < 1 || plan.stages.empty())
             return false;

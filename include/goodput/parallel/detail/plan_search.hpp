@@ -1,10 +1,11 @@
 #ifndef GOODPUT_PARALLEL_DETAIL_PLAN_SEARCH_HPP
 #define GOODPUT_PARALLEL_DETAIL_PLAN_SEARCH_HPP
 
-// Branch and bound over boxes. A box is a micro-batch, a number of replicas, a number of stages, a range of
-// the largest stage's seconds and a range of spending. Its bound comes from the chain relaxation at the best
-// prices of GPU types; the box of least bound is next. Its chains whose bound does not exceed the best plan
-// are looked at one by one (chain_search.hpp); where they are too many the box is cut in two.
+// Finds the best plan by branch and bound over boxes. A box holds the plans of one micro-batch and number
+// of replicas, some numbers of stages, a range of the largest stage's seconds, and a range of spending. Its
+// bound comes from the chain relaxation at the best prices of GPU types. The box with the least bound comes
+// next. The search looks at each of its chains whose bound is below the best plan (chain_search.hpp). If
+// these are too many, it cuts the box in two.
 
 #include <algorithm>
 #include <cmath>
@@ -23,7 +24,7 @@
 
 namespace goodput::detail {
 
-/// Searches plans for one question.
+/// Searches for the best plan of one question.
 template <class Stop>
 class PlanSearch {
 public:
@@ -60,7 +61,7 @@ public:
             answer.status = PlanStatus::none;
             return;
         }
-        // Sums are rounded in another order than a plan's score.
+        // Sums are rounded in a different order than in a plan's score.
         bound = std::min(bound - 1e-9 * std::abs(bound), incumbent_.value());
         answer.bound = goal_.told(bound);
         answer.status = PlanStatus::unknown;
@@ -73,7 +74,7 @@ public:
     }
 
 private:
-    /// Refines boxes until none can hold a better plan, or it is told to stop.
+    /// Refines boxes until none can hold a better plan, or until told to stop.
     void search() {
         while (!queue_.empty() && !incumbent_.good_enough(queue_.top().bound)) {
             if (chains_.stopped() || stop_()) return;
@@ -132,16 +133,16 @@ private:
         const double width = division.repeats * (box.high - box.low);
         const double ratio =
             goal_.spends() && box.spend_low > 0 ? std::log(box.spend_high / box.spend_low) : 0;
-        // A limit on dollars ties time and spending together, which no slope does.
+        // A limit on dollars ties time and spending together, which no slope can express.
         const double spread = goal_.has_budget() ? ratio : ratio * ratio / 8;
         const double seconds = std::max(division.repeats * box.low + rest, 1e-300);
         const double relative = width / seconds;
         const double reducing = (box.reduce_high - box.reduce_low) / seconds;
         const double widest = std::max({relative, spread, reducing});
         const bool tiny = widest < 2e-3;
-        // Chains that are no plans take long to lay out.
+        // Chains across zones are not plans yet, and take long to lay out.
         const double narrow = division.region().has_cut() ? 0.05 : 0.25;
-        if (single || widest < narrow) {  // its chains are looked at before it is cut
+        if (single || widest < narrow) {  // search the chains before cutting the box
             const std::size_t before = chains_.searched();
             const std::size_t limit =
                 tiny || single
@@ -165,7 +166,7 @@ private:
             lower.reduce_high = box.reduce_low = (box.reduce_low + box.reduce_high) / 2;
             raise(division, box);
         } else if (relative == widest) {
-            // As many times larger on both sides, but for a range from next to nothing.
+            // Cut at the same ratio on both sides, except for a range that starts near zero.
             const double middle = box.high > 2 * box.low
                                       ? std::max(std::sqrt(box.low * box.high), box.high / 16)
                                       : (box.low + box.high) / 2;
@@ -180,7 +181,7 @@ private:
         put_back(std::move(box));
     }
 
-    /// Leaves the numbers of stages that there may be GPUs for; false where there are none.
+    /// Keeps the numbers of stages for which there may be GPUs. Returns false if there are none.
     bool leave_what_has_room(BatchDivision& division, SearchBox& box) const {
         std::size_t last = box.by_stages.size() - 1;
         while (last > 0 && incumbent_.good_enough(box.by_stages[last])) --last;
@@ -195,7 +196,7 @@ private:
         return any || last + 1 < box.by_stages.size();
     }
 
-    /// Less spending is for fewer GPUs.
+    /// Lowers the spending of a box, and with it the GPUs.
     void lower_spending(const BatchDivision& division, SearchBox& box, double most_spent) const {
         box.spend_high = most_spent;
         for (std::size_t t = 0; t < box.gpus.size(); ++t)
@@ -214,7 +215,7 @@ private:
             if (box.by_stages[p] < never)
                 box.by_stages[p] = std::max(box.by_stages[p], plain_bound(division, box, p));
     }
-    /// Without prices.
+    /// A bound without prices.
     [[nodiscard]] double plain_bound(const BatchDivision& division, const SearchBox& box,
                                      std::size_t stages) const {
         const double seconds = division.repeats * box.low + rest_of(division, box, stages);
@@ -223,7 +224,7 @@ private:
         return goal_.least(seconds, 0, spending, box.spend_high, seconds, division.traffic_usd(spending));
     }
 
-    /// One stage, and more.
+    /// Splits a box into plans of one stage and plans of more stages.
     void split_stages(const BatchDivision& division, SearchBox box) {
         double most = 0;
         for (std::size_t k = 0; k < division.common->tables.size(); ++k)
@@ -244,7 +245,7 @@ private:
 
     static constexpr std::size_t never_ending = std::numeric_limits<std::size_t>::max();
     static constexpr double chain_limit =
-        4000;  // partial chains of the widest boxes; more, once that is little
+        4000;  // partial chains of the widest boxes; narrower and later boxes get more
 
     const LayeredModel& model_;
     const ParallelCluster& cluster_;

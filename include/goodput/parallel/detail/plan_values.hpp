@@ -1,8 +1,8 @@
 #ifndef GOODPUT_PARALLEL_DETAIL_PLAN_VALUES_HPP
 #define GOODPUT_PARALLEL_DETAIL_PLAN_VALUES_HPP
 
-// What a maker finds out of a round's prices and values by supposing options: the price of a GPU of each
-// pool, and what goodput is worth whatever the GPUs.
+// Lets a maker learn a round's prices and values by asking about hypothetical options: the price of a GPU
+// of each pool, and what a goodput is worth whatever the GPUs.
 
 #include <algorithm>
 #include <cmath>
@@ -18,11 +18,13 @@
 
 namespace goodput::detail {
 
-/// Prices by pool, and values by goodput. Values are those of one round; prices change from call to call.
+/// Prices by pool, and values by goodput. The values are those of one round; prices change from call to
+/// call.
 class PlanValues {
 public:
-    /// Reads the prices off with options of that goodput, above 0, on GPUs that the job does not hold. Throws
-    /// std::runtime_error where an option is not worth a function of its goodput less a sum over its GPUs.
+    /// Reads the prices with hypothetical options of that goodput, above 0, on GPUs that the job does not
+    /// hold. Throws std::runtime_error if the worth of an option is not a function of its goodput minus a
+    /// sum over its GPUs.
     void read(const AtPrices& at, const PoolChoices& choices, const Configuration& held, double goodput) {
         prices_.clear();
         std::vector<PoolShare> mixed;
@@ -54,15 +56,15 @@ public:
                 "what an option is worth is not its goodput's value less a price for each GPU, so nothing "
                 "bounds the plans that are not listed");
     }
-    /// Of a GPU, by pool; at least 0.
+    /// Prices per GPU, by pool; at least 0.
     [[nodiscard]] const std::vector<double>& prices() const { return prices_; }
-    /// What goodput is worth on GPUs that cost nothing.
+    /// Returns what a goodput is worth on GPUs that cost nothing.
     [[nodiscard]] double exact(const AtPrices& at, double goodput) const {
         return supposed(at, Configuration(probe_), goodput) + prices_.front() * probe_.occupied_gpus();
     }
 
-    /// Prepares at_most() for goodputs up to `top`; but for a constant, values are taken to be those of the
-    /// first call.
+    /// Prepares at_most() for goodputs up to `top`. Later values are taken to be those of the first call,
+    /// up to a constant.
     void prepare(const AtPrices& at, double top) {
         if (table_.empty()) {
             top_ = top;
@@ -71,7 +73,7 @@ public:
         }
         offset_ = exact(at, top_) - table_.front();
     }
-    /// At least exact(), and hardly more; quick.
+    /// Returns a value that is at least exact(), and hardly more, quickly.
     [[nodiscard]] double at_most(const AtPrices& at, double goodput) const {
         if (goodput > top_) return exact(at, goodput);
         static const double log_ratio = std::log(ratio);
@@ -84,7 +86,7 @@ private:
     static constexpr double ratio = 1.004;
     static constexpr std::size_t steps = 2000;
 
-    /// Few GPUs and many, neither of which the job holds.
+    /// Returns a few GPUs and more GPUs, neither of which the job holds.
     static std::pair<PoolShare, PoolShare> probes(PoolShare pool, const Configuration& held) {
         std::vector<PoolShare> found;
         for (int nodes = 1; found.size() < 2; ++nodes) {

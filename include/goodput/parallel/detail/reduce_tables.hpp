@@ -1,8 +1,9 @@
 #ifndef GOODPUT_PARALLEL_DETAIL_REDUCE_TABLES_HPP
 #define GOODPUT_PARALLEL_DETAIL_REDUCE_TABLES_HPP
 
-// How long the gradients of a stage are reduced at least, whoever its replicas are: over the fastest link
-// that neighbours in a ring can have, and over a link between zones where no zone has room for all replicas.
+// Lower bounds on the seconds of a stage's gradient reduction, for all replicas that it may have. The
+// fastest link that neighbours in a ring can have gives one bound. If no zone has room for all replicas, a
+// link between zones gives another.
 
 #include <algorithm>
 #include <cstddef>
@@ -16,10 +17,10 @@
 
 namespace goodput::detail {
 
-/// How long gradients of stages are reduced among `replicas` at least, by class and size.
+/// Lower bounds on the seconds of gradient reduction among `replicas`, by class and size.
 class ReduceTables {
 public:
-    /// `across`: the gradients of every stage cross the cut of the region.
+    /// `across`: the gradients of every stage cross the region's cut.
     ReduceTables(const ZoneRegion& region, bool across, const StageTables& tables, int replicas,
                  const ParallelConstants& constants)
         : tables_(&tables),
@@ -30,23 +31,23 @@ public:
         if (replicas <= 1) return;
         const ParallelCluster& cluster = region.cluster;
         for (std::size_t k = 0; k < tables.size(); ++k) {
-            Neighbours beside, crossing, apart;
-            const StageClass& mine = tables.classes()[k];
+            Neighbours near, crossing, apart;
+            const StageClass& slowest = tables.classes()[k];
             const std::vector<int> shards = shards_of(tables, k, constants);
             const std::vector<long long> room = room_by_zone(cluster, tables, k);
             const bool in_one_zone = *std::max_element(room.begin(), room.end()) >= replicas;
             for (const std::size_t o : tables.as_fast(k)) {
-                add(cluster, shards, mine, tables.classes()[o], beside);
+                add(cluster, shards, slowest, tables.classes()[o], near);
                 if (in_one_zone) continue;
                 for (const std::size_t p : tables.as_fast(k))
                     add(cluster, shards, tables.classes()[o], tables.classes()[p], apart);
             }
-            for (const Neighbour& pair : beside)
+            for (const Neighbour& pair : near)
                 if (region.crosses(pair.from, pair.to)) crossing.push_back(pair);
-            for (Neighbours* some : {&beside, &crossing, &apart}) keep_unlike(*some);
+            for (Neighbours* some : {&near, &crossing, &apart}) keep_unlike(*some);
             for (std::size_t size = 0; size < sizes_; ++size) {
                 const double bytes = tables.distinct_bytes()[size];
-                double least = least_of(beside, bytes, replicas, constants);
+                double least = least_of(near, bytes, replicas, constants);
                 if (!in_one_zone)
                     least = std::max(least, between_zones(apart, room, bytes, replicas, constants));
                 if (across) least = std::max(least, least_of(crossing, bytes, replicas, constants));
@@ -63,23 +64,24 @@ public:
         }
     }
 
-    /// Of a stage of class k with layers [begin, end); `at_least`: with these and perhaps more.
+    /// of_stage() bounds the reduction of a stage of class k with layers [begin, end), at_least() that of
+    /// stages with at least these layers.
     [[nodiscard]] double of_stage(std::size_t k, std::size_t begin, std::size_t end) const {
         return of_stage_[k * sizes_ + tables_->bytes_number(begin, end)];
     }
     [[nodiscard]] double at_least(std::size_t k, std::size_t begin, std::size_t end) const {
         return at_least_[k * sizes_ + tables_->bytes_number(begin, end)];
     }
-    /// The same of any class.
+    /// Returns the same bound for any class.
     [[nodiscard]] double at_least(std::size_t begin, std::size_t end) const {
         return at_least_any_[tables_->bytes_number(begin, end)];
     }
-    /// Of any stage at most, but for those that never end.
+    /// Returns the longest bound of any stage, without the infinite ones.
     [[nodiscard]] double most() const { return most_; }
 
 private:
-    /// Two neighbours in a ring: their zones, into how many shards the stage divides, and a link between
-    /// them.
+    /// Two neighbours in a ring: their zones, the number of shards that the stage divides into, and a link
+    /// between them.
     struct Neighbour {
         std::size_t from = 0, to = 0;
         int shards = 1;
@@ -90,7 +92,7 @@ private:
         }
     };
     using Neighbours = std::vector<Neighbour>;
-    /// Leaves one of those that are alike.
+    /// Removes duplicates.
     static void keep_unlike(Neighbours& neighbours) {
         std::sort(neighbours.begin(), neighbours.end(),
                   [](const Neighbour& a, const Neighbour& b) { return a.in_order() < b.in_order(); });
@@ -100,8 +102,8 @@ private:
         neighbours.erase(end, neighbours.end());
     }
 
-    /// Into how many shards gradients of a stage of class k may be divided, ascending: as many as its
-    /// narrowest replica has GPUs, and that may be any that joins.
+    /// Returns the numbers of shards, ascending, into which gradients of a stage of class k may be divided.
+    /// The number is that of GPUs in the narrowest replica, which may be of any class that joins.
     static std::vector<int> shards_of(const StageTables& tables, std::size_t k,
                                       const ParallelConstants& constants) {
         const int most = std::min(tables.classes()[k].tensor_parallel, constants.most_shards);
@@ -129,8 +131,8 @@ private:
                     }
             }
     }
-    /// Seconds that some neighbours in different zones need, where no zone has room for all replicas: zones
-    /// joined by faster links do not have it together.
+    /// Returns a lower bound on the seconds of a link between zones, if no zone has room for all replicas.
+    /// The zones that all faster links join do not have that room together.
     static double between_zones(const Neighbours& neighbours, const std::vector<long long>& room,
                                 double bytes, int replicas, const ParallelConstants& constants) {
         std::vector<std::pair<double, const Neighbour*>> by_seconds;
@@ -160,15 +162,16 @@ private:
             least = std::min(least, reduce_seconds(bytes / pair.shards, replicas, pair.link, constants));
         return least;
     }
-    /// Replicas of a stage of class k that each zone has room for.
+    /// Returns the replicas of a stage of class k that each zone has room for.
     static std::vector<long long> room_by_zone(const ParallelCluster& cluster, const StageTables& tables,
                                                std::size_t k) {
         std::vector<long long> room;
         for (const auto& zone : cluster.gpus) {
             std::vector<int> most(cluster.types.size(), 0);
             for (const std::size_t o : tables.as_fast(k)) {
-                const StageClass& its = tables.classes()[o];
-                most[its.gpu_type] = std::max(most[its.gpu_type], zone[its.gpu_type] / its.tensor_parallel);
+                const StageClass& stage_class = tables.classes()[o];
+                most[stage_class.gpu_type] = std::max(
+                    most[stage_class.gpu_type], zone[stage_class.gpu_type] / stage_class.tensor_parallel);
             }
             room.push_back(std::accumulate(most.begin(), most.end(), 0LL));
         }
@@ -176,7 +179,7 @@ private:
     }
 
     const StageTables* tables_;
-    std::size_t sizes_;                            // that stages may have
+    std::size_t sizes_;                            // number of sizes that stages may have
     std::vector<double> of_stage_{}, at_least_{};  // by class, size
     std::vector<double> at_least_any_{};           // by size
     double most_ = 0;

@@ -1,10 +1,10 @@
 #ifndef GOODPUT_PARALLEL_DETAIL_SEARCH_BOX_HPP
 #define GOODPUT_PARALLEL_DETAIL_SEARCH_BOX_HPP
 
-// What the search for a plan divides and cuts: the global batch into a micro-batch and replicas, and the
-// plans of each such division into boxes, by the number of stages, the seconds of the largest stage and of
-// the gradients, and the spending. What replicas cost beside their GPUs: dollars of traffic between zones at
-// least, and whether more replicas than are needed only cost more.
+// The objects that the search for a plan divides and cuts. A division of the global batch is a micro-batch
+// and a number of replicas. Its plans are divided into boxes, by the number of stages, the seconds of the
+// largest stage and of gradient reduction, and the spending. Also bounds what replicas cost in addition to
+// their GPUs: the dollars of traffic between zones, and whether more replicas than needed only cost more.
 
 #include <algorithm>
 #include <cmath>
@@ -28,96 +28,98 @@ namespace goodput::detail {
 struct SearchBox {
     double bound = 0;
     std::size_t division = 0;
-    int last_replicas = 0;            // the bound is of all plans with up to so many, too, unless 0
-    std::vector<double> gpus{};       // of a type for each replica, as far as the spending allows
-    std::vector<double> by_stages{};  // bounds by number of stages; none beyond
-    double low = 0, high = never;     // of the largest stage, seconds
-    double reduce_low = 0, reduce_high = never;  // of gradients, seconds
+    int last_replicas = 0;       // unless 0, the bound also covers all plans with up to this many replicas
+    std::vector<double> gpus{};  // GPUs of each type per replica, as far as the spending allows
+    std::vector<double> by_stages{};             // bounds by number of stages; larger numbers have no plans
+    double low = 0, high = never;                // seconds of the largest stage
+    double reduce_low = 0, reduce_high = never;  // seconds of gradient reduction
     double spend_low = 0, spend_high = never;
-    std::vector<double> least_spending{};  // by number of stages; empty where only spend_low is known
-    std::vector<double> price{};           // of a GPU by type, seconds a replica; behind them the slope
-    bool priced = false;                   // the bound is the relaxation's
-    /// Of plans with that many stages.
+    std::vector<double> least_spending{};  // by number of stages; empty if only spend_low is known
+    std::vector<double> price{};           // per GPU by type, in seconds per replica; then the slope
+    bool priced = false;                   // the bound comes from the relaxation
+    /// Returns the least spending of plans with that many stages.
     [[nodiscard]] double least_spending_of(std::size_t stages) const {
         return least_spending.empty() ? spend_low : std::max(spend_low, least_spending[stages]);
     }
-    friend bool operator<(const SearchBox& a, const SearchBox& b) {  // the queue's top is the least
+    friend bool operator<(const SearchBox& a, const SearchBox& b) {  // the queue's top is the box with the
+                                                                     // least bound
         if (a.bound != b.bound) return a.bound > b.bound;
         return std::tie(a.division, a.low, a.high) > std::tie(b.division, b.low, b.high);
     }
 };
 
-/// Weights of GPU types with which GPUs are counted while chains grow.
+/// Weights of GPU types, to count GPUs while chains grow.
 struct GpuTest {
     std::vector<double> weight{};  // by type
-    std::vector<double> need{};    // of a replica, in the mean, by class
-    double least = 0;              // of any stage
+    std::vector<double> need{};    // mean need per replica of a stage, by class
+    double least = 0;              // least need of any stage
 };
 
 /// What all divisions with the same region and micro-batch share.
 struct MicrobatchTables {
-    MicrobatchTables(const ZoneRegion& of, StageTables with)
-        : region(&of), tables(std::move(with)), relaxation(tables) {}
+    MicrobatchTables(const ZoneRegion& zone_region, StageTables stage_tables)
+        : region(&zone_region), tables(std::move(stage_tables)), relaxation(tables) {}
     MicrobatchTables(const MicrobatchTables&) = delete;  // the relaxation refers to the tables
     MicrobatchTables& operator=(const MicrobatchTables&) = delete;
 
     const ZoneRegion* region;
     StageTables tables;
-    std::optional<ClassMessages> cut{};  // those that cross the cut, where the region has one
+    std::optional<ClassMessages> cut{};  // messages that cross the cut, if the region has one
     ChainRelaxation relaxation;
     GpuNeeds needs{};
-    std::vector<double> least_sum{};  // by stages: computing and sending
-    long long most_replicas = 0;      // that there are GPUs for
-    std::vector<int> least_gpus{};    // of a replica, by type; 0: none is of that type
-    double message_usd = 0;  // of a micro-batch's messages between two zones, there and back, at least
+    std::vector<double> least_sum{};  // by number of stages: computing and sending
+    long long most_replicas = 0;      // replicas that there are GPUs for
+    std::vector<int> least_gpus{};    // least GPUs per replica, by type; 0 if no class has that type
+    double message_usd = 0;  // least dollars of a micro-batch's messages between two zones, both ways
 };
 
-/// How the global batch is divided: a micro-batch and a number of replicas. In which zones, too.
+/// How the global batch is divided: a micro-batch, a number of replicas, and where the plans lie.
 struct BatchDivision {
-    double bound = 0;  // of all its plans
+    double bound = 0;  // bound of all its plans
     int replicas = 0;
-    double repeats = 0;          // micro-batches of a replica but one
-    std::vector<double> gpus{};  // of a type for each replica
+    double repeats = 0;          // micro-batches per replica, minus one
+    std::vector<double> gpus{};  // GPUs of each type per replica
     std::size_t most_stages = 0;
     std::size_t most_in_flight = 0;  // micro-batches whose activations a stage keeps
     std::unique_ptr<ReduceTables> reduce{};
     MicrobatchTables* common = nullptr;
     ZoneCrossing crossing = ZoneCrossing::anything;
-    double ring_usd = 0;      // of all gradients at least, each time that they go from zone to zone
-    double pipeline_usd = 0;  // of messages between zones at least, where all replicas send some
-    std::vector<double> zone_spending{};  // of all GPUs in so many zones at most
+    double ring_usd = 0;      // least dollars of all gradients, each time they go from zone to zone
+    double pipeline_usd = 0;  // least dollars of messages between zones, if all replicas send some
+    std::vector<double> zone_spending{};  // most spending on GPUs in at most that many zones
     std::vector<double> least_reduce{};   // by stages left, layer
-    double spend_low = 0;                 // of one stage at least
-    double low = 0;                       // seconds of the largest stage at least
+    double spend_low = 0;                 // least spending of one stage
+    double low = 0;                       // least seconds of the largest stage
     std::vector<double> price{};          // the last good one
     std::vector<GpuTest> tests{};
-    std::vector<double> spending{};  // of a replica, by class
+    std::vector<double> spending{};  // per replica, by class
 
     [[nodiscard]] const ZoneRegion& region() const { return *common->region; }
-    /// Micro-batches whose activations a stage keeps that has so many from itself to the last.
+    /// Returns the micro-batches whose activations a stage keeps. `stages_left` counts the stages from this
+    /// one to the last.
     [[nodiscard]] std::size_t in_flight(std::size_t stages_left) const {
         return std::min(stages_left, most_in_flight);
     }
-    /// Messages one of which has to be in every plan, or nullptr.
+    /// Every plan contains one of these messages, unless the result is nullptr.
     [[nodiscard]] const ClassMessages* cut() const {
         return crossing == ZoneCrossing::messages ? &*common->cut : nullptr;
     }
-    /// Dollars of traffic of a plan at least, if it spends at least so much on GPUs. Pipelines that send
-    /// nothing between zones lie in one each, and as many as these have GPUs for. Where they lie in several
-    /// zones, the gradients of all stages go round these.
+    /// Returns the least dollars of traffic of a plan that spends at least `spent` on GPUs. A pipeline that
+    /// sends nothing between zones lies in one zone, and the GPUs of these zones limit the number of such
+    /// pipelines. If they lie in several zones, the gradients of all stages go round these zones.
     [[nodiscard]] double traffic_usd(double spent) const {
         if (crossing == ZoneCrossing::anything) return 0;
         double least = never;
         for (std::size_t zones = 0; zones < zone_spending.size(); ++zones) {
             const double within = spent > 0 ? std::min(1.0, zone_spending[zones] / spent) : 1;
-            const double round = zones < 2 ? 0 : static_cast<double>(zones) * ring_usd;
-            least = std::min(least, round + (1 - within) * pipeline_usd);
+            const double ring = zones < 2 ? 0 : static_cast<double>(zones) * ring_usd;
+            least = std::min(least, ring + (1 - within) * pipeline_usd);
         }
         return std::max(least, crossing == ZoneCrossing::gradients ? 2 * ring_usd : pipeline_usd / replicas);
     }
 };
 
-/// Sets what traffic between the zones of a division comes to at least.
+/// Sets lower bounds on the traffic between the zones of a division.
 inline void add_traffic(const LayeredModel& model, const PlanGoal& goal, BatchDivision& division) {
     const ParallelCluster& cluster = division.region().cluster;
     std::vector<double>& within = division.zone_spending;
@@ -139,7 +141,7 @@ inline void add_traffic(const LayeredModel& model, const PlanGoal& goal, BatchDi
     division.pipeline_usd = (division.repeats + 1) * division.replicas * division.common->message_usd;
 }
 
-/// Dollars of a micro-batch's messages there and back between two stages in two zones, at least.
+/// Returns the least dollars of a micro-batch's messages, both ways, between two stages in two zones.
 [[nodiscard]] inline double least_message_usd(const LayeredModel& model, const ZoneRegion& region,
                                               const StageTables& tables) {
     double bytes = never, usd = never;
@@ -153,10 +155,10 @@ inline void add_traffic(const LayeredModel& model, const PlanGoal& goal, BatchDi
     return bytes < never && usd < never ? bytes / 1e9 * usd : 0;
 }
 
-/// Whether more replicas only cost more, where they compute as many micro-batches each.
+/// Whether more replicas with the same number of micro-batches per replica only cost more.
 class ReplicaCosts {
 public:
-    /// `mixed`: replicas of other classes may help in a stage. Model and constants have to outlive it.
+    /// `mixed`: replicas of other classes may help in a stage. The caller keeps model and constants alive.
     ReplicaCosts(const LayeredModel& model, const ParallelCluster& cluster, const PlanGoal& goal, bool mixed,
                  const ParallelConstants& constants)
         : model_(model),
@@ -166,14 +168,14 @@ public:
         for (const LayerSize& size : model.sizes.at(1)) bytes_ += size.parameters * model.bytes_per_float;
     }
 
-    /// Whether a plan with more than so many replicas in a region, up to `most`, is no better than one with a
-    /// replica less.
+    /// Whether a plan with more than `replicas` replicas in a region, up to `most`, is no better than one
+    /// with a replica less.
     [[nodiscard]] bool grow_from(const ZoneRegion& region, int replicas, long long most) const {
         return detours_cost_more_ && reduces_slower_from(region, replicas, most);
     }
 
 private:
-    /// Whether traffic by way of another zone is nowhere cheaper, so that a plan with a replica less costs no
+    /// Whether a detour through another zone is never cheaper, so that a plan with a replica less costs no
     /// more.
     [[nodiscard]] static bool detours_cost_more(const ParallelCluster& cluster) {
         const auto& usd = cluster.usd_per_gigabyte;
@@ -184,9 +186,9 @@ private:
         return true;
     }
 
-    /// Whether a reduction among that many replicas or more takes longer, the more there are: where every
-    /// link is at least as fast for larger messages, at all sizes that the largest stage may have. In a mixed
-    /// stage a replica less may leave shorter messages: these take no longer.
+    /// Whether a reduction among that many replicas or more takes longer with every further replica. It
+    /// does if every link is at least as fast for larger messages, at all sizes that the largest stage may
+    /// have. In a mixed stage, a replica less may leave shorter messages, which must not take longer.
     [[nodiscard]] bool reduces_slower_from(const ZoneRegion& region, int replicas, long long most) const {
         if (bytes_ <= 0) return true;
         const auto size_of = [](double message) { return std::log2(message) - std::log2(1e6); };
@@ -204,12 +206,13 @@ private:
         }
         return true;
     }
-    /// Whether bandwidth falls with messages of that size.
+    /// Whether bandwidth falls with larger messages at that size.
     [[nodiscard]] static bool falls(const BandwidthCurve& curve, double size) {
         return 2 * curve.square * size + curve.linear < 0;
     }
-    /// Whether larger messages take less time at some size between both: where the bandwidth is less than its
-    /// slope by the natural logarithm of the message. The difference of both is a parabola.
+    /// Whether a larger message takes less time at some size between `low` and `high`. It does if the
+    /// bandwidth is below its slope by the natural logarithm of the message. The difference of the two is a
+    /// parabola.
     [[nodiscard]] static bool shortens(const BandwidthCurve& curve, double low, double high) {
         const auto at = [&](double size) {
             return (curve.square * size + curve.linear) * size + curve.constant <
@@ -223,7 +226,7 @@ private:
 
     const LayeredModel& model_;
     const ParallelConstants& constants_;
-    double bytes_ = 0;  // of all gradients
+    double bytes_ = 0;  // bytes of all gradients
     bool mixed_, detours_cost_more_;
 };
 

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_PARALLEL_DETAIL_STAGE_CLASS_HPP
 #define GOODPUT_PARALLEL_DETAIL_STAGE_CLASS_HPP
 
-// A class of replicas is a GPU type and a tensor-parallel degree: sums over its layers, and messages between
-// classes.
+// A class of replicas is a GPU type and a tensor-parallel degree. This header has sums over its layers, and
+// the messages between classes.
 
 #include <algorithm>
 #include <cstddef>
@@ -17,24 +17,24 @@ namespace goodput::detail {
 
 inline constexpr double never = std::numeric_limits<double>::infinity();
 
-/// How many times gradients count that the last of several stages hands back.
+/// How many times the gradients that the last of several stages sends back count.
 inline constexpr double last_weight = backward_weight(1, 2);
 
 /// Replicas of one GPU type and tensor-parallel degree.
 struct StageClass {
     std::size_t gpu_type = 0;
     int tensor_parallel = 1;
-    std::vector<double> compute{};      ///< by layer: seconds of all layers before it, and of all
-    std::vector<double> parameters{};   ///< the same of parameters on each GPU
-    std::vector<double> activations{};  ///< the same of activations a sample
-    std::vector<double> update{};       ///< by layer: seconds of the optimiser, if a stage begins there
+    std::vector<double> compute{};      ///< by layer: seconds of all earlier layers, then of all layers
+    std::vector<double> parameters{};   ///< the same for parameters on each GPU
+    std::vector<double> activations{};  ///< the same for activations per sample
+    std::vector<double> update{};       ///< by layer: seconds of the optimiser for a stage that begins there
 };
 
-/// How long messages of a micro-batch between stages of two classes take at least, over links between some
-/// zones.
+/// Lower bounds on the seconds of a micro-batch's messages between stages of two classes, over links
+/// between some zones.
 class ClassMessages {
 public:
-    /// `over(from, to)`: whether messages from one zone to another count.
+    /// `over(from, to)` says whether messages from one zone to another count.
     template <class Over>
     ClassMessages(const LayeredModel& model, const ParallelCluster& cluster,
                   const std::vector<StageClass>& classes, int microbatch, const ParallelConstants& constants,
@@ -49,7 +49,7 @@ public:
                     const double there = message_bytes(model, layer - 1, microbatch),
                                  back = message_bytes(model, layer, microbatch);
                     if (there == known && back == known_back) {
-                        here = boundaries_[at(layer - 1, k, next)];  // layers of one kind hand on the same
+                        here = boundaries_[at(layer - 1, k, next)];  // layers of one kind send the same
                         continue;
                     }
                     known = there;
@@ -63,8 +63,8 @@ public:
         sum_up();
     }
 
-    /// The same where classes `as_fast[k]` may compute beside class k: the slowest replica of either side has
-    /// somebody on the other side, perhaps of another class.
+    /// Lowers all bounds for stages in which classes `as_fast[k]` may compute together with class k. The
+    /// slowest replica of either stage then has a partner in the other stage, perhaps of another class.
     void relax(const std::vector<std::vector<std::size_t>>& as_fast) {
         const std::vector<Boundary> own = boundaries_;
         for (std::size_t first = 0; first < own.size(); first += classes_ * classes_)
@@ -81,33 +81,33 @@ public:
         sum_up();
     }
 
-    /// Seconds in which a stage of class k hands on activations to one of class `next`, which begins with
-    /// `layer`.
+    /// Returns the seconds in which a stage of class k sends activations to a stage of class `next`, which
+    /// begins with `layer`.
     [[nodiscard]] double forward(std::size_t layer, std::size_t k, std::size_t next) const {
         return boundaries_[at(layer, k, next)].forward;
     }
-    /// Seconds in which the latter hands back gradients.
+    /// Returns the seconds in which that next stage sends gradients back.
     [[nodiscard]] double backward(std::size_t layer, std::size_t k, std::size_t next) const {
         return boundaries_[at(layer, k, next)].backward;
     }
-    /// Both together, by the class before; twice the gradients where `last` says that `next` is the last
-    /// stage.
+    /// Returns the sum of both, by the class before. The gradients count twice if `last`: `next` is the
+    /// last stage.
     [[nodiscard]] const double* crossing_into(std::size_t layer, std::size_t next, bool last) const {
         return &(last ? last_crossing_ : crossing_)[(layer * classes_ + next) * classes_];
     }
-    /// The least of forward() over the next class, where a stage of class k ends before `layer`.
+    /// Returns the least forward() over the next class, for a stage of class k that ends before `layer`.
     [[nodiscard]] double least_forward(std::size_t layer, std::size_t k) const {
         return least_forward_[layer * classes_ + k];
     }
-    /// The least of it at that layer and all behind it.
+    /// Returns the least of it over that layer and all later ones.
     [[nodiscard]] double least_forward_from(std::size_t layer, std::size_t k) const {
         return least_forward_from_[layer * classes_ + k];
     }
-    /// The least of backward() over the class before, where a stage of class k begins with `layer`.
+    /// Returns the least backward() over the class before, for a stage of class k that begins with `layer`.
     [[nodiscard]] double least_backward(std::size_t layer, std::size_t k) const {
         return least_backward_[layer * classes_ + k];
     }
-    /// Seconds that such messages add to a stage at most, but for those that never arrive.
+    /// Returns the most that such messages can add to a stage, without those that never arrive.
     [[nodiscard]] double most() const { return most_; }
 
 private:
@@ -121,7 +121,7 @@ private:
     };
     using Link = std::pair<BandwidthCurve, BandwidthCurve>;  // there and back
 
-    /// Links between two classes in all zones that have GPUs of them.
+    /// Returns the links between two classes in all zones that have GPUs for them.
     template <class Over>
     static std::vector<Link> links_between(const ParallelCluster& cluster, const StageClass& from,
                                            const StageClass& to, Over over) {

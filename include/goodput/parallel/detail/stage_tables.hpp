@@ -1,10 +1,10 @@
 #ifndef GOODPUT_PARALLEL_DETAIL_STAGE_TABLES_HPP
 #define GOODPUT_PARALLEL_DETAIL_STAGE_TABLES_HPP
 
-// What the search for a plan asks again and again, for one micro-batch: how long a stage takes, how many
-// layers fit, what a boundary costs, by the class of the stage's slowest replica. The other replicas of the
-// stage may be of any class that is as fast, in any zone, so every number here is at most what a plan pays;
-// where one class computes the whole stage, in one zone, it is just that.
+// Tables for one micro-batch that the search for a plan reads again and again: how long a stage takes, how
+// many layers fit, and what a boundary costs, by the class of the stage's slowest replica. The stage's
+// other replicas may be of any class that is as fast, in any zone. So every number here is at most what a
+// plan pays. It is exact if one class computes the whole stage in one zone.
 
 #include <algorithm>
 #include <cmath>
@@ -17,7 +17,7 @@
 
 namespace goodput::detail {
 
-/// All classes that have a profile at a micro-batch, with their boundaries.
+/// All classes that have a profile for a micro-batch, with their boundaries.
 class StageTables {
 public:
     /// `mixed`: replicas of other classes may help in a stage.
@@ -40,11 +40,12 @@ public:
         add_room(model, cluster, constants);
         add_bytes(model);
         work_.assign(layers_ + 1, 0);
-        for (const StageClass& its : classes_)
+        for (const StageClass& stage_class : classes_)
             for (std::size_t l = 1; l <= layers_; ++l)
-                work_[l] += its.compute.back() > 0
-                                ? its.compute[l] / its.compute.back() / static_cast<double>(size())
-                                : static_cast<double>(l) / static_cast<double>(layers_ * size());
+                work_[l] +=
+                    stage_class.compute.back() > 0
+                        ? stage_class.compute[l] / stage_class.compute.back() / static_cast<double>(size())
+                        : static_cast<double>(l) / static_cast<double>(layers_ * size());
     }
 
     [[nodiscard]] int microbatch() const { return microbatch_; }
@@ -52,31 +53,32 @@ public:
     [[nodiscard]] const std::vector<StageClass>& classes() const { return classes_; }
     [[nodiscard]] std::size_t size() const { return classes_.size(); }
 
-    /// Classes that may compute beside class k in a stage where k is slowest: k itself, and all that compute
-    /// some layer at least as fast.
+    /// Classes that may compute together with class k in a stage whose slowest class is k: k itself, and
+    /// all that compute some layer at least as fast.
     [[nodiscard]] const std::vector<std::size_t>& as_fast(std::size_t k) const { return as_fast_[k]; }
 
-    /// Bytes of gradients that stages may have, and which of them layers [begin, end) have: layers of one
-    /// kind have the same.
+    /// The bytes of gradients that stages may have, ascending, and the index of those of layers [begin,
+    /// end). Layers of one kind have the same bytes.
     [[nodiscard]] const std::vector<double>& distinct_bytes() const { return distinct_bytes_; }
     [[nodiscard]] std::size_t bytes_number(std::size_t begin, std::size_t end) const {
         return bytes_number_[begin * (layers_ + 1) + end];
     }
-    /// How much of the model's computing the layers before each are, in the mean of the classes; 1 in all.
+    /// The part of the model's computing in the layers before each layer, averaged over the classes; 1 for
+    /// all layers.
     [[nodiscard]] const std::vector<double>& work() const { return work_; }
-    /// Seconds that a stage takes besides its layers.
+    /// Seconds that a stage takes in addition to its layers.
     [[nodiscard]] double overhead() const { return overhead_; }
-    /// Seconds that layers [begin, end) take for a micro-batch.
+    /// Returns the seconds that layers [begin, end) take for a micro-batch.
     [[nodiscard]] double compute(std::size_t k, std::size_t begin, std::size_t end) const {
         return overhead_ + classes_[k].compute[end] - classes_[k].compute[begin];
     }
-    /// Layers [begin, room) fit with `in_flight` micro-batches under way; `begin` if none does.
+    /// Layers [begin, room) fit with `in_flight` micro-batches under way. Returns `begin` if no layer fits.
     [[nodiscard]] std::size_t room(std::size_t k, std::size_t in_flight, std::size_t begin) const {
         return room_[(k * layers_ + in_flight - 1) * layers_ + begin];
     }
-    /// Over any links.
+    /// Messages over any links.
     [[nodiscard]] const ClassMessages& messages() const { return *messages_; }
-    /// The least update of any class.
+    /// The least update time of any class.
     [[nodiscard]] double least_update() const { return least_update_; }
 
 private:
@@ -84,7 +86,7 @@ private:
         if (!mixed_) return other == k;
         const std::vector<double>&slow = classes_[k].compute, &fast = classes_[other].compute;
         for (std::size_t l = 0; l < layers_; ++l)
-            // Differences of sums: equal layers may differ in the last digits.
+            // These are differences of sums, so equal layers may differ in the last digits.
             if (fast[l + 1] - fast[l] <= (slow[l + 1] - slow[l]) * (1 + 1e-9) + 1e-15) return true;
         return other == k;
     }
@@ -113,16 +115,17 @@ private:
                   const ParallelConstants& constants) {
         room_.resize(size() * layers_ * layers_);
         for (std::size_t k = 0; k < size(); ++k) {
-            const StageClass& mine = classes_[k];
-            const double most = cluster.types[mine.gpu_type].memory_gib * bytes_per_gib;
+            const StageClass& stage_class = classes_[k];
+            const double most = cluster.types[stage_class.gpu_type].memory_gib * bytes_per_gib;
             for (std::size_t in_flight = 1; in_flight <= layers_; ++in_flight) {
                 std::size_t end = 0;
                 for (std::size_t begin = 0; begin < layers_; ++begin) {
                     end = std::max(end, begin);
-                    while (end < layers_ && stage_bytes(mine.parameters[end + 1] - mine.parameters[begin],
-                                                        mine.activations[end + 1] - mine.activations[begin],
-                                                        mine.tensor_parallel, microbatch_, in_flight, model,
-                                                        constants) <= most)
+                    while (end < layers_ &&
+                           stage_bytes(stage_class.parameters[end + 1] - stage_class.parameters[begin],
+                                       stage_class.activations[end + 1] - stage_class.activations[begin],
+                                       stage_class.tensor_parallel, microbatch_, in_flight, model,
+                                       constants) <= most)
                         ++end;
                     room_[(k * layers_ + in_flight - 1) * layers_ + begin] = end;
                 }
@@ -163,8 +166,8 @@ private:
     double least_update_ = never;
 };
 
-/// What a replica of a stage is charged at least, in the mean, by the class of its slowest replicas: one is
-/// of that class, and the others of the cheapest that may compute beside it.
+/// Returns the least mean charge per replica of a stage, by the class of its slowest replicas. One replica
+/// is of that class, and the others are of the cheapest class that may compute together with it.
 template <class Charge>
 std::vector<double> stage_charges(const StageTables& tables, int replicas, Charge charge_of) {
     std::vector<double> charges;
@@ -177,7 +180,7 @@ std::vector<double> stage_charges(const StageTables& tables, int replicas, Charg
     return charges;
 }
 
-/// What the prices of all GPUs that there are take off a sum; both by type.
+/// Returns what the prices of all existing GPUs take off a sum. Both arguments are by type.
 [[nodiscard]] inline double refund(const std::vector<double>& gpus, const std::vector<double>& price) {
     double sum = 0;
     for (std::size_t t = 0; t < gpus.size(); ++t) sum += price[t] * gpus[t];

@@ -1,10 +1,10 @@
 #ifndef GOODPUT_PARALLEL_DETAIL_ZONE_PACKING_HPP
 #define GOODPUT_PARALLEL_DETAIL_ZONE_PACKING_HPP
 
-// How fast a chain can be at most, given that all its stages have to lie somewhere: a search over the zones
-// that each stage touches. The replicas of a stage that touches several zones go from zone to zone over links
-// between them, every zone that it touches exchanges messages with some zone of the next stage, and stages
-// that touch no other zones than a few must find room in these.
+// Bounds how fast a chain can be, given that all its stages must lie somewhere, with a search over the
+// zones that each stage touches. The replicas of a stage that touches several zones go from zone to zone
+// over the links between them. Every zone that a stage touches exchanges messages with some zone of the
+// next stage. Stages that touch only some zones must find room in these.
 
 #include <algorithm>
 #include <bit>
@@ -19,16 +19,16 @@
 
 namespace goodput::detail {
 
-/// Bounds on chains whose stages are of one class each, in few zones.
+/// Bounds chains whose stages are of one class each, in a few zones.
 class ZonePacking {
 public:
-    /// `stop`: asked now and then whether to give up.
+    /// `stop` is asked now and then whether to give up.
     ZonePacking(const LayeredModel& model, const ParallelConstants& constants, std::function<bool()> stop)
         : model_(model), constants_(constants), stop_(std::move(stop)) {}
 
-    /// Seconds of an iteration of the chain at least, without updates, where it lies in the region of the
-    /// division. 0 where nothing is known within so many steps; anything from `enough` on may be returned as
-    /// never.
+    /// Returns a lower bound on the seconds per iteration, without updates, of a chain that lies in the
+    /// division's region. Returns 0 if `steps` steps do not suffice to know one. May return `never` for any
+    /// bound from `enough` on.
     [[nodiscard]] double least_seconds(const BatchDivision& division, const Chain& chain, double enough,
                                        int steps) {
         region_ = &division.region();
@@ -39,7 +39,7 @@ public:
         for (const std::size_t zone : all) parts_.push_back({zone});
         if (parts_.size() <= most_zones && search(division, chain, enough, steps))
             return known_seconds(enough);
-        // The two sides of the cut as if each were one zone: less is known, but the ways are few.
+        // Treat each side of the cut as one zone. That tells less, but leaves few ways.
         parts_.assign(2, {});
         for (const std::size_t zone : all) parts_[region_->side[zone] ? 1 : 0].push_back(zone);
         return search(division, chain, enough, steps) ? known_seconds(enough) : 0;
@@ -52,19 +52,20 @@ private:
         std::size_t gpu_type = 0;
         int tensor_parallel = 1;
         double compute = 0;
-        const std::vector<double>* reduce = nullptr;  // by set of zones; never where it has no room
-        std::vector<std::size_t> sets{};              // those with room, few zones first
-        std::vector<double> forward{}, backward{};    // to the next stage and back, by zone and its zone
+        const std::vector<double>* reduce = nullptr;  // by set of zones; never if the set has no room
+        std::vector<std::size_t> sets{};              // sets with room, those of few zones first
+        std::vector<double> forward{}, backward{};    // to the next stage and back, by zone and zone of that
+                                                      // stage
         double least_forward = 0, least_backward = 0;
-        double least_behind = 0;                       // computing and sending of all stages behind this one
-        double largest_behind = 0, reduce_behind = 0;  // of any of them, at least
+        double least_behind = 0;                       // computing and sending of all later stages
+        double largest_behind = 0, reduce_behind = 0;  // lower bounds on the largest of any later stage
     };
 
     [[nodiscard]] const ParallelCluster& cluster() const { return region_->cluster; }
     [[nodiscard]] std::size_t zones() const { return parts_.size(); }
     [[nodiscard]] double known_seconds(double enough) const { return best_ < enough ? best_ : never; }
 
-    /// Searches all ways through the parts; false where they are too many.
+    /// Searches all ways through the parts. Returns false if there are too many.
     [[nodiscard]] bool search(const BatchDivision& division, const Chain& chain, double enough, int steps) {
         prepare(division, chain);
         best_ = enough;
@@ -87,24 +88,24 @@ private:
         stages_.clear();
         std::size_t begin = 0;
         for (std::size_t s = 0; s < chain.ends.size(); ++s) {
-            const StageClass& its = tables.classes()[chain.classes[s]];
+            const StageClass& stage_class = tables.classes()[chain.classes[s]];
             Stage stage;
-            stage.gpu_type = its.gpu_type;
-            stage.tensor_parallel = its.tensor_parallel;
+            stage.gpu_type = stage_class.gpu_type;
+            stage.tensor_parallel = stage_class.tensor_parallel;
             stage.compute = tables.compute(chain.classes[s], begin, chain.ends[s]);
             const double bytes = tables.distinct_bytes()[tables.bytes_number(begin, chain.ends[s])] /
-                                 std::min(its.tensor_parallel, constants_.most_shards);
-            stage.reduce = &reduce_by_set(its, bytes);
+                                 std::min(stage_class.tensor_parallel, constants_.most_shards);
+            stage.reduce = &reduce_by_set(stage_class, bytes);
             add_sets(stage, division.crossing);
             if (s + 1 < chain.ends.size())
-                add_messages(stage, its, tables.classes()[chain.classes[s + 1]], chain.ends[s],
+                add_messages(stage, stage_class, tables.classes()[chain.classes[s + 1]], chain.ends[s],
                              tables.microbatch());
             stages_.push_back(std::move(stage));
             begin = chain.ends[s];
         }
         for (std::size_t s = stages_.size() - 1; s-- > 0;) {
             const Stage& next = stages_[s + 1];
-            // What is sent over the boundary in front of `next` counts with this stage's.
+            // The messages over the boundary in front of `next` count with this stage.
             stages_[s].least_behind =
                 next.least_behind + next.compute + next.least_forward + next.least_backward;
             stages_[s].largest_behind =
@@ -130,18 +131,20 @@ private:
         });
     }
 
-    /// Seconds of the gradients of a stage at least by the set of zones that it touches.
-    const std::vector<double>& reduce_by_set(const StageClass& its, double bytes) {
-        std::vector<double>& reduce =
-            known_[std::tuple(region_, zones(), its.gpu_type, its.tensor_parallel, replicas_, bytes)];
+    /// Returns lower bounds on the seconds of a stage's gradient reduction, by the set of zones that it
+    /// touches.
+    const std::vector<double>& reduce_by_set(const StageClass& stage_class, double bytes) {
+        std::vector<double>& reduce = known_[std::tuple(region_, zones(), stage_class.gpu_type,
+                                                        stage_class.tensor_parallel, replicas_, bytes)];
         if (!reduce.empty()) return reduce;
         std::vector<double> link(zones() * zones(), never);
         std::vector<int> room(zones());
         for (std::size_t a = 0; a < zones(); ++a)
             for (const std::size_t zone : parts_[a])
-                room[a] += cluster().gpus[zone][its.gpu_type] / its.tensor_parallel;
+                room[a] += cluster().gpus[zone][stage_class.gpu_type] / stage_class.tensor_parallel;
         for_each_pair([&](std::size_t a, std::size_t b, std::size_t x, std::size_t y) {
-            const BandwidthCurve* const curve = cluster().link({x, its.gpu_type, 1}, {y, its.gpu_type, 1});
+            const BandwidthCurve* const curve =
+                cluster().link({x, stage_class.gpu_type, 1}, {y, stage_class.gpu_type, 1});
             double& least = link[a * zones() + b];
             if (curve != nullptr)
                 least = std::min(least, reduce_seconds(bytes, replicas_, *curve, constants_));
@@ -150,8 +153,8 @@ private:
         for (std::size_t set = 1; set < reduce.size(); ++set) reduce[set] = least_walk(set, link, room);
         return reduce;
     }
-    /// The replicas of a stage follow each other from zone to zone. The least seconds such that links of no
-    /// more lead to all zones of a set and suffice for all replicas.
+    /// Returns the least limit on the seconds of links within which a walk visits all zones of a set with
+    /// all replicas. The replicas of a stage follow each other from zone to zone.
     [[nodiscard]] double least_walk(std::size_t set, const std::vector<double>& link,
                                     const std::vector<int>& room) const {
         if (std::popcount(set) > replicas_) return never;
@@ -174,12 +177,12 @@ private:
                                                 [&](double most) { return !suffices(most); });
         return found == seconds.end() ? never : *found;
     }
-    /// Whether there may be a way over links of at most so many seconds that touches all zones of a set and
-    /// no others, as often as there are replicas. A zone without a link within itself is left at once, so
-    /// that it has every other replica at most; one that no way leads back to has one.
+    /// Whether links of at most `most` seconds may allow a walk through exactly the zones of a set, with
+    /// one step per replica. A zone without a link within itself is left at once, so it holds at most every
+    /// other replica. A zone that the walk cannot return to holds one.
     [[nodiscard]] bool walk_exists(std::size_t set, const std::vector<double>& link,
                                    const std::vector<int>& room, double most) const {
-        std::vector<std::size_t> reached(zones(), 0);  // from each zone, a bit each
+        std::vector<std::size_t> reached(zones(), 0);  // by zone, a bit for each zone reached
         for (std::size_t a = 0; a < zones(); ++a)
             for (std::size_t b = 0; b < zones(); ++b)
                 if (a != b && ((set >> a) & 1) && ((set >> b) & 1) && link[a * zones() + b] <= most)
@@ -194,10 +197,11 @@ private:
                 replicas += std::min(room[z], stays ? replicas_ : returns ? (replicas_ + 1) / 2 : 1);
             }
         if (replicas < replicas_) return false;
-        // All zones can be put in an order in which each is reached from the one before.
+        // Try to order all zones so that each is reached from the one before.
         std::size_t left = set;
         while (left != 0) {
-            // The next one reaches all that are left, but those that it goes round with are as good.
+            // Take a zone that reaches all remaining zones. If there are several, they reach each other, so
+            // any of them will do.
             bool found = false;
             for (std::size_t z = 0; z < zones() && !found; ++z)
                 if (((left >> z) & 1) && (left & ~(reached[z] | (std::size_t{1} << z))) == 0) {
@@ -229,7 +233,8 @@ private:
         stage.least_forward = *std::min_element(stage.forward.begin(), stage.forward.end());
         stage.least_backward = *std::min_element(stage.backward.begin(), stage.backward.end());
     }
-    /// Every zone of either set exchanges messages with some zone of the other.
+    /// Returns the seconds of messages if every zone of either set exchanges messages with some zone of the
+    /// other.
     [[nodiscard]] double exchange(const std::vector<double>& seconds, std::size_t from,
                                   std::size_t to) const {
         double slowest = 0;
@@ -245,8 +250,8 @@ private:
         return slowest;
     }
 
-    /// Chooses zones for stage s and those behind it. `received`: what stage s - 1 is known to take before
-    /// its own sending.
+    /// Chooses zones for stage s and all later ones. `open` is what stage s - 1 is known to take before its
+    /// own sending.
     void place(std::size_t s, double largest, double open, double sum, double reduce) {
         const std::size_t count = stages_.size();
         if (s == count) {
@@ -258,29 +263,30 @@ private:
         for (const std::size_t set : stage.sets) {
             if (--steps_ < 0) return;
             if ((steps_ & 4095) == 4095 && stop_()) steps_ = 0;
-            double here = stage.compute, its_sum = sum + stage.compute, its_largest = largest;
+            double here = stage.compute, next_sum = sum + stage.compute, next_largest = largest;
             if (s > 0) {
                 const double forward =
                     exchange(stages_[s - 1].forward, sets_[s - 1], set) * forward_weight(s - 1, count);
                 const double backward =
                     exchange(stages_[s - 1].backward, sets_[s - 1], set) * backward_weight(s, count);
-                its_largest = std::max(largest, open + forward);
+                next_largest = std::max(largest, open + forward);
                 here += backward;
-                its_sum += forward + backward;
+                next_sum += forward + backward;
             }
-            const double its_reduce = std::max(reduce, (*stage.reduce)[set]);
+            const double next_reduce = std::max(reduce, (*stage.reduce)[set]);
             const double behind =
                 s + 1 < count ? stage.least_behind + stage.least_forward + stage.least_backward : 0;
-            if (repeats_ * std::max({its_largest, here, stage.largest_behind}) + its_sum + behind +
-                    std::max(its_reduce, stage.reduce_behind) >=
+            if (repeats_ * std::max({next_largest, here, stage.largest_behind}) + next_sum + behind +
+                    std::max(next_reduce, stage.reduce_behind) >=
                 best_)
                 continue;
             sets_[s] = set;
-            if (has_room(s)) place(s + 1, its_largest, here, its_sum, its_reduce);
+            if (has_room(s)) place(s + 1, next_largest, here, next_sum, next_reduce);
         }
         sets_[s] = 0;
     }
-    /// Whether stages up to s find room: those within some zones need no more than these have.
+    /// Whether the stages up to s find room: those within some zones need no more GPUs than these zones
+    /// have.
     [[nodiscard]] bool has_room(std::size_t s) const {
         const std::size_t type = stages_[s].gpu_type;
         for (std::size_t within = 1; within < (std::size_t{1} << zones()); ++within) {
@@ -301,7 +307,7 @@ private:
     const ParallelConstants& constants_;
     std::function<bool()> stop_;
     const ZoneRegion* region_ = nullptr;
-    std::vector<std::vector<std::size_t>> parts_{};  // zones taken for one; sets have a bit for each part
+    std::vector<std::vector<std::size_t>> parts_{};  // zones that count as one; sets have a bit per part
     std::map<std::tuple<const ZoneRegion*, std::size_t, std::size_t, int, int, double>, std::vector<double>>
         known_{};
     std::vector<Stage> stages_{};

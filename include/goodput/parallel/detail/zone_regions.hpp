@@ -2,11 +2,11 @@
 #define GOODPUT_PARALLEL_DETAIL_ZONE_REGIONS_HPP
 
 // Every plan lies in one zone, or crosses between two groups of zones. Zones are joined pair by pair, those
-// with the fastest links first; each joining is a region with a cut between its two sides. A plan has a
-// smallest region that it lies in, and has replicas on both sides of that region's cut. Think of its replicas
-// as a grid, a column for each pipeline: either some column has stages on both sides, so that messages
-// between two of its stages cross the cut, or every column lies on one side, so that the gradients of every
-// stage do. Plans of one side alone have the GPUs of that side alone.
+// with the fastest links first. Each join makes a region with a cut between its two sides. Every plan has a
+// smallest region that it lies in, and has replicas on both sides of that region's cut. Think of the
+// replicas as a grid with a column per pipeline. Either some column has stages on both sides, so messages
+// between two of its stages cross the cut. Or every column lies on one side, so the gradients of every
+// stage cross it. A region's plans on one side alone have only the GPUs of that side.
 
 #include <algorithm>
 #include <cstddef>
@@ -20,15 +20,15 @@ namespace goodput::detail {
 
 /// What crosses the cut of a region.
 enum class ZoneCrossing {
-    anything,   ///< anything may: the region has no cut
-    gradients,  ///< those of every stage, and no messages between stages
+    anything,   ///< no restriction: the region has no cut
+    gradients,  ///< the gradients of every stage, but no messages between stages
     messages    ///< messages between the stages of some column
 };
 
 /// Zones whose plans are searched together.
 struct ZoneRegion {
     ParallelCluster cluster{};  ///< the GPUs of these zones, and the links between them
-    std::vector<bool> side{};   ///< by zone: on which side of the cut; empty where there is none
+    std::vector<bool> side{};   ///< by zone: on which side of the cut; empty without a cut
 
     [[nodiscard]] bool has_cut() const { return !side.empty(); }
     /// Whether the way from one zone to another crosses the cut.
@@ -37,7 +37,7 @@ struct ZoneRegion {
     }
 };
 
-/// The part of a cluster that lies in some zones; zones and types keep their numbers.
+/// Returns the part of a cluster that lies in some zones. Zones and types keep their indices.
 inline ParallelCluster part_of(const ParallelCluster& cluster, const std::vector<std::size_t>& zones) {
     ParallelCluster part;
     part.types = cluster.types;
@@ -51,11 +51,12 @@ inline ParallelCluster part_of(const ParallelCluster& cluster, const std::vector
     return part;
 }
 
-/// Seconds of a micro-batch's messages between two stages there and back, by zone and zone of the next stage.
+/// Seconds of a micro-batch's messages between two stages, both ways, by zone and zone of the next stage.
 struct ZoneMessages {
     std::vector<double> forward{}, backward{};
 };
-/// Those over a boundary in front of `layer`, between stages of these classes in any of some zones.
+/// Returns these seconds for a boundary in front of `layer`, between stages of these classes in any of the
+/// zones.
 inline ZoneMessages zone_messages(const LayeredModel& model, const ParallelCluster& cluster,
                                   const std::vector<std::size_t>& zones, const StageClass& from,
                                   const StageClass& to, std::size_t layer, int microbatch,
@@ -73,11 +74,11 @@ inline ZoneMessages zone_messages(const LayeredModel& model, const ParallelClust
     return messages;
 }
 
-/// Regions such that every plan is one of exactly one of them, within a zone or across a cut; all zones
-/// without a cut where these are many, or where `whole` says so.
+/// Returns regions such that every plan belongs to exactly one of them, within a zone or across a cut. If
+/// there are many zones, or if `whole`, returns a single region of all zones without a cut.
 inline std::vector<ZoneRegion> zone_regions(const ParallelCluster& cluster, bool whole) {
     constexpr std::size_t most_zones = 8;
-    constexpr double message = 1e7;  // bytes, with which links are compared
+    constexpr double message = 1e7;  // bytes of the message that links are compared with
     const std::vector<std::size_t> used = cluster.zones_with_gpus();
     std::vector<ZoneRegion> regions;
     if (whole || used.size() > most_zones) {
@@ -95,7 +96,8 @@ inline std::vector<ZoneRegion> zone_regions(const ParallelCluster& cluster, bool
                 cluster.gpus[ends.second.zone][ends.second.gpu_type] > 0)
                 seconds = std::min(seconds, curve.seconds(message));
     std::sort(pairs.begin(), pairs.end());
-    std::vector<std::vector<std::size_t>> group(cluster.zones.size());  // by zone: those that it is joined to
+    std::vector<std::vector<std::size_t>> group(cluster.zones.size());  // by zone: the zones that it is
+                                                                        // joined to
     for (const std::size_t zone : used) group[zone] = {zone};
     for (const auto& [seconds, a, b] : pairs) {
         if (std::find(group[a].begin(), group[a].end(), b) != group[a].end()) continue;

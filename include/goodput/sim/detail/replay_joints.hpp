@@ -1,8 +1,9 @@
 #ifndef GOODPUT_SIM_DETAIL_REPLAY_JOINTS_HPP
 #define GOODPUT_SIM_DETAIL_REPLAY_JOINTS_HPP
 
-// Where a replay meets the user's types: one struct of function pointers for each, which a function template
-// fills. What lies behind them is compiled once (replay.hpp). A function that a type does not have is null.
+// Joins a replay to the user's types. There is one struct of function pointers per kind of type, and a
+// function template fills it. The code behind it is compiled once (replay.hpp). If a type does not have a
+// function, its pointer is null.
 
 #include <cstddef>
 #include <optional>
@@ -43,13 +44,13 @@ struct WorldJoint {
     double (*lost_gpu_seconds)(const void*, std::size_t job) = nullptr;
 };
 
-/// What decides (Planner in replay.hpp). The plan is the planner's own, or is kept in the last argument.
+/// The planner (Planner in replay.hpp). The plan is either the planner's own or kept in the last argument.
 struct PlannerJoint {
     void* planner = nullptr;
     const Plan& (*plan)(void*, const Snapshot& snapshot, Plan& kept) = nullptr;
 };
 
-/// What rents nodes (renter.hpp).
+/// The renter of nodes (renter.hpp).
 struct RenterJoint {
     void* renter = nullptr;
     std::span<const int> (*rent)(void*, const Snapshot& snapshot, std::span<const RentOffer> offers,
@@ -58,7 +59,7 @@ struct RenterJoint {
 
 class Replay;
 
-/// Makes the plan of a round: what an observer has to call once.
+/// Makes the plan of a round. An observer must call it exactly once.
 class MakePlan {
 public:
     explicit MakePlan(Replay& replay) : replay_(&replay) {}
@@ -68,13 +69,13 @@ private:
     Replay* replay_;
 };
 
-/// Who looks on.
+/// The observer of a replay.
 struct ObserverJoint {
     void* observer = nullptr;
     void (*observe)(void*, double time, const Snapshot& snapshot, const MakePlan& make_plan) = nullptr;
 };
 
-/// All of them.
+/// The joints of all the user's types.
 struct ReplayJoints {
     WorldJoint world{};
     PlannerJoint planner{};
@@ -86,40 +87,42 @@ template <World W>
 [[nodiscard]] WorldJoint world_joint(W& world) {
     static_assert(world_fits<W>());
     WorldJoint joint{.world = &world};
-    joint.jobs = [](const void* of) { return std::span<const Job>(static_cast<const W*>(of)->jobs()); };
-    joint.train = [](void* of, std::size_t job, const Configuration& held, double begin, double seconds) {
-        return std::optional<double>(static_cast<W*>(of)->train(job, held, begin, seconds));
+    joint.jobs = [](const void* object) {
+        return std::span<const Job>(static_cast<const W*>(object)->jobs());
     };
-    joint.done = [](const void* of, std::size_t job) {
-        return static_cast<double>(static_cast<const W*>(of)->done(job));
+    joint.train = [](void* object, std::size_t job, const Configuration& held, double begin, double seconds) {
+        return std::optional<double>(static_cast<W*>(object)->train(job, held, begin, seconds));
+    };
+    joint.done = [](const void* object, std::size_t job) {
+        return static_cast<double>(static_cast<const W*>(object)->done(job));
     };
     if constexpr (ReportingWorld<W>)
-        joint.report = [](void* of, std::size_t job, Job& known, JobModel& model) {
-            static_cast<W*>(of)->report(job, known, model);
+        joint.report = [](void* object, std::size_t job, Job& known, JobModel& model) {
+            static_cast<W*>(object)->report(job, known, model);
         };
     if constexpr (StartingWorld<W>)
-        joint.start = [](void* of, std::size_t job, const Configuration& held) {
-            return static_cast<double>(static_cast<W*>(of)->start(job, held));
+        joint.start = [](void* object, std::size_t job, const Configuration& held) {
+            return static_cast<double>(static_cast<W*>(object)->start(job, held));
         };
     if constexpr (UnevenWorld<W>)
         joint.round_until = [](void* of, const RoundAhead& round) {
             return static_cast<double>(static_cast<W*>(of)->round_until(round));
         };
     if constexpr (SavingWorld<W>)
-        joint.save = [](void* of, std::size_t job) { static_cast<W*>(of)->save(job); };
+        joint.save = [](void* object, std::size_t job) { static_cast<W*>(object)->save(job); };
     if constexpr (FailingWorld<W>)
-        joint.fail = [](void* of, std::size_t job) { static_cast<W*>(of)->fail(job); };
+        joint.fail = [](void* object, std::size_t job) { static_cast<W*>(object)->fail(job); };
     if constexpr (CheckpointingWorld<W>)
-        joint.save_like = [](void* of, std::size_t job, const Checkpointing& chosen) {
-            static_cast<W*>(of)->save_like(job, chosen);
+        joint.save_like = [](void* object, std::size_t job, const Checkpointing& chosen) {
+            static_cast<W*>(object)->save_like(job, chosen);
         };
     if constexpr (PairingWorld<W>)
-        joint.train_beside = [](void* of, std::size_t job, std::optional<std::size_t> partner) {
-            static_cast<W*>(of)->train_beside(job, partner);
+        joint.train_beside = [](void* object, std::size_t job, std::optional<std::size_t> partner) {
+            static_cast<W*>(object)->train_beside(job, partner);
         };
     if constexpr (LosingWorld<W>)
-        joint.lost_gpu_seconds = [](const void* of, std::size_t job) {
-            return static_cast<double>(static_cast<const W*>(of)->lost_gpu_seconds(job));
+        joint.lost_gpu_seconds = [](const void* object, std::size_t job) {
+            return static_cast<double>(static_cast<const W*>(object)->lost_gpu_seconds(job));
         };
     return joint;
 }

@@ -301,7 +301,7 @@ inline double ElasticflowWorld::round_until(const RoundAhead& round) {
 inline std::optional<double> ElasticflowWorld::train(std::size_t job, const Configuration& held, double begin,
                                                      double seconds) {
     if (seconds <= 0) return std::nullopt;
-    Standing& of = standings_[job];
+    Standing& standing = standings_[job];
     const double now = begin + seconds, rate = truth_[job].speeds.rate(held.gpus());
     const double last = rules_.ends_as_planned ? standing.planned_end : standing.end;
     const double starts = std::exchange(standing.start_seconds, 0);

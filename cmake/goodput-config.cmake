@@ -1,5 +1,15 @@
 # find_package(goodput [COMPONENTS core goodput fit place ceres compiled c replay]); without components: all that was
 # installed but ceres, the fits by the library of Ceres Solver.
+
+# The targets have their headers in file sets, which an older CMake ignores without a word: sources would then find no
+# header.
+if(CMAKE_VERSION VERSION_LESS 3.23)
+  set(goodput_FOUND FALSE)
+  set(goodput_NOT_FOUND_MESSAGE
+    "goodput needs CMake 3.23 or later, and this is ${CMAKE_VERSION}. Take a newer CMake, or pkg-config.")
+  return()
+endif()
+
 include("${CMAKE_CURRENT_LIST_DIR}/goodput_parts.cmake")
 
 set(goodput_asked ${goodput_FIND_COMPONENTS})

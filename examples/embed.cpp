@@ -50,6 +50,7 @@ struct Loop {
     }
 
     void round(bool explain = false) {
+        // [round]
         std::vector<JobNews> news;
         for (const Job& job : now.jobs) news.push_back(heard[job.name]);
         heard.clear();
@@ -65,6 +66,7 @@ struct Loop {
         for (std::size_t j = 0; j < now.jobs.size(); ++j)
             if (plan.decisions[j].stops()) std::cout << "  stop " << now.jobs[j].name << "\n";
         for (std::size_t j = 0; j < now.jobs.size(); ++j) carry_out(now.jobs[j], plan.decisions[j]);
+        // [/round]
         now.time_seconds += 60;
     }
     /// Here you tell your launcher, and the job its batch. In this example jobs make their reports up.

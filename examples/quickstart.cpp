@@ -4,6 +4,7 @@
 #include <iostream>
 
 int main() {
+    // [round]
     goodput::JobMemory memory;
     goodput::Snapshot now{.time_seconds = 600};
     now.cluster = {{"T4", "A100"}, {{"small-0", 0, 4}, {"small-1", 0, 4}, {"big-0", 1, 8}}};
@@ -21,6 +22,7 @@ int main() {
     memory.take_in(now, news);  // fits and fills in what is known of the jobs
 
     const goodput::Plan plan = goodput::plan(now, goodput::Sia{.fairness_power = -0.5});
+    // [/round]
     for (std::size_t j = 0; j < now.jobs.size(); ++j)
         for (const goodput::NodeShare& share : plan.decisions[j].placement)
             std::cout << now.jobs[j].name << ": " << share.gpus << " GPUs of "

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Does with docs/embed.md what a stranger does: the program of the page, in an empty folder, compiled by its lines.
+"""Does with docs/embed.md what a stranger does: copies the program in an empty folder, and compiles it by the page's lines.
 
 usage: embed_page.py ROOT BUILD
 
@@ -22,14 +22,16 @@ def main():
     root, build = sys.argv[1:]
     with open(os.path.join(root, "docs", "embed.md"), encoding="utf-8") as text:
         page = text.read()
-    lines = [line for block in blocks(page, "sh") for line in block.split("\n") if line.startswith("g++ ")]
+    shell = [line for block in blocks(page, "sh") for line in block.split("\n")]
+    copies = [line for line in shell if line.startswith("cp ")]
+    lines = [line for line in shell if line.startswith("g++ ")]
     if len(lines) != 2 or "-DGOODPUT_COMPILED" not in lines[1]:
         sys.exit("docs/embed.md should have two lines that compile it, the second with goodput::compiled")
+    if len(copies) != 1:
+        sys.exit("docs/embed.md should have one line that copies the program")
     with tempfile.TemporaryDirectory() as folder:
         os.symlink(root, os.path.join(folder, "goodput"))
-        with open(os.path.join(folder, "embed.cpp"), "w", encoding="utf-8") as program:
-            program.write(blocks(page, "cpp")[0])
-        for line in lines[0] + " -fsyntax-only", lines[1].replace("goodput/build/libraries", build):
+        for line in copies[0], lines[0] + " -fsyntax-only", lines[1].replace("goodput/build/libraries", build):
             print(line, flush=True)
             subprocess.run(line, shell=True, check=True, cwd=folder)
         printed = subprocess.run("./embed", capture_output=True, text=True, check=True, cwd=folder).stdout.rstrip("\n")

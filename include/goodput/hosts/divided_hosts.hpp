@@ -4,7 +4,6 @@
 // A station after the nodes: divides the cores and the memory of each node among the jobs placed there. It
 // does so only if configurations say what goes with their GPUs. If every job gets its share of a node, each
 // node has enough whenever the pool has enough in sum.
-// has in sum each node has as well.
 
 #include <algorithm>
 #include <chrono>

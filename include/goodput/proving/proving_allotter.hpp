@@ -5,6 +5,12 @@
 // bound takes into account that options are whole (detail/job_prices.hpp). So it proves what prices on
 // capacities cannot: gap 0 on pools whose size is no multiple of the options' sizes, and assignments of
 // some hundred jobs that barely fit.
+//
+// After 2^15 states of the core, a depth-first search by prices on jobs and the core with tables of what
+// later jobs can still be worth take turns. They do so if units are whole (multiples of some number, at most
+// 2^20), no option takes two such resources, these are worth at least half of all capacities at the first
+// prices, and fewer than five resources have a price or no option uses several. Otherwise the search goes on
+// as that of an Allotter.
 
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"

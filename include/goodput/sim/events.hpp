@@ -11,7 +11,6 @@
 //
 // Failures strike at their second. Everything else takes effect with the next decision, when schedulers
 // learn of it. Until then, the jobs on a drained node continue, and a node that returned stays idle.
-// of it then: until then the jobs on a drained node go on, and a node that came back stays idle.
 
 #include <algorithm>
 #include <cstddef>

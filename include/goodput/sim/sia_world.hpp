@@ -12,7 +12,6 @@
 //
 // SiaRules::checkpoints may give checkpoints the cost of a mechanism: pauses, slower training while a state
 // is written, and the time to restore it. Then no checkpoint is taken at the end of an epoch.
-// written, the time to restore it. Then there is none at the end of an epoch.
 
 #include <algorithm>
 #include <cmath>

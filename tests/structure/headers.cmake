@@ -39,6 +39,7 @@ set(hadar_may_look_into goodput/allot/detail/units.hpp goodput/policy/detail/wor
   goodput/schedule/detail/part_options.hpp)
 set(policies_may_look_into goodput/policy/detail/work_left.hpp)
 set(share_may_look_into goodput/policy/detail/work_left.hpp)
+set(deadlines_may_look_into goodput/allot/detail/price_master.hpp)
 set(memory_may_look_into goodput/fit/detail/line.hpp)
 set(tasks_may_look_into goodput/fit/detail/line.hpp)
 set(statistics_may_look_into goodput/fit/detail/line.hpp goodput/fit/detail/log_step.hpp

@@ -25,8 +25,8 @@
 // each share r out of a few, the misfit is a quadratic form in beta. So the integral over beta is that of a
 // normal density over the interval that the split allows. If all batches lie on the floor, the prior of beta
 // is cut off instead. The sum over all splits and shares gives the Bayes factor, and means and variances of
-// ln h, ln alpha and ln beta. Where no batch lies on the line, these are means of a density that the
-// measurements bound from one side only. Its mode would be at that bound.
+// ln h, ln alpha and ln beta. Where no batch lies on the line, the measurements bound
+// the density of beta from one side only. Its mode would be at that bound, so its median stands for it.
 
 #include <algorithm>
 #include <array>
@@ -51,8 +51,8 @@ struct LaunchPrior {
     double seconds_by_floor = 2;                  ///< s: b_1 e^k is this many times b_1 / h
     double knee_deviation = 1.5;                  ///< standard deviation of k
     double share_logit = 0.3;                     ///< mean of ln(r / (1 - r))
-    double floor_scatter = 0.08;                  ///< scatter on the floor, worth two times
-    double line_scatter = 0.03;                   ///< scatter on the line, worth two times
+    double floor_scatter = 0.08;                  ///< scatter on the floor
+    double line_scatter = 0.03;                   ///< scatter on the line
     static constexpr double line_freedom = 2;     ///< number of times that line_scatter is worth
     static constexpr double floor_freedom = 1.5;  ///< number of times that floor_scatter is worth
 };
@@ -91,6 +91,17 @@ struct BoundedNormal {
         variance = square(deviation) * std::max(1 + spread - shift * shift, 1e-6);
     }
 };
+
+/// The median of a normal distribution above a bound.
+inline double median_above(double bound, double center, double deviation) {
+    const double half = normal_below((center - bound) / deviation) / 2;
+    double low = bound, high = std::max(bound, center) + 40 * deviation;
+    for (int step = 0; step < 60; ++step) {
+        const double middle = (low + high) / 2;
+        (normal_below((center - middle) / deviation) > half ? low : high) = middle;
+    }
+    return low;
+}
 
 /// Weighs a floor against a straight line.
 class LaunchEvidence {
@@ -198,6 +209,10 @@ private:
             log_misfit(on.squares, on.weight, prior_.floor_scatter, LaunchPrior::floor_freedom) +
             std::log(floor_variance) / 2;
         const double knee = std::log(times_.front().batch * prior_.seconds_by_floor) - on.mean;
+        // Used if all batches lie on the floor.
+        const BoundedNormal beyond(knee, prior_.knee_deviation, std::log(split),
+                                   std::numeric_limits<double>::infinity());
+        const double middle = median_above(std::log(split), knee, prior_.knee_deviation);
         for (int i = 0; i < shares; ++i) {
             const double z = 6.0 * i / (shares - 1) - 3;
             const double r = 1 / (1 + std::exp(-(prior_.share_logit + z)));
@@ -211,11 +226,9 @@ private:
                       .floor_variance = floor_variance,
                       .split = split};
             if (!(above.weight > 0)) {
-                const BoundedNormal beyond(knee, prior_.knee_deviation, std::log(split),
-                                           std::numeric_limits<double>::infinity());
                 if (!(beyond.mass > 0)) continue;
                 part.log_weight += std::log(beyond.mass);
-                part.log_slope = left - beyond.mean;
+                part.log_slope = left - middle;
                 part.slope_variance = beyond.variance;
             } else {
                 const double alpha = r * height, beta = (above.slope - alpha * above.both) / above.slope2;

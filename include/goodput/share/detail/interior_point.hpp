@@ -86,7 +86,11 @@ struct SlacksAndPrices {
     }
     /// Sum of all products after steps of that size.
     [[nodiscard]] double products(double primal, double dual) const {
-        return (((slack + primal * dslack) * (price + dual * dprice)).rowwise().sum() * weights).sum();
+        double sum = 0;
+        for (Eigen::Index i = 0; i < slack.cols(); ++i)
+            sum += ((slack.col(i) + primal * dslack.col(i)) * (price.col(i) + dual * dprice.col(i)) * weights)
+                       .sum();
+        return sum;
     }
     [[nodiscard]] Eigen::ArrayXXd ratio() const { return slack / price; }
     /// Change of the slack at an unchanged price.
@@ -228,17 +232,19 @@ private:
     }
     /// What times of pairs add to the time and the rate of each group's average job, and to the use of types.
     void add_pairs(const Array2& times, Array& time, Array& rate, Array& used, const Array& shift) const {
+        Array2 more = Array2::Zero(2, copies_.size());
         for (Index k = 0; k < times.rows(); ++k) {
             const PairColumn& pair = pairs_[static_cast<std::size_t>(k)];
             const double amount = pair.copies * times(k);
             for (std::size_t i = 0; i < 2; ++i) {
                 const Index g = index(pair.group[i]);
-                const double of_job = amount / copies_(g);
-                time(g) += of_job;
-                rate(g) += of_job * (pair.rate[i] - shift(g));
+                more(0, g) += amount;
+                more(1, g) += amount * (pair.rate[i] - shift(g));
             }
             used(index(pair.type)) += amount * pair.use;
         }
+        time += more.row(0).transpose() / copies_;
+        rate += more.row(1).transpose() / copies_;
     }
     /// What a pair costs at prices of time, rates and types.
     [[nodiscard]] Array costs_of_pairs(const Array& time, const Array& rate, const Array& type,
@@ -418,45 +424,51 @@ private:
         shifted_ = rates_.colwise() - shift_;
         PairFactor& system = factor_of_pairs_;
         system.clear();
-        const auto type_row = [&](Index t) { return 2 * groups + t; };
         const Array2 weights = ratios.colwise() * copies_;
+        // By group, the entries of its own two rows; by type, those of the type and both.
+        Eigen::Array<double, 3, Eigen::Dynamic> own(3, groups);
+        Array2 with_types = Array2::Zero(2 * groups, uses_.cols());
         for (Index g = 0; g < groups; ++g) {
-            double time = copies_(g) * alpha(g), both = shift_(g) * time, rate = shift_(g) * both;
-            rate += has_row_(g) > 0 ? copies_(g) * spread_(g) : 1;
-            for (Index t = 0; t < uses_.cols(); ++t) {
-                time += weights(g, t);
-                both -= weights(g, t) * shifted_(g, t);
-                rate += weights(g, t) * shifted_(g, t) * shifted_(g, t);
-                system.add(type_row(t), 2 * g, weights(g, t) * uses_(g, t));
-                system.add(type_row(t), 2 * g + 1, -weights(g, t) * uses_(g, t) * shifted_(g, t));
-            }
-            system.add(2 * g, 2 * g, time);
-            system.add(2 * g + 1, 2 * g, both);
-            system.add(2 * g + 1, 2 * g + 1, rate);
+            const double time = copies_(g) * alpha(g), both = shift_(g) * time;
+            own.col(g) << time, both, shift_(g) * both + (has_row_(g) > 0 ? copies_(g) * spread_(g) : 1);
         }
-        const Array of_types = (weights * uses_.square()).colwise().sum().transpose() + left_.ratio().col(0);
-        for (Index t = 0; t < uses_.cols(); ++t) system.add(type_row(t), type_row(t), of_types(t));
+        for (Index t = 0; t < uses_.cols(); ++t)
+            for (Index g = 0; g < groups; ++g) {
+                const double weight = weights(g, t), rate = shifted_(g, t);
+                own.col(g) += weight * Eigen::Array3d(1, -rate, rate * rate);
+                with_types(2 * g, t) = weight * uses_(g, t);
+                with_types(2 * g + 1, t) = -weight * uses_(g, t) * rate;
+            }
+        Array of_types = (weights * uses_.square()).colwise().sum().transpose() + left_.ratio().col(0);
         for (Index k = 0; k < of_pair.size(); ++k) {
             const PairColumn& pair = pairs_[static_cast<std::size_t>(k)];
-            const Index a = index(pair.group[0]), b = index(pair.group[1]);
-            double of_a = shift_(a) - pair.rate[0], of_b = shift_(b) - pair.rate[1], times = 1;
-            std::array<std::pair<Index, double>, 5> of{};
-            std::size_t size = 0;
+            const Index a = index(pair.group[0]), b = index(pair.group[1]), t = index(pair.type);
+            const double weight = pair.copies * of_pair(k), used = weight * pair.use;
+            const auto add = [&](Index g, double times, double rate) {
+                own.col(g) += weight * Eigen::Array3d(times * times, times * rate, rate * rate);
+                with_types(2 * g, t) += used * times;
+                with_types(2 * g + 1, t) += used * rate;
+            };
+            const double of_a = shift_(a) - pair.rate[0], of_b = shift_(b) - pair.rate[1];
+            of_types(t) += used * pair.use;
             if (a == b) {
-                of_a += std::exchange(of_b, 0);
-                times = 2;
-            } else {
-                of[size++] = {2 * b, 1};
-                of[size++] = {2 * b + 1, of_b};
+                add(a, 2, of_a + of_b);
+                continue;
             }
-            of[size++] = {2 * a, times};
-            of[size++] = {2 * a + 1, of_a};
-            of[size++] = {type_row(index(pair.type)), pair.use};
-            for (std::size_t i = 0; i < size; ++i)
-                for (std::size_t j = 0; j <= i; ++j)
-                    system.add(of[i].first, of[j].first,
-                               pair.copies * of_pair(k) * of[i].second * of[j].second);
+            add(a, 1, of_a);
+            add(b, 1, of_b);
+            system.add(2 * a, 2 * b, weight);
+            system.add(2 * a, 2 * b + 1, weight * of_b);
+            system.add(2 * a + 1, 2 * b, weight * of_a);
+            system.add(2 * a + 1, 2 * b + 1, weight * of_a * of_b);
         }
+        for (Index g = 0; g < groups; ++g) {
+            for (const Index i : {0, 1, 2}) system.add(2 * g + (i + 1) / 2, 2 * g + i / 2, own(i, g));
+            for (Index t = 0; t < uses_.cols(); ++t)
+                for (const Index row : {2 * g, 2 * g + 1})
+                    system.add(2 * groups + t, row, with_types(row, t));
+        }
+        for (Index t = 0; t < uses_.cols(); ++t) system.add(2 * groups + t, 2 * groups + t, of_types(t));
         // Where the other prices determine one, rounding should not leave less than nothing for it.
         for (double more = 1e-15; more < 1e-8; more *= 100)
             if (system.compute(1 + more)) {

@@ -168,6 +168,7 @@ public:
 private:
     static constexpr std::size_t asks_nothing = std::numeric_limits<std::size_t>::max();
     static constexpr double rounding = 1e-9;
+    static constexpr double nearly_full = 0.9;
     static constexpr int most_splits = 2;  // before groups fall apart
 
     /// A pair on a type where it gains.
@@ -240,9 +241,8 @@ public:
     bool solve(double accuracy = 1e-9) {
         for (int round = 0;; ++round) {
             end_.emplace(program_.program(), utility_);
-            // Who has to be split off shows early.
-            bool splits =
-                program_.may_split() && (end_->solve(std::max(accuracy, 1e-2)), program_.split(*end_, round));
+            bool splits = program_.may_split() &&
+                          (end_->solve(std::max(accuracy, early)), program_.split(*end_, round));
             bool ended = false;
             if (!splits) {
                 ended = end_->solve(accuracy);
@@ -265,6 +265,8 @@ public:
     [[nodiscard]] std::size_t iterations() const { return iterations_; }
 
 private:
+    static constexpr double early = 0.03;  // accuracy that shows nearly all jobs that have to be split off
+
     ShareProgram& program_;
     Utility utility_;
     std::optional<InteriorPoint<Utility>> end_;
@@ -509,23 +511,29 @@ bool ShareProgram::split(const Solved& end, int round) {
         const std::size_t g = pair.group[0];
         if (g == pair.group[1]) within[g] = std::max(within[g], 2 * end.amount(c) / program_.copies[g]);
     }
-    bool any = false;
+    // By group: the part of its time that the busiest of its jobs would run.
+    std::vector<double> busiest(groups(), 0);
+    const auto need_of = [&](std::size_t g) { return program_.slope[g] * end.level() + program_.floor[g]; };
     for (std::size_t g = 0; g < groups(); ++g) {
-        const double need = program_.slope[g] * end.level() + program_.floor[g];
+        const double need = need_of(g);
         if (!(need > 0) || members_[g].size() < 2) continue;
         // All that is needed by need, and what is left in equal parts.
         const double needed = std::min(need / rate[g], 1.0);
-        bool has_room = true;
         for (const std::size_t j : members_[g]) {
             part_of_group_[j] = asked_of(j, end.level()) / need * needed + 1 - needed;
-            has_room = has_room && part_of_group_[j] * time[g] <= 1 + rounding &&
-                       (within[g] <= rounding || finds_others(j));
+            const bool alone = within[g] > rounding && !finds_others(j);
+            busiest[g] = std::max(busiest[g], alone ? 2 : part_of_group_[j] * time[g]);
         }
-        if (has_room) continue;
-        // Those who need about as much, by factors of 2, are a group; each by himself in the end.
+    }
+    if (std::ranges::none_of(busiest, [](double part) { return part > 1 + rounding; })) return false;
+    // A group that has nearly no room left is split as well: it would be the next one.
+    bool any = false;
+    for (std::size_t g = 0; g < groups(); ++g) {
+        if (busiest[g] <= nearly_full) continue;
+        // Jobs that need about as much, by factors of 2, are a group; in the end every job is one.
         std::map<double, std::size_t> part_like;
         for (const std::size_t j : members_[g]) {
-            const double octaves = std::log2(std::max(asked_of(j, end.level()) / need, 1e-9));
+            const double octaves = std::log2(std::max(asked_of(j, end.level()) / need_of(g), 1e-9));
             const double like = round < most_splits ? std::clamp(std::floor(octaves), -8.0, 8.0) : double(j);
             const auto [found, is_new] = part_like.try_emplace(like, parts_ + 1);
             if (is_new) ++parts_;

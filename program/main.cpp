@@ -214,7 +214,7 @@ int run(int argc, char** argv) {
         ->add_option(
             "--world", replay.world,
             "How jobs train, as in a public simulator: Sia's (sia); Gavel's (gavel), jobs of fixed numbers "
-            "of GPUs that take turns; Synergy's (synergy), where CPU cores and memory beside the GPUs are "
+            "of GPUs that take turns; Synergy's (synergy), where CPU cores and memory are "
             "shared out, too; Shockwave's (shockwave), turns of jobs whose batches grow; ElasticFlow's "
             "(elasticflow), elastic jobs with deadlines")
         ->check(CLI::IsMember(world_names))
@@ -314,7 +314,8 @@ int run(int argc, char** argv) {
     group("Failures and checkpoints");
     replay_app
         ->add_option("--node-mtbf-h", replay.node_mtbf_hours,
-                     "Each node fails at random, once in so many hours on average, beside --events; 0: never")
+                     "Each node fails at random, once in this many hours on average, in addition to "
+                     "--events; 0: never")
         ->check(at_least_0)
         ->capture_default_str();
     replay_app->add_option("--node-off-s", replay.node_off_seconds, "Seconds until such a node returns")
@@ -327,7 +328,7 @@ int run(int argc, char** argv) {
     replay_app
         ->add_option(
             "--checkpoint", replay.checkpoint_seconds,
-            "Seconds of training from one checkpoint to the next; there is one after every epoch, too")
+            "Seconds of training from one checkpoint to the next; there is also one after every epoch")
         ->capture_default_str();
     replay_app
         ->add_option(
@@ -348,7 +349,8 @@ int run(int argc, char** argv) {
         "--offers", replay.offers,
         "Nodes to rent instead of --cluster, which then only says the GPU types and what fairness is "
         "relative "
-        "to: TYPE:NODESxGPUS@PRICE_H[/spot][/MTBF_H],...; at most so many nodes, for so many dollars an hour "
+        "to: TYPE:NODESxGPUS@PRICE_H[/spot][/MTBF_H],...; at most this many nodes, at this price in dollars "
+        "per hour "
         "each, lost once in MTBF_H hours on average");
     replay_app
         ->add_option(

@@ -136,7 +136,7 @@ int main(int argc, char** argv) {
     app.add_option("--timeout", settings.answer_seconds, "Seconds within which Slurm has to answer a call")
         ->check(CLI::PositiveNumber)
         ->capture_default_str();
-    app.add_option("--rounds", settings.rounds, "End after so many plans; 0: go on")
+    app.add_option("--rounds", settings.rounds, "End after this many plans; 0: go on")
         ->check(CLI::NonNegativeNumber)
         ->capture_default_str();
     app.add_flag("--dry-run", settings.dry_run, "Change nothing: print one plan and why it is so, and end");

@@ -29,7 +29,7 @@ struct Node {
     std::string name{};
     std::string gpu_type{};
     int gpus = 0;
-    bool drained = false;  ///< who runs there may stay, nobody new comes
+    bool drained = false;  ///< who runs there may stay, no new job comes
     bool answers = true;   ///< false: it may be lost; what runs there is left alone until Slurm has decided
     bool ending = false;   ///< a job ends there; until it has, Slurm starts none
 };

@@ -48,7 +48,7 @@ public:
                     round_.snapshot.warnings.push_back(
                         "job '" + job.name + "': its speed alone on " +
                         round_.snapshot.cluster.gpu_types[type] +
-                        " is not known, so nor is what it loses beside job '" +
+                        " is not known, and so is what it loses while it shares with job '" +
                         round_.snapshot.jobs[pair.jobs[1 - i]].name +
                         "'; say its batch.rate, or the part of its speed in shares_with");
                 answer.parts[type][i] = alone ? rates[i] / *alone : 0;

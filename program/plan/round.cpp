@@ -91,7 +91,7 @@ private:
         const bool own = !name.empty() && !nodes_.contains(name);
         const std::string why = warning_of(field, "node '" + name + "'", [&] { read_node(field); });
         if (why.empty()) return;
-        round_.warnings.push_back(why + (own ? "; nobody new comes to it" : "; it is left out"));
+        round_.warnings.push_back(why + (own ? "; it gets no new jobs" : "; it is left out"));
         if (!own) return;
         const Field type = field["gpu_type"];
         goodput::Node node{name, type_of(type.is_text() ? type.text() : "unknown"), 1, true};
@@ -338,7 +338,8 @@ private:
         if (promise.given() && !kept && !promise.is("refused") && !promise.is("broken"))
             promise.refuse("\"kept\", \"at_risk\", \"refused\" or \"broken\"");
         if (!deadline.given()) {
-            if (refused.given() || promise.given()) deadline.refuse("given beside deadline and promise");
+            if (refused.given() || promise.given())
+                deadline.refuse("given together with deadline and promise");
             return;
         }
         round_.deadlines.push_back({round_.snapshot.jobs.size(), deadline.number(), or_never, {}});

@@ -63,7 +63,8 @@ std::vector<goodput::Event> read_events(const std::string& path, goodput::Cluste
             goodput::Event{table.time(row, time), found->second, table.text(row, subject)});
         if (event.kind != EventKind::node_added) {
             for (const std::size_t column : {type, gpus})
-                if (!table.text(row, column).empty()) table.refuse(row, column, "empty but for node_added");
+                if (!table.text(row, column).empty())
+                    table.refuse(row, column, "empty except for node_added");
             continue;
         }
         if (table.text(row, type).empty()) table.refuse(row, type, "the name of a GPU type");

@@ -173,7 +173,7 @@ std::vector<Chart> charts_of(std::span<const PolicyReplay> replays) {
                                }));
     charts.back().y_most = 100;
     charts.push_back(over_time("restarts", "Restarts so far", "restarts", hours, replays, restarts_so_far));
-    Chart by_job{"restarts-by-job", "Jobs with at most so many restarts", "restarts of a job",
+    Chart by_job{"restarts-by-job", "Jobs with at most this many restarts", "restarts of a job",
                  "% of the jobs"};
     for (const PolicyReplay& replay : replays) {
         by_job.lines.push_back(restarts_by_job(replay.result));

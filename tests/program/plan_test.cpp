@@ -577,7 +577,7 @@ TEST_CASE("a line that cannot be used says why, changes nothing, and the next is
     CHECK(program.finish().status == 1);
 }
 
-TEST_CASE("drained nodes keep who is there, take nobody new, and open again") {
+TEST_CASE("drained nodes keep who is there, take no new job, and open again") {
     for (const char* policy : {"sia", "fifo", "pollux"}) {
         Program program = plan({"--policy", policy});
         Json nodes = Json::array({node("aws", 0, 4), node("aws", 1, 4)});
@@ -607,7 +607,7 @@ TEST_CASE("drained nodes keep who is there, take nobody new, and open again") {
         nodes[0]["drained"] = "yes";
         answer = ask(program, round_of(720, nodes, jobs));
         CHECK(answer["warnings"][0] ==
-              "node 'aws-0': drained is \"yes\", but must be true or false; nobody new comes to it");
+              "node 'aws-0': drained is \"yes\", but must be true or false; it gets no new jobs");
         CHECK(running(answer) == std::map<std::string, int>{{"aws-0", 2}, {"aws-1", 4}});
     }
 }
@@ -647,7 +647,7 @@ TEST_CASE("racks and zones: a job over several nodes gets close ones") {
     nodes[0]["rack"] = 7;
     const Json warned = ask(program, round_of(180, nodes, Json::array()));
     CHECK(warned["warnings"] ==
-          Json::array({"node 'aws-0': rack is 7, but must be a string; nobody new comes to it"}));
+          Json::array({"node 'aws-0': rack is 7, but must be a string; it gets no new jobs"}));
 }
 
 TEST_CASE("with --explain every job says why, and nothing else is different") {

@@ -115,7 +115,7 @@ TEST_CASE("a job that was set aside is as it was when it makes sense again") {
     }
 }
 
-TEST_CASE("nobody new comes to a node that makes no sense; what has no name of its own is left out") {
+TEST_CASE("no new job comes to a node that makes no sense; what has no name of its own is left out") {
     for (const auto& [field, value] : std::vector<std::pair<std::string, Json>>{
              {"gpus", 0}, {"gpus", "four"}, {"gpu_type", 7}, {"drained", "yes"}, {"cores", -1}}) {
         Json line = two_jobs();

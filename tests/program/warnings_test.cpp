@@ -75,7 +75,7 @@ const std::vector<Trap>& traps_of_lines() {
         {"job 'one': batch.max is 64, but must be an integer of at least batch.initial, 128; it is left as "
          "it is",
          [](Json& line) { line["jobs"][0]["batch"]["max"] = 64; }},
-        {"node 'aws-0': gpus is 0, but must be an integer from 1 to 1048576; nobody new comes to it",
+        {"node 'aws-0': gpus is 0, but must be an integer from 1 to 1048576; it gets no new jobs",
          [](Json& line) { line["nodes"][0]["gpus"] = 0; }},
         {"job 'one': name is \"one\", but must be given only once; it is left out",
          [](Json& line) { line["jobs"][1]["name"] = "one"; }},
@@ -120,7 +120,8 @@ const std::vector<Trap>& traps_of_lines() {
          [](Json& line) {  // measured, and a little faster than alone
              line["jobs"][0]["shares_with"] = {{{"job", "two"}, {"part", {{"aws", {1.05, 0.6}}}}}};
          }},
-        {"job 'one': its speed alone on aws is not known, so nor is what it loses beside job 'two'",
+        {"job 'one': its speed alone on aws is not known, and so is what it loses while it shares with job "
+         "'two'",
          [](Json& line) {
              line["jobs"][0]["shares_with"] = {{{"job", "two"}, {"rate", {{"aws", {300, 200}}}}}};
              line["jobs"][1]["batch"]["rate"] = {{"aws", 1000}};
@@ -231,7 +232,7 @@ const std::vector<Trap>& traps_of_lines() {
         {"job 'one': its deadline_s is more than ten years away: is it in seconds?",
          [](Json& line) { set_deadline(line, 1'790'000'000, 1'790'003'600'000); },
          [](Json& line) { set_deadline(line, 1'790'000'000, 1'789'999'990); }},  // it has passed
-        {"node 'aws-0': until_s is 50, but must be after from_s, 70; nobody new comes to it",
+        {"node 'aws-0': until_s is 50, but must be after from_s, 70; it gets no new jobs",
          [](Json& line) {
              line["nodes"][0]["from_s"] = 70;
              line["nodes"][0]["until_s"] = 50;

@@ -269,7 +269,7 @@ TEST_CASE("what is kept beyond a limit is a conflict with names, and ends when t
     const Plan plan = planned(6);
     REQUIRE(plan.conflicts.size() == 1);
     CHECK(plan.conflicts[0].report(snapshot, plan) ==
-          "the quota of team vision is 6 GPUs, but jobs 'held', 'too' keep 10 GPUs: nobody else gets any "
+          "the quota of team vision is 6 GPUs, but jobs 'held', 'too' keep 10 GPUs: no other job gets any "
           "until 4 are given back, or the limit is raised by as much");
     CHECK(plan.decisions[0].placement == snapshot.jobs[0].placement);
     CHECK(plan.decisions[1].placement == snapshot.jobs[1].placement);

@@ -346,7 +346,7 @@ TEST_CASE("more cores beside a GPU go to those who gain by them, and nobody rest
     CHECK(greedy.decisions[0].placement.empty());
     CHECK(greedy.decisions[0].verdict.outcome == Outcome::impossible);
     CHECK(greedy.decisions[0].verdict.reason ==
-          "no node has the cores and the memory that it needs beside each GPU");
+          "no node has the cores and the memory that it needs for each GPU");
     // Where too few nodes can give it, it is said how many do.
     snapshot.cluster.nodes.push_back({"strong", 0, 8, false, 72, 0});
     snapshot.jobs[0].min_gpus = snapshot.jobs[0].max_gpus = 16;

@@ -133,7 +133,7 @@ TEST_CASE(
     CHECK(waiting > 20);
 }
 
-TEST_CASE("nobody new comes to a node that makes no sense, and who holds something there keeps it") {
+TEST_CASE("no new job comes to a node that makes no sense, and who holds something there keeps it") {
     for (int way = 0; way < 6; ++way) {
         CAPTURE(way);
         Snapshot snapshot{.time_seconds = 100, .cluster = {{"T4"}, {{"a", 0, 4}, {"b", 0, 4}}}};
@@ -147,7 +147,7 @@ TEST_CASE("nobody new comes to a node that makes no sense, and who holds somethi
         if (way == 5) node.gpus = 1 << 21;
         const Plan made = plan(snapshot);
         REQUIRE(made.warnings.size() == 2);
-        CHECK(made.warnings[0] == refusal_of(snapshot) + "; nobody new comes to it");
+        CHECK(made.warnings[0] == refusal_of(snapshot) + "; it gets no new jobs");
         CHECK(made.warnings[1].find("job 'here'") == 0);
         CHECK(made.decisions[0].placement == Placement{{1, 4}});
         Snapshot without = snapshot;
@@ -159,7 +159,7 @@ TEST_CASE("nobody new comes to a node that makes no sense, and who holds somethi
     }
 }
 
-TEST_CASE("a node that shrank under its jobs: one too many is set aside, and nobody new comes") {
+TEST_CASE("a node that shrank under its jobs: one too many is set aside, and no new job comes") {
     Snapshot snapshot{.time_seconds = 100, .cluster = {{"T4"}, {{"a", 0, 6}, {"b", 0, 4}}}};
     snapshot.jobs = {elastic("first", 4, {{0, 4}}), elastic("second", 4, {{0, 4}}), elastic("new", 8)};
     const Plan made = plan(snapshot);

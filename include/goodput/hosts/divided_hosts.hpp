@@ -44,7 +44,8 @@ public:
             if (claim.chosen == no_option) {
                 placed[c].option = no_option;
                 placed[c].why =
-                    "its nodes cannot give the cores and the memory that it needs beside those of others";
+                    "its nodes cannot give the cores and the memory that it needs in addition to those of "
+                    "other jobs";
                 continue;
             }
             placed[c].option = claim.variants[claim.chosen].option;

@@ -108,9 +108,9 @@ public:
                     able = have, wanted = nodes, beside = gpus;
                 });
         }
-        if (able == 0) return "no node has the cores and the memory that it needs beside each GPU";
+        if (able == 0) return "no node has the cores and the memory that it needs for each GPU";
         return text_of(able) + (able == 1 ? " node has" : " nodes have") +
-               " the cores and the memory that it needs beside " + text_of(beside) +
+               " the cores and the memory that it needs for " + text_of(beside) +
                (beside == 1 ? " GPU" : " GPUs") + ", and it needs " + text_of(wanted) + " such nodes";
     }
 

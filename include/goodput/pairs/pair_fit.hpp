@@ -141,7 +141,7 @@ inline void require_pair_inputs(std::span<const PairKind> kinds, std::size_t typ
                 bad_input(subject(), "rate", rate, "from 1e-12 to 1e15, or 0 of both");
             if (rate > 0 && kinds[sample.kinds[i]].rates[sample.type] == 0)
                 bad_input(subject(), "rate of kind '" + kinds[sample.kinds[i]].name + "' alone", 0,
-                          "known where it was measured beside another");
+                          "known where it was measured while sharing with another");
         }
     }
 }

@@ -125,7 +125,7 @@ inline std::optional<std::string> fault_of(const LayeredModel& model, const Para
                 return name + ": nothing was measured on " + type.name + " at micro-batch " +
                        text_of(plan.microbatch) + " and tensor_parallel " + text_of(group.tensor_parallel);
             if (model.sizes_of(group.tensor_parallel) == nullptr)
-                return name + ": nobody knows how large layers are at tensor_parallel " +
+                return name + ": the size of its layers is not known at tensor_parallel " +
                        text_of(group.tensor_parallel);
         }
     }

@@ -2,7 +2,7 @@
 #define GOODPUT_PROGRAM_PEERS_GAVEL_KEPT_NODES_HPP
 
 // Which nodes: as in Gavel's simulator. A job that runs on stays where it is; the others, those of most GPUs
-// first, get the first GPUs that are free, whatever nodes these are on; drained nodes take nobody new. Two
+// first, get the first GPUs that are free, whatever nodes these are on; drained nodes take no new job. Two
 // jobs that share their GPUs stay where one of them is.
 
 #include <algorithm>

@@ -132,7 +132,7 @@ void check_job(const Exchange& exchange, const Json& wish, const Json& got,
         Node& node = nodes.at(name);
         exchange.check(share >= 1, "a share has GPUs");
         exchange.check((node.left -= share) >= 0, "no GPU is given twice");
-        exchange.check(!node.drained || stays, "nobody new comes to a drained node");
+        exchange.check(!node.drained || stays, "no new job comes to a drained node");
         exchange.check(keeps || node.type == got["gpu_type"], "GPUs of one type");
         sizes.insert(node.gpus);
         gpus += share;

@@ -105,9 +105,9 @@ GOODPUT_BODY std::string DecisionExplanation::reason_report(const Cluster& clust
                    detail::room_needed(*wanted, type_of(*wanted), gap);
         case DecisionReason::within_gap:
             return text + next + worth(*wanted) +
-                   " and would fit beside the others: " + detail::proven_within(gap);
+                   " and would fit with the other jobs: " + detail::proven_within(gap);
         case DecisionReason::node_full:
-            return text + ": its nodes have less for it beside its GPUs than the allotment gave it";
+            return text + ": its nodes have fewer cores or less memory for it than the allotment gave it";
         case DecisionReason::keeps:
             if (has_failed) return text + ": it keeps what it holds, as the policy failed for it";
             return text + ": it keeps what it holds, being " +

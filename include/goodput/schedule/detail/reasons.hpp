@@ -90,7 +90,7 @@ inline Outcome why_not(const Snapshot& snapshot, std::size_t j, const OpenNodes&
     } else {
         reason = "its best option, ";
         append_wanted();
-        reason.append(", does not fit beside those of others in this round");
+        reason.append(", does not fit together with those of other jobs in this round");
     }
     return Outcome::waits;
 }

@@ -98,7 +98,7 @@ GOODPUT_BODY std::string LimitConflict::report(const Snapshot& snapshot, const P
     const std::string unit = use.unit.empty() ? "" : " " + use.unit;
     return use.name + " is " + rounded_text_of(use.capacity) + unit + ", but " +
            (jobs.size() == 1 ? "job " : "jobs ") + names + (jobs.size() == 1 ? " keeps " : " keep ") +
-           rounded_text_of(kept) + unit + ": nobody else gets any until " +
+           rounded_text_of(kept) + unit + ": no other job gets any until " +
            rounded_text_of(kept - use.capacity) + " are given back, or the limit is raised by as much";
 }
 

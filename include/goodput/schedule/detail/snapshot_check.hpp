@@ -119,7 +119,7 @@ GOODPUT_BODY void SnapshotCheck::set_nodes_aside(const Cluster& cluster, std::ve
         makes_sense_[n] = 0;
         copy_.cluster.nodes[n] = {.name = node.name, .gpus = 1, .drained = true};
         if (node.gpu_type < cluster.gpu_types.size()) copy_.cluster.nodes[n].gpu_type = node.gpu_type;
-        warnings.push_back(why + "; nobody new comes to it");
+        warnings.push_back(why + "; it gets no new jobs");
     }
 }
 

@@ -67,7 +67,7 @@ inline std::string text_of_offers(const Job& job, const Cluster& cluster, std::s
     std::string spread =
         cut ? "on at most " + text_of(spread_over) + (spread_over == 1 ? " node" : " nodes") : "";
     if (cut && spread_over < limits.max_nodes)
-        spread += " of one " + job.within + " beside jobs that keep what they hold";
+        spread += " of one " + job.within + " together with jobs that keep what they hold";
     if (replicas.empty() && spread.empty()) return text;
     return text + " (" + replicas + (replicas.empty() || spread.empty() ? "" : ", ") + spread + ")";
 }

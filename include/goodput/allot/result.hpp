@@ -94,7 +94,8 @@ struct AllotResult {
     /// explain.hpp). The allotment's own gain can differ, because its options are whole. If a deadline cut
     /// off the search for prices, these are the best prices met so far, and they need not lie in that
     /// range: even a resource with idle units that no job could use may have a price above 0. Such prices
-    /// still prove a bound (D(pi) in detail/prices.hpp), if a weaker one.
+    /// still prove a bound (D(pi) in detail/prices.hpp), if a weaker one. With whole options, k more units
+    /// add at most k * price + (optimum of the relaxation - objective), unless an option begins to fit.
     std::vector<double> prices{};
     std::size_t passes = 0;  ///< number of evaluations of all options in the search for prices
     /// States that the search looked at, or work that took as long; 0 if no search was needed.

@@ -26,7 +26,7 @@ struct HostSpeed {
 
 /// The CPU cores and host memory that a job may get per GPU.
 struct HostNeeds {
-    HostShare least{};  ///< lower limits per GPU
+    HostShare least{};  ///< lower limits per GPU; the job may get none of a resource whose limit is 0
     HostShare most{};   ///< upper limits per GPU; the job ignores a resource that is not counted here
     /// Measured points in any order; if empty, the throughput does not depend on cores and memory.
     std::vector<HostSpeed> speed{};

@@ -9,6 +9,10 @@
 // reserve). If there is none, a new plan without the reserve is made. A newcomer gets a promise if the
 // current plan has room for it, or if there is a new plan with the reserve for it and all earlier promises.
 // A round that gives a job more than its plan says does no harm if keeps_plan() holds.
+//
+// GPUs of an invalid job without a promise are expected back in the next round. If they do not come back,
+// promises that need them are at risk. A job that runs on what is not planned for gets a promise only if it
+// cannot be moved.
 
 #include <algorithm>
 #include <cmath>

@@ -10,6 +10,10 @@
 // anyway and may go anywhere, and so may a job that is told to leave. On a drained node a job that holds
 // its allotment stays as if it were pinned, and nothing else is placed there. Other systems let jobs over
 // several nodes share them: a request says so (`shares_nodes`), and such a job stays exactly where it is.
+//
+// Placers refuse (std::invalid_argument) impossible shapes, unknown or overfilled nodes, move costs outside
+// 0 to 1e9 s, and pinned jobs whose part is not what they hold. A job whose pool does not exist or is too
+// small is impossible.
 
 #include <algorithm>
 #include <cmath>

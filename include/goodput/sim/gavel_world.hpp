@@ -11,7 +11,7 @@
 //   round. The fifth such round in a row ends it. (The simulator drops the job then; here it counts as
 //   complete.)
 //
-// The number of nodes that the GPUs are spread over does not matter.
+// The number of nodes that the GPUs are spread over does not matter. A step counts as an example.
 //
 // Two jobs with equal numbers of GPUs may share them if the speed of each was measured then. Their round
 // ends when both have done their last step, and a job that has done its work counts as complete at that

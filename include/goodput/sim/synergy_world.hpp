@@ -9,6 +9,7 @@
 //   A job does whole iterations in a round, floor(seconds / (iteration seconds / factor)); what is left of
 //   the round is lost. It completes at the end of the round in which it does the last one.
 //   Starts, stops and moves cost nothing, and nothing is lost by a failure.
+//   An iteration counts as an example.
 //
 // The factor is what the profile says about the cores and memory that the job holds: HostNeeds::factor,
 // bilinear between measured points. A point counts at least as much as every point with no more of either.

@@ -12,7 +12,8 @@
 //   in a row ends it.
 //
 // The simulator ends when no job is in the cluster, even with submissions to come; here these follow.
-// One GPU type.
+// One GPU type. A second of a job's profile counts as an example. The batch grows a round later than the
+// known profile says.
 
 #include <algorithm>
 #include <cmath>

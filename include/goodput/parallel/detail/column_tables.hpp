@@ -132,6 +132,7 @@ public:
     }
 
 private:
+    // A chain with more ways through the zones is not laid out pipeline by pipeline.
     static constexpr std::size_t most_columns = 128, most_zones = 6;
     static constexpr int most_replicas = 1024;
 

@@ -2,17 +2,24 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "goodput/availability/interruption_fit.hpp"
+#include "goodput/core/error.hpp"
 #include "goodput/fit/job_fit.hpp"
 #include "goodput/hosts/host_fit.hpp"
 #include "goodput/hosts/host_profile.hpp"
+#include "goodput/memory/memory.hpp"
+#include "goodput/memory/memory_fit.hpp"
 #include "goodput/model/efficiency.hpp"
+#include "goodput/statistics/gradient_by_batch.hpp"
 #include "goodput/tasks/forecast.hpp"
 #include "json/names.hpp"
 #include "plan/samples.hpp"
@@ -174,6 +181,90 @@ Json host_answer(const Field& host) {
     return answer;
 }
 
+constexpr double bytes_per_gib = 1024.0 * 1024 * 1024;
+
+const char* name_of(goodput::MemoryKnowledge knowledge) {
+    switch (knowledge) {
+        case goodput::MemoryKnowledge::measured:
+            return "measured";
+        case goodput::MemoryKnowledge::fixed_assumed:
+            return "fixed_assumed";
+        case goodput::MemoryKnowledge::no_growth:
+            break;
+    }
+    return "no_growth";
+}
+
+/// The memory that a batch needs by GPU type, and the largest batch that fits.
+Json memory_answer(const Field& memory) {
+    constexpr std::size_t most_rows = 1024;  // the fit compares all with all
+    memory.knows({"samples", "fixed_gib", "gpu_gib"});
+    if (memory["samples"].size() > most_rows) memory["samples"].refuse("at most 1024 measurements");
+    std::vector<std::pair<std::string, std::vector<goodput::MemorySample>>> by_type;
+    memory["samples"].for_each([&](const Field& sample) {
+        sample.knows({"gpu_type", "local_batch", "gib"});
+        const std::string type = sample["gpu_type"].text();
+        auto found = std::find_if(by_type.begin(), by_type.end(),
+                                  [&](const auto& entry) { return entry.first == type; });
+        if (found == by_type.end()) found = by_type.insert(found, {type, {}});
+        const double bytes = sample["gib"].number_at_least(0) * bytes_per_gib;
+        if (!(bytes >= 1 && bytes <= 1e18)) sample["gib"].refuse("above 0 and at most 1e8");
+        found->second.push_back({sample["local_batch"].count(1, 1 << 30), bytes});
+    });
+    goodput::MemoryFitOptions options;
+    if (const Field fixed = memory["fixed_gib"]; fixed.given())
+        options.least_fixed_bytes = fixed.number_at_least(0) * bytes_per_gib;
+    Json answer = Json::object();
+    for (const auto& [type, samples] : by_type) {
+        const std::string of_type = "memory of the job on " + type;
+        options.subject = of_type;
+        const goodput::MemoryFit fit = goodput::fit_memory(samples, options);
+        Json& json = answer[type];
+        json["fixed_gib"] = fit.model.fixed_bytes / bytes_per_gib;
+        json["example_gib"] = fit.model.bytes_per_example / bytes_per_gib;
+        json["knowledge"] = name_of(fit.knowledge);
+        if (const Field gpus = memory["gpu_gib"]; gpus.given() && gpus[type].given())
+            json["largest_local_batch"] = goodput::largest_atomic_batch(
+                fit.model, {.capacity_bytes = gpus[type].number_at_least(0) * bytes_per_gib});
+    }
+    if (const Field gpus = memory["gpu_gib"]; gpus.given())
+        for (const auto& [type, gib] : gpus.fields())
+            if (!answer.contains(type)) gib.refuse("that of a GPU type with a sample");
+    return answer;
+}
+
+Json json_of(double middle, const goodput::Interval& range) {
+    return {{"median", middle}, {"low", range.low}, {"high", range.high}};
+}
+
+/// How often a node is interrupted, and for how long, from a log of nodes of one kind.
+Json interruptions_answer(const Field& log) {
+    constexpr std::size_t most_periods = 1 << 16;
+    log.knows({"live_s", "running_s", "off_s"});
+    const auto read = [&](const char* name, double least) {
+        std::vector<double> seconds;
+        const Field list = log[name];
+        if (!list.given()) return seconds;
+        if (list.size() > most_periods) list.refuse("at most 65536 periods");
+        list.for_each([&](const Field& period) {
+            const double length = period.number_at_least(least);
+            if (length > goodput::longest_checkpoint_seconds)
+                period.refuse("at most " + goodput::text_of(goodput::longest_checkpoint_seconds));
+            seconds.push_back(length);
+        });
+        return seconds;
+    };
+    const goodput::InterruptionFit fit = goodput::fit_interruptions({.live_seconds = read("live_s", 1e-6),
+                                                                     .running_seconds = read("running_s", 0),
+                                                                     .off_seconds = read("off_s", 0)});
+    Json answer;
+    answer["interruptions_h"] = json_of(fit.interruptions.per_hour, fit.per_hour);
+    answer["off_s"] = json_of(fit.interruptions.off_seconds, fit.off_seconds);
+    answer["shape"] = json_of(fit.interruptions.shape, fit.shape);
+    answer["evidence"] = fit.weibull_evidence;
+    return answer;
+}
+
 /// A question may name a GPU type without measurements, but not a type whose name nearly equals another.
 void warn_of_mistyped(const std::vector<Question>& questions, const Job& job) {
     std::vector<std::string_view> measured;
@@ -188,24 +279,40 @@ void warn_of_mistyped(const std::vector<Question>& questions, const Job& job) {
     }
 }
 
-/// Returns what examples are worth at batches larger than the initial one, if the line names some.
-std::optional<goodput::NoiseScaleEfficiency> read_efficiency(const Field& line) {
-    const Field initial = line["initial_batch"], gradient = line["gradient"];
+/// Returns how much an example at a total batch is worth, compared with one at the initial batch, if the line
+/// names an initial batch.
+std::function<double(double)> read_efficiency(const Field& line) {
+    const Field initial = line["initial_batch"], gradient = line["gradient"], gradients = line["gradients"];
     if (!initial.given()) {
-        if (gradient.given()) initial.refuse("given where there is a gradient");
-        return std::nullopt;
+        if (gradient.given() || gradients.given()) initial.refuse("given where there is a gradient");
+        return {};
     }
-    goodput::GradientStatistics statistics;
+    const double initial_batch = initial.count(1, 1 << 30);
+    if (gradients.given()) {
+        if (gradient.given()) gradient.refuse("left out where gradients is given");
+        std::vector<goodput::GradientAtBatch> measured;
+        gradients.for_each([&](const Field& at) {
+            at.knows({"total_batch", "sqr", "var"});
+            measured.push_back({static_cast<double>(at["total_batch"].count(1, 1 << 30)),
+                                {at["sqr"].number_at_least(0), at["var"].number_at_least(0)}});
+            if (!(measured.back().gradient.variance > 0)) at["var"].refuse("above 0");
+        });
+        if (measured.empty()) gradients.refuse("an array of at least one gradient");
+        return [found = goodput::efficiency_from_batches(measured, initial_batch)](double total) {
+            return found.efficiency(total);
+        };
+    }
+    goodput::NoiseScaleEfficiency found{.initial_batch = initial_batch};
     if (gradient.given()) {
         gradient.knows({"sqr", "var"});
-        statistics = {gradient["sqr"].number_at_least(0), gradient["var"].number_at_least(0)};
+        found.gradient = {gradient["sqr"].number_at_least(0), gradient["var"].number_at_least(0)};
     }
-    return goodput::NoiseScaleEfficiency{.initial_batch = static_cast<double>(initial.count(1, 1 << 30)),
-                                         .gradient = statistics};
+    return [found](double total) { return found.efficiency(total); };
 }
 
 Json serve(const Field& line, goodput::JobFitter& fitter) {
-    line.knows({"samples", "predict", "host", "initial_batch", "gradient"});
+    line.knows(
+        {"samples", "predict", "host", "initial_batch", "gradient", "gradients", "memory", "interruptions"});
     Job job;
     line["samples"].for_each([&](const Field& sample) {
         const std::size_t type = job.type_of(sample["gpu_type"].text());
@@ -230,15 +337,15 @@ Json serve(const Field& line, goodput::JobFitter& fitter) {
         models[job.names[t]] = json_of(job.types[t].fit);
         errors[job.names[t]] = job.types[t].fit.step_rmsle;
     }
-    const std::optional<goodput::NoiseScaleEfficiency> efficiency = read_efficiency(line);
+    const std::function<double(double)> efficiency = read_efficiency(line);
     for (const Question& question : questions) {
         const goodput::Forecast forecast(job.types[question.type].fit, question.shape, question.plan);
         Json prediction = json_of(forecast);
         if (efficiency) {
             const auto total = static_cast<double>(question.plan.total(question.shape.gpus));
             prediction["examples_s"] = total / forecast.median();
-            prediction["efficiency"] = efficiency->efficiency(total);
-            prediction["goodput"] = total / forecast.median() * efficiency->efficiency(total);
+            prediction["efficiency"] = efficiency(total);
+            prediction["goodput"] = total / forecast.median() * efficiency(total);
         }
         predictions.push_back(std::move(prediction));
     }
@@ -247,6 +354,9 @@ Json serve(const Field& line, goodput::JobFitter& fitter) {
     answer["predictions"] = std::move(predictions);
     answer["rmsle"] = std::move(errors);
     if (const Field host = line["host"]; host.given()) answer["host"] = host_answer(host);
+    if (const Field memory = line["memory"]; memory.given()) answer["memory"] = memory_answer(memory);
+    if (const Field log = line["interruptions"]; log.given())
+        answer["interruptions"] = interruptions_answer(log);
     answer["milliseconds"] = milliseconds;
     return answer;
 }

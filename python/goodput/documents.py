@@ -811,11 +811,71 @@ class FitProblem(_FitProblemRequired, total=False):
     initial_batch (1 to 1073741824): Total batch to which efficiency is relative, in examples; if missing, predictions
         have neither efficiency nor goodput, and gradient is refused.
     gradient: Noise of the job's gradients; if missing, an example is worth the same at any batch.
+    gradients: Noise of the gradients as measured at several total batches, instead of gradient; if missing, gradient
+        counts.
+    memory: Measured GPU memory; if missing, nothing is said of it.
+    interruptions: Log of nodes of one kind; if missing, nothing is said of interruptions.
     """
     predict: Optional[Sequence[Question]]
     host: Optional[HostQuestion]
     initial_batch: Optional[int]
     gradient: Optional[Gradient]
+    gradients: Optional[Sequence[GradientAtBatch]]
+    memory: Optional[MemoryQuestion]
+    interruptions: Optional[InterruptionLog]
+
+
+class GradientAtBatch(TypedDict):
+    """Noise of a job's gradients, measured in a training at a total batch.
+
+    total_batch (required, 1 to 1073741824): Examples of all replicas per step.
+    sqr (required, at least 0): Squared norm of the true gradient, in any unit, the same as that of var.
+    var (required, above 0): Trace of the covariance of the gradient at the initial batch, in the unit of sqr.
+    """
+    total_batch: int
+    sqr: float
+    var: float
+
+
+class MeasuredMemory(TypedDict):
+    """The peak memory of a training on one GPU.
+
+    gpu_type (required): GPU type on which the step ran.
+    local_batch (required, 1 to 1073741824): Examples per GPU and step.
+    gib (required, above 0): Peak memory of the GPU, in GiB.
+    """
+    gpu_type: str
+    local_batch: int
+    gib: float
+
+
+class _MemoryQuestionRequired(TypedDict):
+    samples: Sequence[MeasuredMemory]
+
+
+class MemoryQuestion(_MemoryQuestionRequired, total=False):
+    """Measured GPU memory by batch.
+
+    samples (required): Measured peaks.
+    fixed_gib (at least 0): GiB that any batch certainly needs (parameters, gradients, optimizer), at most the smallest
+        sample; if missing, 0.
+    gpu_gib: Memory of a GPU in GiB, by GPU type that has samples; if missing, largest_local_batch is missing.
+    """
+    fixed_gib: Optional[float]
+    gpu_gib: Optional[Mapping[str, float]]
+
+
+class InterruptionLog(TypedDict, total=False):
+    """How long nodes of one kind lived and were away. If there is nothing, the answer is what is believed
+    without a log.
+
+    live_s: Seconds of each period that an interruption ended; if missing, there are none.
+    running_s: Seconds of each period that goes on or ended otherwise; if missing, there are none.
+    off_s: Seconds from each interruption until work could begin again; if missing, there are none.
+    """
+    live_s: Optional[Sequence[float]]
+    running_s: Optional[Sequence[float]]
+    off_s: Optional[Sequence[float]]
 
 
 class BatchFactor(TypedDict):
@@ -925,6 +985,53 @@ class HostAnswer(TypedDict):
     next: Optional[List[float]]
 
 
+class _MemoryAnswerRequired(TypedDict):
+    fixed_gib: float
+    example_gib: float
+    knowledge: Literal["measured", "fixed_assumed", "no_growth"]
+
+
+class MemoryAnswer(_MemoryAnswerRequired, total=False):
+    """GPU memory of a batch: fixed_gib and example_gib per example. It lies at most 1 % below a sample.
+
+    fixed_gib (required, at least 0): GiB that any batch needs.
+    example_gib (required, at least 0): GiB per example on the GPU.
+    knowledge (required): Basis of both numbers: several batches ("measured"), one batch, so that they are only careful
+        for larger ones ("fixed_assumed"), or samples that do not grow, so that nothing is known of larger batches
+        ("no_growth").
+    largest_local_batch (at least 0): Largest number of examples per GPU that leaves 5 % of its memory free, 0 if none
+        does; missing if gpu_gib does not name the type.
+    """
+    largest_local_batch: int
+
+
+class Estimate(TypedDict):
+    """An estimated number, with the central interval of probability 0.9.
+
+    median (required, at least 0): The number to use.
+    low (required, at least 0): Lower end of the interval.
+    high (required, at least 0): Upper end of the interval.
+    """
+    median: float
+    low: float
+    high: float
+
+
+class InterruptionAnswer(TypedDict):
+    """How often a node is interrupted, and for how long.
+
+    interruptions_h (required): Interruptions per hour, for the node's interruptions_h.
+    off_s (required): Seconds from an interruption until work can begin again.
+    shape (required): Weibull shape of the periods: below 1 most interruptions come early; median is 1 unless evidence
+        is above 3.
+    evidence (required): ln of how much better another shape than 1 explains the log.
+    """
+    interruptions_h: Estimate
+    off_s: Estimate
+    shape: Estimate
+    evidence: float
+
+
 class _FitsRequired(TypedDict):
     models: Dict[str, Model]
     predictions: List[Prediction]
@@ -940,11 +1047,15 @@ class Fits(_FitsRequired, total=False):
     rmsle (required): Root mean square of the logarithm of modelled over measured step time, by GPU type that has
         samples.
     host: Speeds by CPU cores and host memory; missing if the line asks for none.
+    memory: GPU memory by GPU type that has samples of it; missing if the line has no memory.
+    interruptions: Interruptions of a node; missing if the line has no log.
     milliseconds (required, at least 0): Milliseconds of the fit.
     warnings: What in the line has no effect or probably is a slip, in words; missing if there is nothing, and in
         answers of the program, which writes warnings to standard error.
     """
     host: HostAnswer
+    memory: Dict[str, MemoryAnswer]
+    interruptions: InterruptionAnswer
     warnings: List[str]
 
 

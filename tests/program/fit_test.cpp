@@ -511,4 +511,108 @@ TEST_CASE("speed by cores and memory is fitted to points that plan takes, and th
     CHECK(program.finish().status == 1);
 }
 
+TEST_CASE("memory is fitted by GPU type, and the largest batch that fits is named") {
+    Json line = empty_line();
+    const auto peak = [](const char* type, int batch, double gib) {
+        return Json{{"gpu_type", type}, {"local_batch", batch}, {"gib", gib}};
+    };
+    line["memory"] = {{"samples",
+                       {peak("T4", 16, 4), peak("A100", 64, 10), peak("T4", 48, 8), peak("P100", 8, 5),
+                        peak("P100", 64, 5)}},
+                      {"gpu_gib", {{"T4", 16}, {"A100", 40}, {"P100", 16}}}};
+    Program program = fit();
+    const Json memory = ask(program, line)["memory"];
+    CHECK(names_of(memory) == std::vector<std::string>{"T4", "A100", "P100"});
+    CHECK(memory["T4"]["fixed_gib"].get<double>() == doctest::Approx(2));
+    CHECK(memory["T4"]["example_gib"].get<double>() == doctest::Approx(0.125));
+    CHECK(memory["T4"]["knowledge"] == "measured");
+    CHECK(memory["T4"]["largest_local_batch"] == 105);  // 2 + 105 / 8 GiB of 15.2
+    CHECK(memory["A100"]["knowledge"] == "fixed_assumed");
+    CHECK(memory["A100"]["fixed_gib"] == 0.0);
+    CHECK(memory["P100"]["knowledge"] == "no_growth");
+    CHECK(memory["P100"]["largest_local_batch"] == 64);
+
+    line["memory"]["fixed_gib"] = 4;
+    line["memory"].erase("gpu_gib");
+    const Json declared = ask(program, line)["memory"];
+    CHECK(declared["A100"]["fixed_gib"].get<double>() == doctest::Approx(4));
+    CHECK_FALSE(declared["A100"].contains("largest_local_batch"));
+    line["memory"]["samples"] = Json::array();
+    CHECK(ask(program, line)["memory"] == Json::object());
+
+    const auto refused = [&](const Json& value) {
+        Json bad = empty_line();
+        bad["memory"] = value;
+        return Json::parse(program.ask(bad.dump()))["error"].get<std::string>();
+    };
+    CHECK(refused(1).find("memory is 1") != std::string::npos);
+    CHECK(refused({{"samples", {peak("T4", 0, 4)}}}).find("memory.samples[0].local_batch") !=
+          std::string::npos);
+    CHECK(refused({{"samples", {peak("T4", 1, 0)}}}).find("memory.samples[0].gib") != std::string::npos);
+    CHECK(refused({{"samples", {peak("T4", 1, 2)}}, {"gpu_gib", {{"T5", 16}}}}).find("memory.gpu_gib.T5") !=
+          std::string::npos);
+    CHECK(refused({{"samples", {peak("T4", 1, 2)}}, {"gpu_gib", {{"T4", -16}}}}).find("T4") !=
+          std::string::npos);
+    CHECK(refused({{"samples", {peak("T4", 1, 2)}}, {"fixed_gib", 3}}).find("job on T4") !=
+          std::string::npos);
+    CHECK(program.finish().status == 1);
+}
+
+TEST_CASE("a log of nodes says how often a node is interrupted, as a node of plan takes it") {
+    Json line = empty_line();
+    Program program = fit();
+    line["interruptions"] = Json::object();
+    const Json believed = ask(program, line)["interruptions"];
+    CHECK(believed["interruptions_h"]["median"].get<double>() == doctest::Approx(1.0 / 720).epsilon(0.05));
+    CHECK(believed["shape"]["median"] == 1.0);
+    for (int i = 0; i < 40; ++i) {
+        line["interruptions"]["live_s"].push_back(3600 * (0.1 + i % 10));
+        line["interruptions"]["off_s"].push_back(i % 2 == 0 ? 100 : 140);
+    }
+    line["interruptions"]["running_s"] = {3600, 0};
+    const Json seen = ask(program, line)["interruptions"];
+    const Json& rate = seen["interruptions_h"];
+    CHECK(rate["median"].get<double>() == doctest::Approx(40 / (40 * 4.6 + 1)).epsilon(0.05));
+    CHECK(rate["low"].get<double>() < rate["median"].get<double>());
+    CHECK(rate["high"].get<double>() > rate["median"].get<double>());
+    CHECK(seen["off_s"]["median"].get<double>() == doctest::Approx(120).epsilon(0.05));
+
+    const auto refused = [&](const char* field, const Json& value) {
+        Json bad = empty_line();
+        bad["interruptions"] = {{field, value}};
+        return Json::parse(program.ask(bad.dump()))["error"].get<std::string>();
+    };
+    CHECK(refused("live_s", {5, 0}).find("interruptions.live_s[1]") != std::string::npos);
+    CHECK(refused("running_s", {-1}).find("interruptions.running_s[0]") != std::string::npos);
+    CHECK(refused("off_s", {1e16}).find("interruptions.off_s[0]") != std::string::npos);
+    CHECK(refused("off_s", 3).find("interruptions.off_s") != std::string::npos);
+    CHECK(program.finish().status == 1);
+}
+
+TEST_CASE("gradients at several batches say what an example is worth at any batch") {
+    Json line{{"samples", {sample("aws", published, {1, 1}, 64)}},
+              {"predict", {question("aws", {1, 4}, 64)}},
+              {"initial_batch", 64}};
+    // Squared norm over variance: 0.1 + 0.4 / S, so 0.2 at S = 4.
+    line["gradients"] = {{{"total_batch", 64}, {"sqr", 1}, {"var", 2}},
+                         {{"total_batch", 128}, {"sqr", 0.6}, {"var", 2}}};
+    Program program = fit();
+    const Json prediction = ask(program, line)["predictions"][0];
+    CHECK(prediction["efficiency"].get<double>() == doctest::Approx(1.2 / 1.8));
+    CHECK(prediction["goodput"].get<double>() ==
+          doctest::Approx(1.2 / 1.8 * prediction["examples_s"].get<double>()));
+
+    const auto refused = [&](const char* field, const Json& value) {
+        Json bad = line;
+        bad[field] = value;
+        return Json::parse(program.ask(bad.dump()))["error"].get<std::string>();
+    };
+    CHECK(refused("gradient", {{"sqr", 1}, {"var", 2}}).find("left out") != std::string::npos);
+    CHECK(refused("gradients", Json::array()).find("gradients") != std::string::npos);
+    CHECK(refused("gradients", {{{"total_batch", 64}, {"sqr", 1}, {"var", 0}}}).find("gradients[0].var") !=
+          std::string::npos);
+    CHECK(refused("initial_batch", nullptr).find("initial_batch") != std::string::npos);
+    CHECK(program.finish().status == 1);
+}
+
 }  // namespace cli_fit

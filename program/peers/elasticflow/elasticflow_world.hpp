@@ -315,7 +315,7 @@ inline std::optional<double> ElasticflowWorld::train(std::size_t job, const Conf
     if (done <= now) standing.work_done = done;
     standing.ended = true;
     standing.gpus = 0;
-    return std::max(of.end, begin);
+    return std::max(standing.end, begin);
 }
 
 inline const std::vector<Placement>& ElasticflowWorld::place(std::span<const ElasticflowRun> runs) {

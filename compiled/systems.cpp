@@ -1,6 +1,5 @@
-// The bodies of systems above the toolkit. Their own headers have them where
-// GOODPUT_IMPLEMENTATION is defined; here they are a source of their own, so that both are compiled side by
-// side.
+// The bodies of the systems that build on the toolkit. Their headers have them if GOODPUT_IMPLEMENTATION is
+// defined. They have a source file of their own, so that it compiles in parallel with the toolkit's.
 
 #include "goodput/deadlines/detail/promises_round.hpp"
 #include "goodput/moves/detail/defragment.hpp"

@@ -1,5 +1,5 @@
-// A training that adapts itself: linear regression by stochastic gradient descent, whose agent measures noise
-// and step times and chooses batch size and learning rate.
+// A training that adapts itself: linear regression by stochastic gradient descent. Its agent measures noise
+// and step times, and chooses batch size and learning rate.
 
 #include <algorithm>
 #include <chrono>

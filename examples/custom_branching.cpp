@@ -1,5 +1,5 @@
-// Rules of one's own for the exact search. A branching rule says which jobs are decided first: it changes how
-// long the search takes, never what it finds.
+// A rule of your own for the exact search. A branching rule chooses the jobs that are decided first. It
+// changes how long the search takes, but never what it finds.
 
 #include <goodput/allot/allot.hpp>
 #include <iostream>

@@ -1,5 +1,4 @@
-// Deadlines first: what the library does not know of a job travels in Job::user, and the policy finds it
-// there.
+// Deadlines first. What the library does not know about a job is in Job::user, where the policy finds it.
 
 #include <algorithm>
 #include <any>
@@ -12,8 +11,8 @@ struct Deadline {
     double seconds;  ///< on the clock of the snapshot
 };
 
-/// A job's GPUs are worth the more, the less time there is left to its deadline; without one they are worth
-/// least.
+/// A job's GPUs are worth more, the less time is left to its deadline. They are worth least without a
+/// deadline.
 // [deadline]
 struct DeadlineFirst {
     void value_row(const goodput::Round& round, const goodput::Job& job,

@@ -1,5 +1,5 @@
-// An efficiency model of one's own: a table of how many examples a training needed at some total batch sizes,
-// instead of the gradient noise scale.
+// An efficiency model of your own: a table of how many examples a training needed at some total batch
+// sizes, instead of the gradient noise scale.
 
 #include <goodput/model/batch_plan.hpp>
 #include <iostream>

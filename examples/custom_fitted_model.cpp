@@ -1,5 +1,5 @@
-// A throughput model of one's own, fitted to measurements, all the way into the plan: replicas of a node
-// compete for its memory bandwidth, so that each further one slows computing down by the same part.
+// A throughput model of your own, fitted to measurements, all the way into the plan. Replicas on a node
+// compete for its memory bandwidth, so each further replica slows computing by the same fraction.
 
 #include <goodput/fit/model_fit.hpp>
 #include <goodput/schedule/scheduler.hpp>

@@ -1,4 +1,4 @@
-// A limit of one's own: every job that runs takes a seat of a licence server.
+// A limit of your own: every running job takes a seat of a licence server.
 #include <iostream>
 
 #include "goodput/schedule/scheduler.hpp"

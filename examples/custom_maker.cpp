@@ -1,4 +1,4 @@
-// A maker of one's own: any number of GPUs of a node, more than the fewest only where the prices ask for it.
+// A maker of your own: any number of GPUs on a node, more than the minimum only if the prices ask for it.
 #include <cmath>
 #include <iostream>
 

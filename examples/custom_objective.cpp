@@ -1,4 +1,4 @@
-// An objective of one's own in 30 lines: customers were promised that their jobs end within some time, and
+// An objective of your own in 30 lines. Customers were promised that their jobs end within some time, and
 // the job that comes nearest to breaking its promise counts. share_time() finds the best shares, with proof
 // and prices.
 

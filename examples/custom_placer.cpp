@@ -1,5 +1,5 @@
-// A placer of one's own: the first free nodes in their order, for a cluster whose nodes fail from the far
-// end. Jobs that already run stay where they are if they still have as many GPUs as before.
+// A placer of your own: the first free nodes in their order, for a cluster whose nodes fail from the far
+// end. Running jobs stay in place if they keep their number of GPUs.
 
 #include <goodput/schedule/scheduler.hpp>
 #include <iostream>

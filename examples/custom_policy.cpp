@@ -1,4 +1,4 @@
-// A policy of one's own: how fast a job is per dollar, relative to its best choice, and more for jobs that
+// A policy of your own: the speed of a job per dollar, relative to its best choice, and more for jobs that
 // have waited long.
 
 #include <algorithm>
@@ -30,7 +30,7 @@ struct CheapSpeed {
 static_assert(goodput::Policy<CheapSpeed>);
 // [/policy]
 
-/// Two jobs of known speed hold all A100 when one comes of which nothing is known. Is it started?
+/// Two jobs of known speed hold all A100 when a job arrives about which nothing is known. Does it start?
 bool starts_newcomers(goodput::Snapshot now) {
     now.cluster.nodes.erase(now.cluster.nodes.begin());
     now.jobs.resize(3);

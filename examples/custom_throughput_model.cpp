@@ -1,5 +1,5 @@
-// A throughput model of one's own, all the way into the plan: iterations of a job that waits for its storage.
-// An iteration takes as long as computing and synchronising, but never less than reading the examples does.
+// A throughput model of your own, all the way into the plan: a job that waits for its storage. An iteration
+// takes as long as computing and synchronising, but never less than reading the examples.
 
 #include <goodput/schedule/scheduler.hpp>
 #include <iostream>

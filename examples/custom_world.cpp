@@ -1,5 +1,4 @@
-// A world of one's own: jobs with so many steps to do on so many GPUs, and a table that says how fast that
-// goes.
+// A world of your own: jobs with a number of steps on a number of GPUs, and a table of their speeds.
 
 #include <algorithm>
 #include <goodput/policy/queue.hpp>
@@ -8,7 +7,7 @@
 #include <iostream>
 #include <map>
 
-/// Steps a second by kind of job and number of GPUs, then by GPU type; 0: it does not run there.
+/// Steps per second by kind of job and number of GPUs, then by GPU type; 0 if it cannot run there.
 using StepTable = std::map<std::pair<std::string, int>, std::vector<double>>;
 
 struct TableWorld {

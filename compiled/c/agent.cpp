@@ -1,4 +1,4 @@
-// The C interface's agents of trainings.
+// The agents of the C interface.
 
 #include <algorithm>
 #include <cstring>
@@ -57,7 +57,7 @@ TrainingSettings settings_of(const goodput_agent_settings& from) {
     return settings;
 }
 
-/// Calls call(agent), which may be asked only once there are settings.
+/// Calls call(agent), which needs settings.
 template <class Call>
 goodput_status with_agent(goodput_agent* handle, Call call) {
     return guarded(handle, [&] {

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_COMPILED_C_AGENT_LINES_HPP
 #define GOODPUT_COMPILED_C_AGENT_LINES_HPP
 
-// The two texts by which a training and a scheduler talk, lines of JSON: what the training reports, and the
-// batch plan that it is told.
+// The two lines of JSON by which a training and a scheduler communicate: what the training reports, and the
+// batch plan that it gets.
 //
 //     {"gpu_type": "t4", "nodes": 1, "gpus": 4, "local_batch": 64, "accumulation": 0, "step_s": 0.21,
 //      "sync_s": 0.05, "gradient": {"sqr": 1.2, "var": 40.1}}
@@ -22,7 +22,7 @@
 
 namespace goodput::c {
 
-/// As much of a JSON reader as a plan file needs.
+/// A JSON reader that is sufficient for plan files.
 class PlanReader {
 public:
     explicit PlanReader(std::string_view text) : text_(text) { skip_spaces(); }
@@ -37,7 +37,7 @@ public:
     void expect(char wanted) {
         if (!take(wanted)) fail(std::string(1, wanted));
     }
-    /// A string with its escapes left as they are: none of the names that count has any.
+    /// Reads a string, and leaves its escapes as they are: no known name has any.
     std::string_view string() {
         const std::size_t begin = at_ + 1;
         if (at_end() || text_[at_] != '"') fail("a string");
@@ -61,7 +61,7 @@ public:
         skip_spaces();
         return value;
     }
-    /// A value of any kind, not kept.
+    /// Skips a value of any kind.
     void skip(int depth = 0) {
         if (depth > 64) fail("less deeply nested");
         if (take('{')) {
@@ -105,7 +105,8 @@ private:
     std::size_t at_ = 0;
 };
 
-/// A report, without a line's end; sync_s only where it is known, the gradient only where there is one.
+/// Returns a report without the end of its line. It has sync_s only if that is known, and the gradient only
+/// if there is one.
 inline std::string line_of(const TrainingReport& report) {
     const ThroughputSample& sample = report.sample;
     const GradientStatistics& gradient = report.gradient;
@@ -125,9 +126,9 @@ inline std::string line_of(const TrainingReport& report) {
     return line + "}";
 }
 
-/// Reads a plan file; fields that it does not know are skipped. Nothing where the text is empty but for
-/// spaces: nobody has planned yet. Refuses what is not an object of JSON, one without local_batch, and
-/// numbers out of range (std::invalid_argument). Without "accumulation" there is none.
+/// Reads a plan file, and skips unknown fields. Returns nothing for a blank text, because no plan has been
+/// made yet. Throws std::invalid_argument for anything but a JSON object, for one without local_batch, and
+/// for numbers out of range. Without "accumulation", it is 0.
 inline std::optional<BatchPlan> read_plan(std::string_view text) {
     PlanReader reader(text);
     if (reader.at_end()) return std::nullopt;

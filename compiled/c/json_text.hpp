@@ -6,7 +6,7 @@
 
 namespace goodput::c {
 
-/// A text as JSON writes it, in quotes.
+/// Returns a text as JSON writes it, in quotes.
 inline std::string json_text(std::string_view text) {
     std::string json = "\"";
     for (const char c : text) {

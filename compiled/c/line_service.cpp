@@ -26,7 +26,7 @@ constexpr const char* subject = "options";
 bool is_set(const Field& flag) { return flag.given() && flag.boolean(); }
 std::string text_or_none(const Field& text) { return text.given() ? text.text() : std::string(); }
 
-/// The settings of a policy as the command line has them, key=value.
+/// Returns the settings of a policy in the form of the command line, key=value.
 std::vector<std::string> settings_of(const Json& options) {
     std::vector<std::string> settings;
     const auto given = options.find("policy_options");
@@ -37,7 +37,7 @@ std::vector<std::string> settings_of(const Json& options) {
     return settings;
 }
 
-/// What serves the command that the options name. Refuses options that the command does not have.
+/// Returns the server of the command that the options name. Refuses options that the command does not have.
 cli::ServeDocument server_of(const Json& options) {
     std::ostream nowhere(nullptr);
     cli::Warnings none(nowhere, true);
@@ -70,7 +70,7 @@ cli::ServeDocument server_of(const Json& options) {
     command.refuse("one of plan, allot, fit, share");
 }
 
-/// The document of a text; whether the command has all its options is server_of()'s matter.
+/// Parses the options; server_of() checks that the command has them.
 Json options_of(std::string_view text) {
     std::vector<std::string> twice;
     try {

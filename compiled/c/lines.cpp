@@ -1,4 +1,4 @@
-// The C interface's lines.
+// The lines of the C interface.
 
 #include <exception>
 #include <memory>
@@ -12,9 +12,9 @@
 #include "json_text.hpp"
 
 struct goodput_lines {
-    std::unique_ptr<goodput::LineService> service{};  ///< none if the options cannot be used
-    std::string error{};                              ///< why they cannot
-    std::string answer{};                             ///< the last one
+    std::unique_ptr<goodput::LineService> service{};  ///< null if the options cannot be used
+    std::string error{};                              ///< the reason for that
+    std::string answer{};                             ///< the last answer
 };
 
 namespace {

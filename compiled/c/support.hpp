@@ -1,8 +1,8 @@
 #ifndef GOODPUT_COMPILED_C_SUPPORT_HPP
 #define GOODPUT_COMPILED_C_SUPPORT_HPP
 
-// What all functions of the C interface share: exceptions become statuses, structs of other versions are read
-// and written as far as both sides know them.
+// The common parts of all functions of the C interface. Exceptions become statuses. Structs of other
+// versions are read and written as far as both sides know them.
 
 #include <algorithm>
 #include <cstddef>
@@ -21,7 +21,7 @@
 
 namespace goodput::c {
 
-/// A failure with another status than GOODPUT_BAD_INPUT.
+/// A failure with a status other than GOODPUT_BAD_INPUT.
 class Failure : public std::runtime_error {
 public:
     Failure(goodput_status status, const std::string& sentence)
@@ -54,7 +54,7 @@ private:
     const char* fixed_ = nullptr;
 };
 
-/// Calls call() and makes a status of what it throws.
+/// Calls call(), and returns a status for what it throws.
 template <class Handle, class Call>
 goodput_status guarded(Handle* handle, Call call) noexcept {
     if (!handle) return GOODPUT_BAD_INPUT;
@@ -88,17 +88,17 @@ inline void require_given(const void* pointer, std::string_view subject, std::st
     if (!pointer) bad_input(subject, field, "null", "given");
 }
 
-/// Refuses bits that no flag of this version has.
+/// Refuses bits that are not flags of this version.
 template <class Subject>
 void require_flags(const Subject& subject, std::uint32_t flags, std::uint32_t known) {
     if ((flags & ~known) != 0)
         bad_input(detail::text_of_subject(subject), "flags", flags, "a sum of known flags");
 }
 
-/// No struct is larger: what claims to be is a mistaken size.
+/// No struct is larger: a larger size is a mistake.
 inline constexpr std::size_t most_size = 1 << 16;
 
-/// Refuses sizes that are no struct of any version that can be read here.
+/// Refuses sizes that no readable version of the struct has.
 template <class Struct>
 void require_size(std::size_t size, std::string_view field) {
     if (size >= sizeof(Struct) && size <= most_size) return;
@@ -106,8 +106,8 @@ void require_size(std::size_t size, std::string_view field) {
                                         text_of(sizeof(Struct)) + " in this version");
 }
 
-/// The struct that stands there: zeros where it is of an older version. One of a newer version has to be zero
-/// beyond what is known here.
+/// Reads a struct: zeros where it has an older version. A newer version must be zero beyond the known
+/// fields.
 template <class Struct>
 [[nodiscard]] Struct read_struct(const void* from, std::size_t size, std::string_view field) {
     const auto* bytes = static_cast<const unsigned char*>(from);
@@ -121,7 +121,7 @@ template <class Struct>
     return value;
 }
 
-/// The struct passed by itself, which starts with its size.
+/// Reads a struct passed by itself, which starts with its size.
 template <class Struct>
 [[nodiscard]] Struct read_sized(const Struct* from, std::string_view name) {
     require_given(from, name, "pointer");
@@ -130,7 +130,7 @@ template <class Struct>
     return read_struct<Struct>(from, from->struct_size, field);
 }
 
-/// An array of the caller's with elements of any version.
+/// Reads the caller's array, whose elements may have any version.
 template <class Struct>
 class Elements {
 public:
@@ -154,7 +154,7 @@ private:
     std::string_view name_;
 };
 
-/// Writes what both sides know of a struct.
+/// Writes the fields of a struct that both sides know.
 template <class Struct>
 void write_struct(void* to, std::size_t size, const Struct& value) {
     std::memcpy(to, &value, std::min(size, sizeof(Struct)));

@@ -1,4 +1,5 @@
-// The program's lines from C++, by goodput::compiled: reads lines of `goodput plan` and writes their answers.
+// The program's lines from C++, with goodput::compiled: reads lines of `goodput plan` and writes their
+// answers.
 
 #include <exception>
 #include <iostream>

@@ -1,6 +1,6 @@
-// A system of one's own, of which the toolkit knows nothing: hours and places with clean power. It stands on
-// two joints, a limit and a factor on the goodput, so that any policy keeps to it, and explanations and
-// prices have it.
+// A system of your own that the toolkit knows nothing about: hours and places with clean power. It consists
+// of a limit and a factor on the goodput. So any policy respects it, and explanations and prices include
+// it.
 #include <iostream>
 #include <string>
 #include <utility>
@@ -12,7 +12,7 @@
 using namespace goodput;
 
 namespace {
-/// Sun in the south, where little is emitted at noon; wind in the north, mostly at night.
+/// Sun in the south, with low emissions at noon; wind in the north, mostly at night.
 carbon::Grid two_places() {
     carbon::Grid grid{.kilowatts = {0.4, 0.4}, .grams_per_kilowatt_hour = {{}, {}}};
     for (int hour = 0; hour < 24; ++hour) {
@@ -23,7 +23,7 @@ carbon::Grid two_places() {
     return grid;
 }
 
-/// A day of hourly rounds: what was emitted, and the GPU-hours that ran.
+/// Replays a day of hourly rounds. Prints the emissions and the GPU-hours that ran.
 template <class S>
 std::pair<double, int> day(S scheduler, const carbon::Grid& grid) {
     Snapshot now{.cluster = {{"south", "north"}, {{"s0", 0, 8}, {"s1", 0, 8}, {"n0", 1, 8}}}};

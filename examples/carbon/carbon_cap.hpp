@@ -6,7 +6,8 @@
 
 namespace carbon {
 
-/// All jobs together emit at most so much. A row like any other: it has a price, and stands in reasons.
+/// Limits the emissions of all jobs together. Like any other limit, it makes a row, has a price, and
+/// appears in reasons.
 struct CarbonCap {
     Grid grid{};
     double grams_per_hour = 0;

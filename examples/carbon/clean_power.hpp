@@ -6,11 +6,11 @@
 
 namespace carbon {
 
-/// Progress on dirty power is worth less: a GPU that emits `half_grams` an hour counts for half.
+/// Makes progress on dirty power worth less: a GPU that emits `half_grams` per hour counts for half.
 struct CleanPower {
     Grid grid{};
     double half_grams = 1000;
-    double seconds = 0;  ///< of this round
+    double seconds = 0;  ///< time of this round
 
     bool begin_round(const goodput::Round& round) {
         seconds = round.time_seconds;

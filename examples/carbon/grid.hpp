@@ -1,7 +1,7 @@
 #ifndef GOODPUT_EXAMPLES_CARBON_GRID_HPP
 #define GOODPUT_EXAMPLES_CARBON_GRID_HPP
 
-// Where GPUs get their power from: each GPU type stands in one place, whose grid emits more in some hours.
+// The power of GPUs: each GPU type is in one place, whose grid emits more in some hours.
 
 #include <cmath>
 #include <cstddef>
@@ -11,12 +11,12 @@
 
 namespace carbon {
 
-/// By GPU type: what a GPU draws, and what its grid emits in each hour of a day.
+/// By GPU type: the power of a GPU, and the emissions of its grid in each hour of a day.
 struct Grid {
     std::vector<double> kilowatts{};
-    std::vector<std::vector<double>> grams_per_kilowatt_hour{};  ///< 24 each
+    std::vector<std::vector<double>> grams_per_kilowatt_hour{};  ///< 24 numbers each
 
-    /// What a configuration emits in an hour, at that time.
+    /// Returns the emissions of a configuration per hour, at that time.
     [[nodiscard]] double grams_per_hour(const goodput::Configuration& configuration, double seconds) const {
         const auto hour = static_cast<std::size_t>(std::fmod(seconds / 3600, 24));
         double grams = 0;

@@ -11,7 +11,7 @@
 #include <span>
 #include <string>
 
-/// Twice the goodput is worth twice as much, and a job that is nearly done counts most.
+/// Twice the goodput is worth twice as much, and a nearly complete job counts most.
 struct NearlyDoneFirst {
     void value_row(const goodput::Round&, const goodput::Job& job, std::span<const goodput::Option> options,
                    std::span<double> values) const {

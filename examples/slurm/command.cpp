@@ -44,8 +44,8 @@ private:
 
 using Clock = std::chrono::steady_clock;
 
-/// Reads both pipes to their ends; one after the other could block the program on the second. False if time
-/// is up before.
+/// Reads both pipes to their ends. Reading one after the other could block the program on the second.
+/// Returns false if time is up before.
 bool read_both(const Pipe& first, std::string& first_text, const Pipe& second, std::string& second_text,
                Clock::time_point end) {
     std::array<pollfd, 2> waiting{pollfd{first.reader(), POLLIN, 0}, pollfd{second.reader(), POLLIN, 0}};

@@ -1,8 +1,8 @@
-// Makes the GPU jobs of a Slurm cluster elastic: every round it asks Slurm how things are, makes one plan,
-// and has Slurm carry it out. Slurm stays in charge: it starts, stops and accounts for jobs as always, and
-// GPUs are never given twice because Slurm itself gives them. The controller keeps nothing that it could not
-// read again, so it may be stopped, killed and started at any time.
-// What it does to a job, and when, is in hands.hpp.
+// Makes the GPU jobs of a Slurm cluster elastic. Every round, it asks Slurm for the state, makes one plan,
+// and has Slurm carry it out. Slurm stays in charge: it starts, stops and accounts for jobs as always. GPUs
+// are never given twice because Slurm itself gives them. The controller keeps nothing that it could not
+// read again, so it may be stopped, killed and started at any time. hands.hpp says what it does to a job,
+// and when.
 
 #include <atomic>
 #include <chrono>
@@ -47,7 +47,7 @@ private:
         const std::string nodes = std::to_string(goal.share.nodes.size());
         switch (change) {
             case slurm::Change::ask:
-                // A requeued job would wait two minutes for its begin time.
+                // A requeued job would otherwise wait two minutes for its begin time.
                 return {"scontrol",
                         "update",
                         "JobId=" + job.id,
@@ -62,7 +62,7 @@ private:
             case slurm::Change::hold:
                 return {"scontrol", "uhold", job.id};
             case slurm::Change::requeue_held:
-                // Slurm would start a job again that has completed since it was looked at.
+                // Slurm would restart a job that has completed since we looked at it.
                 return {"scontrol", "requeuehold", "Incomplete", job.id};
             case slurm::Change::start_now:
                 return {"scontrol", "update", "JobId=" + job.id, "StartTime=now"};
@@ -105,8 +105,8 @@ int run(const Settings& settings) {
             }
             if (!settings.dry_run) hands.take_next_steps(state, round);
         } catch (const std::exception& error) {
-            if (settings.dry_run) throw;  // whoever looks waits for no second answer
-            // Slurm may be restarting; what was planned stays as it is until it answers.
+            if (settings.dry_run) throw;  // a dry run does not wait for a second answer
+            // Slurm may be restarting. The last plan stays in force until it answers.
             log({{"error", error.what()}});
         }
         if (settings.rounds > 0 && rounds == settings.rounds) break;

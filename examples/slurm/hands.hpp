@@ -1,8 +1,8 @@
 #ifndef GOODPUT_EXAMPLES_SLURM_HANDS_HPP
 #define GOODPUT_EXAMPLES_SLURM_HANDS_HPP
 
-// Has Slurm do what a round wants, step by step, and writes down what it did. The controller beside Slurm and
-// the plugin within it differ in how they ask and in how a change is carried out; the steps are these:
+// Makes Slurm do what a round wants, step by step, and logs the steps. The controller next to Slurm and the
+// plugin inside it differ in how they ask Slurm and how they carry out a change. Both take these steps:
 //
 //     job is                and should have          so
 //     held                  something                ask for it (nodes, GPUs a node), release
@@ -11,8 +11,8 @@
 //     running               something else           requeue held; the rest when it is held
 //     ending                -                        later
 //
-// Each step is taken from what Slurm says at that moment, some seconds apart, so that one that failed, or
-// that a crash has cut off, is simply taken again.
+// Each step follows from what Slurm says at that moment, and steps are some seconds apart. So a step that
+// failed, or that a crash interrupted, is simply repeated.
 
 #include <chrono>
 #include <exception>
@@ -32,7 +32,7 @@ namespace slurm {
 
 using LogEntry = nlohmann::ordered_json;
 
-/// One JSON document a line, to standard error or a file.
+/// Writes one JSON document per line, to standard error or a file.
 class Log {
 public:
     explicit Log(const std::string& file) {
@@ -68,30 +68,30 @@ inline LogEntry json_of(const Round& round) {
     return entry;
 }
 
-/// What Slurm is to change of one job.
+/// A change of one job that Slurm is to make.
 enum class Change {
-    ask,           ///< what it is to be started with: nodes, GPUs a node, at once
-    release,       ///< it may start
-    hold,          ///< it may not start
-    requeue_held,  ///< it ends, and waits held
-    start_now,     ///< it need not wait because it was requeued
-    note           ///< its AdminComment
+    ask,           ///< sets what it is to be started with: nodes and GPUs per node, at once
+    release,       ///< lets it start
+    hold,          ///< keeps it from starting
+    requeue_held,  ///< ends it, and keeps it waiting
+    start_now,     ///< lets it start without the wait after a requeue
+    note           ///< sets its AdminComment
 };
 
-/// What the log calls it.
+/// Returns the name of a change in the log.
 inline const char* name_of(Change change) {
     constexpr const char* names[] = {"ask", "release", "hold", "requeue held", "start now", "note"};
     return names[static_cast<int>(change)];
 }
 
-/// Takes the next step for every job. `CarryOut`: carry_out(change, job, goal) gives what Slurm said against
-/// it; empty where it did so.
+/// Takes the next step for every job. carry_out(change, job, goal) returns Slurm's objection, or an empty
+/// text if Slurm made the change.
 template <class CarryOut>
 class Hands {
 public:
     Hands(CarryOut carry_out, Log& log) : carry_out_(std::move(carry_out)), log_(log) {}
 
-    /// Returns how many changes Slurm has made.
+    /// Returns the number of changes that Slurm has made.
     int take_next_steps(const State& state, const Round& round) {
         changes_ = 0;
         for (const Job& job : state.jobs) {
@@ -104,7 +104,7 @@ public:
 private:
     void take_next_step(const Job& job, const Goal& goal) {
         if (job.state == JobState::ending) return;
-        // Who is not known to hold something is not stopped for not holding what he should.
+        // A job is not stopped for holding too little if what it holds is unknown.
         if (job.state == JobState::running && (job.holds.empty() || !job.unclear.empty())) return;
         if (!job.admin_comment.starts_with("goodput ")) change(Change::note, job, goal);
         if (job.state == JobState::running && job.holds == goal.share) tell_batch(job, goal);
@@ -143,13 +143,13 @@ private:
     int changes_ = 0;
 };
 
-/// "big0,big1"
+/// Returns "big0,big1".
 inline std::string names_of(const Share& share) {
     std::string names;
     for (const std::string& node : share.nodes) names += (names.empty() ? "" : ",") + node;
     return names;
 }
-/// "gres:gpu:a100:4", or as the job's own request begins
+/// Returns "gres:gpu:a100:4", with the beginning of the job's own request.
 inline std::string gres_of(const Job& job, const Share& share) {
     return job.gres_word + "gpu:" + (job.gpu_type.empty() ? "" : job.gpu_type + ":") +
            std::to_string(share.gpus_per_node);

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_EXAMPLES_SLURM_JOB_REQUEST_HPP
 #define GOODPUT_EXAMPLES_SLURM_JOB_REQUEST_HPP
 
-// What the submitter of a job says of it, in its comment:
+// The comment with which the submitter describes a job:
 //
 //     goodput gpus=1-8 batch=128-4096 local=t4:1-64,a100:1-256 rate=t4:400,a100:2500 restart=20
 //
@@ -27,18 +27,20 @@ namespace slurm {
 /// A job whose comment begins with the word goodput.
 [[nodiscard]] bool is_elastic(const Job& job);
 
-/// Refuses the comment of a job that is not elastic, but has keys as if it were: its first word is misspelt,
-/// or missing (std::invalid_argument). A job that was submitted held would stay so for ever, and nobody knew.
+/// Throws std::invalid_argument for the comment of a job that is not elastic but has such keys: its first
+/// word is misspelt or missing. If the job was submitted held, it would otherwise wait forever without a
+/// message.
 void require_no_slip(const Job& job);
 
 struct JobRequest {
-    goodput::Job job{};  ///< limits; the rest is the controller's to fill in
+    goodput::Job job{};  ///< limits; the controller fills in the rest
     bool pause = false;
-    std::optional<double> work{};  ///< useful examples, from the beginning to the end
+    std::optional<double> work{};  ///< useful examples, from beginning to end
 };
 
-/// Reads the comment. Throws std::invalid_argument that names the key, its value and what it should be.
-/// `gpu_types`: the cluster's; types that it lacks are left out, so that a job may name all that exist.
+/// Reads the comment. Throws std::invalid_argument that names the key, its value and the expected form.
+/// `gpu_types` are the cluster's. Types that it lacks are ignored, so a job may name every type that
+/// exists.
 [[nodiscard]] JobRequest read_request(const Job& job, const std::vector<std::string>& gpu_types,
                                       double usual_restart_seconds);
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view first_seen_note = "goodput first seen ";
 
-/// Every node of a share holds as many GPUs.
+/// Returns the GPUs of a share on each of its nodes.
 std::vector<int> by_node(const Share& share) {
     return std::vector<int>(share.nodes.size(), share.gpus_per_node);
 }
@@ -44,7 +44,7 @@ void Planner::note_ending(const State& state) {
 
 bool Planner::takes_new(const State& state, const Node& node) const {
     if (node.drained || !node.answers) return false;
-    // A job that was ended as its node died goes on ending until Slurm asks that node again.
+    // A job that ended because its node died keeps ending until Slurm asks that node again.
     const auto ending = ending_since_.find(node.name);
     return ending == ending_since_.end() || state.time_seconds - ending->second <= usual_restart_seconds_;
 }
@@ -118,8 +118,8 @@ void Planner::add_elastic(const State& state, const Job& job, goodput::Job reque
         request.restarting = snapshot_.time_seconds < job.started_seconds + request.restart_cost_seconds;
         request.preemptible = all_answer(state, request.placement);
     } else if (job.state == JobState::pending) {
-        // Released, but the GPUs are not given back yet: they are as good as its own. Where Slurm
-        // starts nobody it would wait in vain.
+        // The job is released but has not started, so the GPUs count as its own. If Slurm starts no job on
+        // them, it would wait in vain.
         request.placement = place(job.asks.nodes, by_node(job.asks));
         if (!all_take_new(request.placement)) request.placement.clear();
         request.restarting = !request.placement.empty();
@@ -132,7 +132,8 @@ void Planner::add_elastic(const State& state, const Job& job, goodput::Job reque
     snapshot_.jobs.push_back(std::move(request));
 }
 
-/// A job that runs on what this round does not know is no job that waits: to plan it anew would end it.
+/// Refuses a job that runs on nodes unknown to this round. It must not count as waiting, because planning
+/// it anew would end it.
 void Planner::require_known_holding(const Job& job) const {
     const std::string subject = "job " + job.id;
     if (!job.unclear.empty())
@@ -153,8 +154,8 @@ void Planner::require_known_holding(const Job& job) const {
         goodput::bad_input(subject, "its nodes", "'" + text_of(job.holds) + "'", "alike");
 }
 
-/// GPUs that somebody holds who is none of our business: a job that keeps them, for each node, as far as the
-/// node is there and has so many.
+/// Adds the GPUs of a job that the controller does not manage, as one job per node that keeps them, if the
+/// node exists and has that many.
 void Planner::add_fixed(const Job& job) {
     for (std::size_t i = 0; i < job.holds.nodes.size(); ++i) {
         const std::optional<std::size_t> node = node_called(job.holds.nodes[i]);
@@ -167,7 +168,7 @@ void Planner::add_fixed(const Job& job) {
         fixed.preemptible = false;
         fixed.types.resize(gpu_types_.size());
         snapshot_.jobs.push_back(std::move(fixed));
-        news_.push_back({.brings_model = true});  // none: it keeps what it holds
+        news_.push_back({.brings_model = true});  // no model, because the job keeps what it holds
     }
 }
 
@@ -215,7 +216,7 @@ Round Planner::plan(const State& state) {
                     goodput::bad_input("job " + job.id, "state",
                                        std::string_view("not cleared by Slurm after a node was lost"),
                                        "submitted again; it goes on from its checkpoint");
-                // Whom an operator holds nobody releases: GPUs that were kept for it would lie idle.
+                // Only the operator can release this job: GPUs reserved for it would stay idle.
                 const bool withheld = job.state == JobState::held && job.held_by_admin;
                 if (!request.pause && !withheld) {
                     training_[job.id].work = request.work;
@@ -228,7 +229,7 @@ Round Planner::plan(const State& state) {
         }
         add_fixed(job);
     }
-    // Who runs holds his GPUs; who was only promised some gets them if they are still there.
+    // Running jobs keep their GPUs. Jobs that were only promised some get them if they are still free.
     for (const bool runs : {true, false})
         for (auto& [job, request] : elastic) {
             if ((job->state == JobState::running) != runs) continue;
@@ -251,7 +252,7 @@ Round Planner::plan(const State& state) {
             round.refused[id] = "reports: " + goodput::text_of(training.reader.refused()) +
                                 " lines make no sense and are left out";
 
-    // Who is paused or refused has not ended.
+    // Paused and refused jobs have not ended.
     std::erase_if(planned_, [&](const std::string& id) {
         return still_there(id) || std::none_of(state.jobs.begin(), state.jobs.end(),
                                                [&](const Job& job) { return job.id == id; });

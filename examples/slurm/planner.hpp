@@ -1,7 +1,7 @@
 #ifndef GOODPUT_EXAMPLES_SLURM_PLANNER_HPP
 #define GOODPUT_EXAMPLES_SLURM_PLANNER_HPP
 
-// From what Slurm says to what every elastic job should have: this is where the library is called.
+// Decides what every elastic job should have, from the state of Slurm. This is where the library is called.
 
 #include <chrono>
 #include <map>
@@ -21,14 +21,14 @@ namespace slurm {
 
 /// What a job should have until the next round.
 struct Goal {
-    Share share{};  ///< empty: nothing
+    Share share{};  ///< empty for nothing
     goodput::BatchPlan batch{};
     std::string why{};
-    std::string promise{};  ///< of a job with a deadline: "kept", "refused: ...", "broken: ..."
+    std::string promise{};  ///< for a job with a deadline: "kept", "refused: ...", "broken: ..."
 };
 
 struct Round {
-    std::map<std::string, Goal> goals{};  ///< by job, but for those that are paused or an operator holds
+    std::map<std::string, Goal> goals{};  ///< by job, except jobs that are paused or held by an operator
     std::map<std::string, std::string>
         refused{};         ///< by job: what is wrong with its comment, its state or its reports
     std::string report{};  ///< one line
@@ -36,21 +36,22 @@ struct Round {
 
 class Planner {
 public:
-    /// `round_seconds`: from one round to the next.
+    /// `round_seconds` is the time from one round to the next.
     explicit Planner(double usual_restart_seconds, double round_seconds = 60)
         : usual_restart_seconds_(usual_restart_seconds) {
         set_round_seconds(round_seconds);
     }
-    /// How long it is to the round after the next, above 0.
+    /// Sets the time from the next round to the round after it, above 0.
     void set_round_seconds(double seconds) { scheduler_.set_round_seconds(seconds); }
 
-    /// One round. What it remembers of the jobs (their reports and models) it reads again from their folders
-    /// after a restart.
+    /// Plans a round. After a restart, it reads again what it remembers about the jobs (their reports and
+    /// models) from their folders.
     Round plan(const State& state);
 
-    /// When a job was first seen, in seconds; Slurm's own time of submission is that of the last requeue.
+    /// Returns when a job was first seen, in seconds. Slurm's own time of submission is that of the last
+    /// requeue.
     static double first_seen(const Job& job);
-    /// What to keep in the job's AdminComment for that.
+    /// Returns the text that keeps this time in the job's AdminComment.
     static std::string note_of(const Job& job);
 
 private:
@@ -61,28 +62,30 @@ private:
     };
 
     void name_nodes(const State& state);
-    /// Keeps since when jobs have been ending on nodes.
+    /// Records since when jobs have been ending on nodes.
     void note_ending(const State& state);
-    /// Whether Slurm starts jobs there, or soon does.
+    /// Whether Slurm starts jobs on the node, or soon will.
     [[nodiscard]] bool takes_new(const State& state, const Node& node) const;
     void add_elastic(const State& state, const Job& job, goodput::Job request);
     void add_fixed(const Job& job);
-    /// Refuses a running job of which it is not known where it runs (std::invalid_argument).
+    /// Throws std::invalid_argument for a running job whose nodes are unknown.
     void require_known_holding(const Job& job) const;
     [[nodiscard]] std::optional<std::size_t> node_called(const std::string& name) const;
-    /// Where a share lies; empty if a node of it is not there, or has no longer so much left.
+    /// Returns where a share lies; empty if one of its nodes does not exist, or no longer has that many
+    /// GPUs.
     [[nodiscard]] goodput::Placement place(const std::vector<std::string>& nodes,
                                            const std::vector<int>& gpus) const;
     void occupy(const goodput::Placement& placement);
     [[nodiscard]] bool all_answer(const State& state, const goodput::Placement& placement) const;
-    /// Whether each of its nodes takes new jobs.
+    /// Whether each of its nodes accepts new jobs.
     [[nodiscard]] bool all_take_new(const goodput::Placement& placement) const;
     /// Reads what the job has reported since the last round.
     [[nodiscard]] goodput::JobNews hear(const Job& job);
     [[nodiscard]] Share share_of(const goodput::Placement& placement) const;
 
     double usual_restart_seconds_;
-    std::vector<std::string> gpu_types_{};  // in the order in which they were seen; models know them by index
+    std::vector<std::string> gpu_types_{};  // in the order in which they were seen, because models refer to
+                                            // them by index
     goodput::Snapshot snapshot_{};
     std::vector<int> free_{};                       // by node of the snapshot
     std::map<std::string, double> ending_since_{};  // by node, as far as the rounds have seen
@@ -95,7 +98,7 @@ private:
 
     goodput::PromisedScheduler<goodput::Scheduler<goodput::GoodputPolicy>> scheduler_{
         goodput::Scheduler<goodput::GoodputPolicy>({}, {.deadline = std::chrono::seconds(1)})};
-    std::map<std::string, double> deadline_of_{};  // by job of the snapshot that has one
+    std::map<std::string, double> deadline_of_{};  // by job of the snapshot that has a deadline
 };
 
 }  // namespace slurm

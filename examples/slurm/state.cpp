@@ -23,11 +23,11 @@ namespace {
 using cli::Field;
 using Json = cli::Json;
 
-/// A text that may be missing or null: it is empty then.
+/// Returns a text that may be missing or null; then it is empty.
 std::string text(const Field& field) { return field.given() ? field.text() : std::string(); }
 
-/// A number that may be missing: it is 0 then. Until Slurm 22.05 it is plain, since then some are objects:
-/// {"set": true, "infinite": false, "number": 7}.
+/// Returns a number that may be missing; then it is 0. Until Slurm 22.05 it is plain. Since then some are
+/// objects: {"set": true, "infinite": false, "number": 7}.
 double number(const Field& field) {
     constexpr double infinite = std::numeric_limits<double>::infinity();
     if (!field.given()) return 0;
@@ -36,7 +36,7 @@ double number(const Field& field) {
     return field["set"].boolean() ? field["number"].number() : 0;
 }
 
-/// Seconds since 1970; 0 where Slurm knows none.
+/// Returns seconds since 1970; 0 if Slurm gives none.
 double seconds(const Field& field) {
     const double value = number(field);
     return std::isfinite(value) ? value : 0;
@@ -61,7 +61,7 @@ struct Gpus {
     int count = 0;
 };
 
-constexpr int most_gpus = 1 << 20;  // as the library has it
+constexpr int most_gpus = 1 << 20;  // the library's limit
 
 /// "gpu:t4:4(S:0)", "gres:gpu:2", "gres/gpu:2" (since Slurm 23.11), "gpu:t4:2(IDX:0-1)"; nothing for other
 /// resources than GPUs, or for a number of them that cannot be.
@@ -87,8 +87,8 @@ Gpus read_gpus(std::string_view gres) {
     return gpus;
 }
 
-/// Appends the names of "n[08-10,12]-ib": numbers keep the width of the first. False where that is no list,
-/// or one of more nodes than there can be.
+/// Appends the names of "n[08-10,12]-ib". Numbers keep the width of the first. Returns false if it is not a
+/// list, or has more nodes than can exist.
 bool append_names(std::string_view list, std::vector<std::string>& names) {
     constexpr std::size_t most_nodes = 1 << 20;
     const std::size_t open = list.find('[');
@@ -119,7 +119,7 @@ bool append_names(std::string_view list, std::vector<std::string>& names) {
     return true;
 }
 
-/// The nodes of a list as Slurm shortens it: "big0,small[0-3]".
+/// Returns the nodes of a list in Slurm's short form: "big0,small[0-3]".
 std::vector<std::string> names_of(const Field& field) {
     std::vector<std::string> names;
     std::string list = text(field);
@@ -132,8 +132,8 @@ std::vector<std::string> names_of(const Field& field) {
     return names;
 }
 
-/// The words of a state in capitals: of one text ("idle", "MIXED+DRAIN"), or of a list of texts, as nodes
-/// have it since Slurm 23.02 and jobs since 23.11.
+/// Returns the words of a state in capitals. The state is a text ("idle", "MIXED+DRAIN") or, for nodes
+/// since Slurm 23.02 and for jobs since 23.11, a list of texts.
 std::vector<std::string> words_of(const Field& field) {
     std::vector<std::string> words;
     const auto append = [&](const Field& each) {
@@ -175,7 +175,7 @@ std::vector<Node> read_nodes(const Field& document) {
     return nodes;
 }
 
-/// PENDING or RUNNING; empty for every other state that Slurm has.
+/// Returns PENDING or RUNNING; empty for every other state of Slurm.
 std::string state_of(const Field& field) {
     const std::vector<std::string> words = words_of(field);
     for (const char* here : {"PENDING", "RUNNING"})
@@ -190,8 +190,8 @@ std::string state_of(const Field& field) {
     return {};
 }
 
-/// The nodes that a job has, in the order of `gres_detail`: listed one by one, under another name since Slurm
-/// 24.05, or in a list that Slurm shortens.
+/// Returns the nodes that a job has, in the order of `gres_detail`. Slurm lists them one by one, under
+/// another name since Slurm 24.05, or in its short form.
 std::vector<std::string> nodes_of(const Field& job) {
     const Field resources = job["job_resources"];
     if (resources.given()) {
@@ -210,7 +210,7 @@ std::vector<std::string> nodes_of(const Field& job) {
     return names_of(job["nodes"]);
 }
 
-/// What a running job holds, node by node; JobWords::unclear where Slurm does not say so.
+/// Sets what a running job holds, node by node, or JobWords::unclear if Slurm does not say so.
 void read_held(const Field& job, JobWords& words) {
     const std::vector<std::string> nodes = nodes_of(job);
     std::vector<std::string> details;
@@ -223,7 +223,7 @@ void read_held(const Field& job, JobWords& words) {
         words.held.emplace_back(nodes[i], details[i]);
 }
 
-/// Nothing for a job that neither waits nor runs.
+/// Returns nothing for a job that neither waits nor runs.
 std::optional<JobWords> read_job(const Field& job, const std::map<std::string, std::string>& in_full) {
     JobWords words;
     const double id = number(job["job_id"]);
@@ -254,7 +254,7 @@ std::optional<JobWords> read_job(const Field& job, const std::map<std::string, s
     return words;
 }
 
-/// "squeue of Slurm 22.05.8", as far as the document says of which version it is.
+/// Returns "squeue of Slurm 22.05.8", as far as the document names its version.
 std::string source_of(const char* program, const Json& document) {
     for (const char* slurm : {"/meta/Slurm/release", "/meta/slurm/release"}) {
         const Json::json_pointer release(slurm);
@@ -264,7 +264,7 @@ std::string source_of(const char* program, const Json& document) {
     return std::string(program) + " of a Slurm that names no version";
 }
 
-/// Whether what sinfo prints lists nodes, one by one: until Slurm 22.05 it does.
+/// Whether sinfo's output lists nodes one by one, as it does until Slurm 22.05.
 bool lists_nodes(std::string_view nodes) {
     const Json document = Json::parse(nodes);
     return !document.is_object() || document.contains("nodes") || !document.contains("sinfo");
@@ -308,7 +308,7 @@ Job job_of(const JobWords& words) {
     job.started_seconds = words.started_seconds;
     job.deadline_seconds = words.deadline_seconds;
     job.restarts = words.restarts;
-    // With another resource beside the GPUs it could not be changed without losing that.
+    // A change would lose any resource that the job requests in addition to GPUs.
     const bool alone = words.tres_per_node.find(',') == std::string::npos;
     const Gpus asked = alone ? read_gpus(words.tres_per_node) : Gpus{};
     job.asks_per_node = asked.count > 0;
@@ -374,7 +374,7 @@ State ask_slurm(double answer_seconds) {
     const std::string queue = said({"squeue", "-a", "--json"});
     const std::string states = said({"squeue", "-a", "-h", "-t", "all", "-o", "%A %T"});
     std::string nodes = said({"sinfo", "--json"});
-    // Since Slurm 23.02 sinfo prints groups of nodes, and scontrol, which could not before, the nodes.
+    // Since Slurm 23.02 sinfo prints groups of nodes, and only scontrol prints the nodes themselves.
     if (!lists_nodes(nodes)) nodes = said({"scontrol", "-a", "--json", "show", "nodes"});
     const auto now = std::chrono::system_clock::now().time_since_epoch();
     return read_state(queue, nodes, states, std::chrono::duration<double>(now).count());

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_EXAMPLES_SLURM_STATE_HPP
 #define GOODPUT_EXAMPLES_SLURM_STATE_HPP
 
-// What Slurm says: its nodes with GPUs, and the jobs that wait or run. Everything that the controller has to
-// know after a restart is in here or in the jobs' own folders.
+// The state of Slurm: its nodes with GPUs, and the jobs that wait or run. Everything that the controller
+// needs after a restart is here or in the jobs' own folders.
 
 #include <compare>
 #include <optional>
@@ -13,7 +13,8 @@
 
 namespace slurm {
 
-/// GPUs on nodes, as many on each: what a job asks for, holds, or is to get. Without nodes: nothing.
+/// GPUs on nodes, the same number on each: what a job asks for, holds, or is to get. Without nodes, it is
+/// empty.
 struct Share {
     std::vector<std::string> nodes{};  ///< in alphabetical order
     int gpus_per_node = 0;
@@ -22,20 +23,20 @@ struct Share {
     friend auto operator<=>(const Share&, const Share&) = default;
 };
 
-/// "big0,big1:8"; "nothing" where empty.
+/// Returns "big0,big1:8", or "nothing" for an empty share.
 std::string text_of(const Share& share);
 
 struct Node {
     std::string name{};
     std::string gpu_type{};
     int gpus = 0;
-    bool drained = false;  ///< who runs there may stay, no new job comes
-    bool answers = true;   ///< false: it may be lost; what runs there is left alone until Slurm has decided
-    bool ending = false;   ///< a job ends there; until it has, Slurm starts none
+    bool drained = false;  ///< its jobs may stay, but it accepts no new job
+    bool answers = true;   ///< false: it may be lost; its jobs are left alone until Slurm has decided
+    bool ending = false;   ///< a job ends there; until it has ended, Slurm starts no job
 };
 
 enum class JobState {
-    held,     ///< waits until somebody releases it
+    held,     ///< waits until it is released
     pending,  ///< released: Slurm starts it as soon as it can
     running,
     ending  ///< gives its GPUs back; afterwards held, or over
@@ -46,33 +47,34 @@ struct Job {
     JobState state = JobState::held;
     std::string comment{};
     std::string admin_comment{};
-    std::string folder{};        ///< where it was submitted
-    std::string gpu_type{};      ///< that it insists on; empty: any
+    std::string folder{};        ///< folder from which it was submitted
+    std::string gpu_type{};      ///< GPU type that it insists on; any if empty
     bool asks_per_node = false;  ///< it was submitted with --gres=gpu:..., which can be changed
-    /// A node was given up while the job was ending on it: Slurm 22.05 keeps the job's old GPUs on its books
-    /// then, fails to start it the next time, and loses the new ones until it is reconfigured.
+    /// A node was given up while the job was ending on it. Slurm 22.05 then keeps the job's old GPUs on its
+    /// books, fails to start it the next time, and loses the new ones until it is reconfigured.
     bool not_cleared = false;
-    bool delayed = false;        ///< pending: Slurm makes it wait two minutes, because it requeued it itself
-    bool held_by_admin = false;  ///< an operator's hold, not the submitter's
-    Share asks{};                ///< pending: the nodes and GPUs that it was released for
-    Share holds{};               ///< running
-    std::vector<int> held_gpus{};  ///< by node of `holds`; they differ only for jobs that others started
+    bool delayed = false;  ///< pending: Slurm makes it wait two minutes because Slurm itself requeued it
+    bool held_by_admin = false;    ///< an operator's hold, not the submitter's
+    Share asks{};                  ///< pending: the nodes and GPUs that it was released for
+    Share holds{};                 ///< running: what it holds
+    std::vector<int> held_gpus{};  ///< by node of `holds`; they differ only for jobs that the controller did
+                                   ///< not start
     double submitted_seconds = 0;  ///< the last time that it was (re)queued
-    double deadline_seconds = 0;   ///< by when it has to end, as sbatch --deadline says; 0: whenever
+    double deadline_seconds = 0;   ///< time by which it must end, from sbatch --deadline; 0: no deadline
     double started_seconds = 0;
     int restarts = 0;
-    std::string gres_word = "gres:";  ///< how its request for GPUs begins; "gres/" since Slurm 23.11
-    std::string unclear{};            ///< running: why it is not known what it holds; it is left alone then
+    std::string gres_word = "gres:";  ///< beginning of its request for GPUs; "gres/" since Slurm 23.11
+    std::string unclear{};            ///< running: why its GPUs are unknown; it is left alone then
 };
 
 struct State {
     double time_seconds = 0;
-    std::vector<Node> nodes{};  ///< healthy ones with GPUs of one type, by name
-    std::vector<Job> jobs{};    ///< not over yet, by number
+    std::vector<Node> nodes{};  ///< healthy nodes with GPUs of one type, by name
+    std::vector<Job> jobs{};    ///< jobs that are not over, by number
 };
 
-/// A node in Slurm's own words; `gres` as in "gpu:t4:4". Nothing for one that has no GPUs, or several types
-/// of them.
+/// Returns a node from Slurm's own words, with `gres` such as "gpu:t4:4". Returns nothing for a node
+/// without GPUs, or with several types.
 std::optional<Node> node_of(std::string name, std::string_view gres, bool drained, bool answers);
 
 /// A job in Slurm's own words.
@@ -83,31 +85,31 @@ struct JobWords {
     std::string comment{}, admin_comment{}, folder{};
     std::string tres_per_node{};   ///< "gres:gpu:t4:1"
     std::string required_nodes{};  ///< "big0,big1"
-    std::string nodes{};           ///< that it has, or had when it was last seen there
-    double priority = 0;           ///< 0: held
+    std::string nodes{};           ///< nodes that it has, or had when last seen there
+    double priority = 0;           ///< 0 if held
     double submitted_seconds = 0, started_seconds = 0;
-    double deadline_seconds = 0;  ///< 0: none
+    double deadline_seconds = 0;  ///< 0 if none
     int restarts = 0;
     std::vector<std::pair<std::string, std::string>>
-        held{};             ///< running: nodes, and of each "gpu:t4:2(IDX:0-1)"
-    std::string unclear{};  ///< running: why `held` is not all that it holds
+        held{};             ///< running: nodes, each with its GPUs such as "gpu:t4:2(IDX:0-1)"
+    std::string unclear{};  ///< running: why `held` is incomplete
 };
 
-/// The job that is meant.
+/// Returns the job that these words describe.
 Job job_of(const JobWords& words);
 
-/// In the order of their numbers.
+/// Sorts jobs by their numbers.
 void sort_jobs(std::vector<Job>& jobs);
 
-/// Makes the state of what `squeue --json`, `sinfo --json` (since Slurm 23.02 `scontrol --json show nodes`)
-/// and `squeue -h -t all -o "%A %T"` print, the last one asked for after the first: JSON calls a job pending
-/// that is still ending. Reads the forms that fields have had from Slurm 21.08 to 25.11. Throws
-/// std::runtime_error that names version, job or node, and field, where one has another form.
+/// Reads the state from the outputs of `squeue --json`, `sinfo --json` (since Slurm 23.02 `scontrol --json
+/// show nodes`) and `squeue -h -t all -o "%A %T"`. Ask for the last one after the first, because JSON calls
+/// a job pending that is still ending. Accepts the forms that fields have had from Slurm 21.08 to 25.11.
+/// Throws std::runtime_error that names version, job or node, and field for any other form.
 State read_state(std::string_view queue, std::string_view nodes, std::string_view states,
                  double time_seconds);
 
-/// Asks Slurm, whose programs have so many seconds each. Throws std::runtime_error with Slurm's own words
-/// where it does not answer.
+/// Asks Slurm, whose programs have that many seconds each. Throws std::runtime_error with Slurm's own words
+/// if it does not answer.
 State ask_slurm(double answer_seconds);
 
 }  // namespace slurm

@@ -58,7 +58,7 @@ void write_plan(const Job& job, goodput::BatchPlan plan) {
                              ", \"accumulation\": " + std::to_string(plan.accumulation_steps) + "}\n";
     std::ifstream old(name);
     if (std::string{std::istreambuf_iterator<char>(old), {}} == text) return;
-    // The training must never see half of it.
+    // The training must never see half of the file.
     {
         std::ofstream file(name + ".new");
         file << text;

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_EXAMPLES_SLURM_TRAINING_FILES_HPP
 #define GOODPUT_EXAMPLES_SLURM_TRAINING_FILES_HPP
 
-// The two files in a job's folder by which its training and the controller talk.
+// The two files in a job's folder through which its training and the controller communicate.
 //
 //     goodput-ID.reports   the training appends a line every now and then:
 //         {"gpu_type": "t4", "nodes": 1, "gpus": 4, "local_batch": 64, "accumulation": 0,
@@ -9,7 +9,8 @@
 //     goodput-ID.plan      the controller writes it anew when the job's batch size should be another:
 //         {"local_batch": 128, "accumulation": 1}
 //
-// Fields as in `goodput plan`; "gradient" (at the initial batch size) and "done_examples" may be missing.
+// The fields are those of `goodput plan`. "gradient" (at the initial batch size) and "done_examples" may be
+// missing.
 
 #include <cstddef>
 #include <optional>
@@ -29,8 +30,8 @@ struct Report {
     std::optional<double> done_examples{};
 };
 
-/// Reads what a job's training has reported since the last call. Lines that make no sense are counted and
-/// left out; one that is not finished yet waits for the next call.
+/// Reads what a job's training has reported since the last call. Invalid lines are counted and ignored. An
+/// unfinished line waits for the next call.
 class ReportReader {
 public:
     std::vector<Report> read_new(const Job& job);
@@ -41,7 +42,7 @@ private:
     std::size_t refused_ = 0;
 };
 
-/// Writes a job's plan unless it stands there already. Throws std::runtime_error where that is not possible.
+/// Writes a job's plan unless the file has it already. Throws std::runtime_error if that fails.
 void write_plan(const Job& job, goodput::BatchPlan plan);
 
 }  // namespace slurm

@@ -1,12 +1,13 @@
-// A job's training, played: it takes as long as a model of the application says, holds the node's GPUs (plain
-// files, see cluster.sh) while it runs, saves checkpoints, and reports to the controller what a hook in a
-// real training loop would. One process a node; the one of rank 0 trains.
+// A stand-in for a job's training. It takes as long as a model of the application says, and holds the
+// node's GPUs (plain files, see cluster.sh) while it runs. It saves checkpoints, and reports to the
+// controller what a hook in a real training loop would. There is one process per node; the process of rank
+// 0 trains.
 //
 //     srun --ntasks-per-node=1 goodput-train vision EXAMPLES
 //
-// Beside the two files of training_files.hpp it leaves train-ID.checkpoint (useful examples so far) and
-// train-ID.finished in the current folder, and appends to `events` there when it starts, finishes, or finds
-// GPUs taken that it was given.
+// In addition to the two files of training_files.hpp, it writes train-ID.checkpoint (useful examples so
+// far) and train-ID.finished in the current folder. It appends to `events` there when it starts, finishes,
+// or finds that GPUs given to it are taken.
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -42,10 +43,11 @@ using Seconds = std::chrono::duration<double>;
 std::atomic<bool> stop_asked = false;
 
 constexpr double tick_seconds = 0.2;
-constexpr double loading_seconds = 2;  // from the start to the first step: what a restart costs besides Slurm
+constexpr double loading_seconds = 2;  // from the start to the first step: the cost of a restart without
+                                       // Slurm's part
 
-/// An application on one GPU type: a T4 computes about a sixth of an A100, whose nodes have the faster
-/// network.
+/// An application on one GPU type. A T4 computes about a sixth as fast as an A100, and A100 nodes have the
+/// faster network.
 struct OnType {
     std::string_view gpu_type;
     goodput::PolluxThroughput throughput;
@@ -57,7 +59,7 @@ struct Application {
     int initial_batch;
     int max_batch;
     double noise_scale;   ///< in initial batches, at the start of the training
-    double noise_growth;  ///< by so much until its end
+    double noise_growth;  ///< factor by which it grows until the end
     OnType types[2];
 };
 
@@ -97,7 +99,7 @@ double seconds_since_1970() { return Seconds(std::chrono::system_clock::now().ti
 void append_line(const std::string& file, const Json& document) {
     const std::string line = document.dump() + "\n";
     const int out = open(file.c_str(), O_WRONLY | O_APPEND | O_CREAT, 0644);
-    // One write: lines of several processes never mix.
+    // One write, so that lines of several processes never mix.
     const bool written =
         out >= 0 && write(out, line.data(), line.size()) == static_cast<ssize_t>(line.size());
     if (out >= 0) close(out);
@@ -128,7 +130,7 @@ struct Part {
         std::getline(std::ifstream(gpu_files + "0"), type);
         return type;
     }
-    /// Holds as many of the node's GPUs as Slurm gave us, until the process ends.
+    /// Holds the GPUs that Slurm gave us on this node until the process ends.
     void hold_gpus() const {
         int held = 0;
         for (int index = 0; held < gpus; ++index) {
@@ -156,7 +158,7 @@ public:
         random_.seed(std::hash<std::string>()(part.job));
     }
 
-    /// Trains until all examples are done (true) or somebody stops us.
+    /// Trains until all examples are done and returns true. Returns false if it is told to stop.
     bool run() {
         wait(loading_seconds);
         auto last = Clock::now();
@@ -186,7 +188,7 @@ private:
 
     [[nodiscard]] int replicas() const { return part_.nodes * part_.gpus; }
 
-    /// Without a plan the batch grows with the GPUs, as many do by hand.
+    /// Without a plan, the batch grows with the GPUs, as many people do by hand.
     [[nodiscard]] goodput::BatchPlan usual_plan() const {
         const int total = std::min(application_.initial_batch * replicas(), application_.max_batch);
         const int each = std::max(total / replicas(), 1);
@@ -230,7 +232,7 @@ private:
         append_line("goodput-" + part_.job + ".reports", line);
     }
 
-    /// A few percent up or down, as of a mean over a second's steps.
+    /// Varies by a few per cent, like a mean over a second's steps.
     double noise() { return .97 + .06 * static_cast<double>(random_() >> 11) * 0x1p-53; }
 
     void save() {

@@ -1,26 +1,26 @@
 #!/usr/bin/env python3
 """Replays of a trace under many settings: policies x loads x seeds x clusters x workloads, on the cores of this machine
-or as a job array of a Slurm cluster, and one table and report of them all.
+or as a job array of a Slurm cluster, with one table and report for all.
 
-    sweep.py list   SPEC --out DIR                      how many replays there are, and how many are done
-    sweep.py run    SPEC --out DIR [-j CORES]           those that are missing, on this machine
-    sweep.py submit SPEC --out DIR [--tasks N]          those that are missing, as one `sbatch --array`
-    sweep.py merge  DIR [--svg FILE]                    DIR/results.csv and DIR/report.html from what is there
+    sweep.py list   SPEC --out DIR                      prints how many replays there are, and how many are done
+    sweep.py run    SPEC --out DIR [-j CORES]           runs the missing replays on this machine
+    sweep.py submit SPEC --out DIR [--tasks N]          runs the missing replays as one `sbatch --array`
+    sweep.py merge  DIR [--svg FILE]                    writes DIR/results.csv and DIR/report.html from the results so far
 
 SPEC is a JSON file:
 
-    {"policies": ["sia", "goodput"],                    as `goodput replay --policy` takes them
-     "loads": [0.5, 1, 2],                              --load; left out: 1
-     "seeds": [1, 2, 3],                                --seed, which breaks ties; left out: 0
-     "trace_seeds": [1, 2],                             --trace-seed: other traces; left out: the trace as it is
-     "interruptions_seeds": [1, 2],                     --interruptions-seed: other failures; left out: the first ones
-     "clusters": {"mixed": "aws:6x4,rtx:3x8"},          --cluster by name; left out: the program's own
-     "workloads": {"monday": "monday.csv"},             --workload by name, beside SPEC; left out: the program's own
-     "options": {"--interval": 60}}                     the same for all
+    {"policies": ["sia", "goodput"],                    values of `goodput replay --policy`
+     "loads": [0.5, 1, 2],                              --load; 1 by default
+     "seeds": [1, 2, 3],                                --seed, which breaks ties; 0 by default
+     "trace_seeds": [1, 2],                             --trace-seed: other traces; by default the trace as it is
+     "interruptions_seeds": [1, 2],                     --interruptions-seed: other failures; by default the first ones
+     "clusters": {"mixed": "aws:6x4,rtx:3x8"},          --cluster by name; the program's own by default
+     "workloads": {"monday": "monday.csv"},             --workload by name, next to SPEC; the program's own by default
+     "options": {"--interval": 60}}                     further options, the same for all
 
-A replay whose result is in DIR is not run again, whoever asks and however the last run ended: a result is written under
-another name first. A replay that fails is named with what it said, the others go on, and the exit status is 1; the next
-run tries it again. DIR has to be on a file system that all nodes share. Needs nothing but Python and the program.
+A replay whose result is in DIR is not run again, whichever command asks and however the last run ended, because a result is
+first written under another name. If a replay fails, its message is printed, the others continue, and the exit status is 1.
+The next run tries it again. DIR must be on a file system that all nodes share. Needs only Python and the program.
 """
 import argparse
 import concurrent.futures
@@ -44,13 +44,13 @@ SEEDS = ("seed", "trace_seed", "interruptions_seed")
 KEYS = {"policies", "loads", "seeds", "trace_seeds", "interruptions_seeds", "clusters", "workloads", "options"}
 PAGE = Path(__file__).resolve().parents[2] / "program" / "report" / "page"
 CHART_JS = Path("/usr/share/javascript/chart.js/chart.min.js")  # Debian's libjs-chart.js
-MOST_TASKS = 1000  # Slurm's MaxArraySize is 1001 where nobody has changed it
+MOST_TASKS = 1000  # Slurm's MaxArraySize is 1001 by default
 COLOURS = ("#d9480f", "#1864ab", "#2b8a3e", "#862e9c", "#e67700", "#0b7285", "#a61e4d", "#5c940d", "#495057", "#364fc7")
 DASHES = ("", "7 3", "2 3", "9 3 2 3")
 
 
 class Mistake(Exception):
-    """What the user did wrong, in a sentence."""
+    """A mistake of the user, in a sentence."""
 
 
 def read_spec(path):
@@ -67,7 +67,7 @@ def read_spec(path):
             raise Mistake(f"{path}: there is no key '{key}'; known are {', '.join(sorted(KEYS))}")
     for key, kind in (("policies", str), ("loads", (int, float)), *((f"{seed}s", int) for seed in SEEDS)):
         if key not in spec and key in ("trace_seeds", "interruptions_seeds"):
-            spec[key] = [""]  # as the program has it
+            spec[key] = [""]  # the program's default
             continue
         values = spec.get(key, {"loads": [1], "seeds": [0]}.get(key))
         if not isinstance(values, list) or not values or \
@@ -88,7 +88,7 @@ def read_spec(path):
 
 
 def cells_of(spec):
-    """Every combination, each with the arguments of its replay and a name that depends on nothing else."""
+    """Returns every combination, with the arguments of its replay and a name that depends only on these."""
     cells = []
     for policy, load, seed, trace_seed, interruptions_seed, cluster, workload in itertools.product(
             spec["policies"], spec["loads"], *(spec[f"{seed}s"] for seed in SEEDS), spec["clusters"] or {"": None},
@@ -119,7 +119,7 @@ def missing(cells, out):
 
 
 def write_whole(path, text):
-    """As a whole or not at all, whoever else writes the same."""
+    """Writes a file entirely or not at all, even if others write the same file."""
     beside = path.with_name(f"{path.name}.{os.uname().nodename}.{os.getpid()}.part")
     beside.write_text(text)
     beside.replace(path)
@@ -130,7 +130,7 @@ def name_of(cell):
 
 
 def replay(cell, out, program):
-    """None, or what went wrong."""
+    """Runs a replay. Returns None, or what went wrong."""
     try:
         ran = subprocess.run([program, *cell["arguments"]], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, text=True)
@@ -151,7 +151,7 @@ def replay(cell, out, program):
 def run(cells, out, program, cores):
     to_do = missing(cells, out)
     print(f"{len(cells)} replays, {len(cells) - len(to_do)} of them done", flush=True)
-    failed = {}  # by what went wrong: which replays
+    failed = {}  # names of replays, by what went wrong
     with concurrent.futures.ThreadPoolExecutor(cores) as pool:
         futures = {pool.submit(replay, cell, out, program): cell for cell in to_do}
         for done, future in enumerate(concurrent.futures.as_completed(futures), 1):
@@ -169,7 +169,7 @@ def run(cells, out, program, cores):
 
 
 def submit(cells, out, arguments):
-    """A task takes every so many-th of the replays, and finds out itself which of them are done."""
+    """Submits tasks. Of n tasks, task i runs replays i, i + n and so on, and finds out itself which of them are done."""
     to_do = missing(cells, out)
     if not to_do:
         print("every replay is done")
@@ -178,7 +178,7 @@ def submit(cells, out, arguments):
         raise Mistake("there is no sbatch on this machine: use `sweep.py run`, or log in where Slurm is")
     tasks = min(arguments.tasks, len(to_do), MOST_TASKS)
     out.mkdir(parents=True, exist_ok=True)
-    # The replays as they are now: the file of the user may change before the last task starts.
+    # Save the replays as they are now, because the user's file may change before the last task starts.
     write_whole(out / "replays.json", json.dumps(cells))
     (out / "log").mkdir(exist_ok=True)
     program = shutil.which(arguments.program) or arguments.program
@@ -207,9 +207,9 @@ def read_results(out):
     if not files:
         raise Mistake(f"{out}: there are no results yet")
     results = [json.loads(file.read_text()) for file in files]
-    for cell in results:  # null: there is no such figure, as of no completed job there is no average
+    for cell in results:  # null: no such figure, like an average without completed jobs
         cell["figures"] = {name: value for name, value in cell["figures"].items() if value is not None}
-        for axis in AXES:  # results of before there were such seeds
+        for axis in AXES:  # results from before such seeds existed
             cell.setdefault(axis, "")
     results.sort(key=lambda cell: [(isinstance(cell[axis], str), cell[axis]) for axis in AXES])
     return results
@@ -224,13 +224,13 @@ def figures_of(results):
 
 
 def left_over(cell):
-    """How many of its jobs a replay does not complete: its averages say nothing of them."""
+    """Returns how many of its jobs a replay does not complete. Its averages leave them out."""
     figures = cell["figures"]
     return figures.get("jobs", 0) - figures.get("completed", figures.get("jobs", 0))
 
 
 def warning(results):
-    """Which replays do not complete all jobs, in a sentence; empty where all do."""
+    """Returns a sentence about the replays that do not complete all jobs; empty if all do."""
     counts = {}
     for cell in results:
         if left_over(cell) > 0:
@@ -247,7 +247,7 @@ def mean(values):
 
 
 def by_policy(results, figure):
-    """By policy and load: the figure of every seed."""
+    """Returns the figure of every seed, by policy and load."""
     found = {}
     for cell in results:
         value = cell["figures"].get(figure)
@@ -300,8 +300,9 @@ def chart(results, figure, title):
 
 
 def averages(results):
-    """By policy the geometric mean of its average completion times over the settings, best first; how many settings, and
-    how many repeats one has at most. A setting counts once, with the mean over the seeds that every policy completes."""
+    """Returns the geometric mean of each policy's average completion times over the settings, best policy first. Also returns
+    the number of settings and the most repeats of one. A setting counts once, with the mean over the seeds that every policy
+    completes."""
     common = {}
     for cell in results:
         value = cell["figures"].get("average_jct_h")
@@ -309,8 +310,8 @@ def averages(results):
             repeats = common.setdefault(tuple(cell[axis] for axis in SETTING), {})
             repeats.setdefault(tuple(cell[axis] for axis in SEEDS), {})[cell["policy"]] = value
     policies = sorted({policy for repeats in common.values() for of in repeats.values() for policy in of})
-    settings = []  # of each: the mean by policy over the seeds that all policies have
-    most = 0  # repeats of a setting
+    settings = []  # by setting and policy: the mean over the seeds that all policies have
+    most = 0  # most repeats of a setting
     for repeats in common.values():
         whole = [of for of in repeats.values() if len(of) == len(policies)]
         if whole:
@@ -321,7 +322,8 @@ def averages(results):
 
 
 def summary(results):
-    """The result in a sentence: who has the least average completion time over everything, and by how much."""
+    """Returns the result in a sentence: the policy with the shortest average completion time over all settings, and its
+    lead."""
     means, settings, most = averages(results)
     if len(means) < 2 or not settings:
         return f"{len(results)} replays of {' and '.join(policy for _, policy in means) or 'no policy'}."
@@ -337,7 +339,7 @@ def summary(results):
 
 
 def compared(results):
-    """The best of our policies, or else of all, and Sia's, or else the first of the others: they get the first colours."""
+    """Returns the best of our policies (or else of all) and Sia's (or else the first other): they get the first colours."""
     order = [policy for _, policy in averages(results)[0]] or [results[0]["policy"]]
     best = next((policy for policy in order if policy.startswith("goodput")), order[0])
     others = [policy for policy in dict.fromkeys(cell["policy"] for cell in results) if policy != best]
@@ -346,7 +348,7 @@ def compared(results):
 
 
 def page(results, chart_js):
-    """The page, of the same parts as the program's own reports."""
+    """Makes the page from the same parts as the program's own reports."""
     if not chart_js.exists():
         raise Mistake(f"results.csv is written, but not the page, since there is no {chart_js}: install libjs-chart.js, or "
                       "say with --chart-js where chart.min.js of Chart.js 3 is")
@@ -404,7 +406,7 @@ def main():
     command.add_argument("--svg", type=Path, metavar="FILE", help="average completion times of the first cluster as a picture")
     command.add_argument("--chart-js", type=Path, metavar="FILE", default=CHART_JS,
                          help=f"chart.min.js of Chart.js 3, which becomes part of the page ({CHART_JS})")
-    one = commands.add_parser("task")  # what submit has a task call
+    one = commands.add_parser("task")  # the command of a task of submit
     one.add_argument("out", type=Path)
     one.add_argument("number", type=int)
     one.add_argument("tasks", type=int)

@@ -13,12 +13,12 @@ namespace training {
 
 /// An optimiser and its moments.
 struct Optimiser {
-    bool adam = false;                     ///< AdamW; else SGD with momentum 0.9
+    bool adam = false;                     ///< AdamW; otherwise SGD with momentum 0.9
     double learning_rate = 0;              ///< at the initial batch size
-    std::vector<float> first{}, second{};  ///< moments; `second` with AdamW only
-    std::int64_t updates = 0;              ///< that the moments have seen
+    std::vector<float> first{}, second{};  ///< moments; `second` only for AdamW
+    std::int64_t updates = 0;              ///< number of updates that the moments have seen
 
-    /// One step with `learning_rate` times `factor`.
+    /// Takes one step with `learning_rate` times `factor`.
     void step(std::span<float> parameters, std::span<const float> gradient, double factor) {
         const auto rate = static_cast<float>(learning_rate * factor);
         first.resize(parameters.size());

@@ -1,5 +1,5 @@
 // goodput-training: a real, elastic, data-parallel training that measures its gradients and steps, and
-// chooses its batch size and learning rate by them.
+// chooses its batch size and learning rate from them.
 //
 //     mpirun -n 2 goodput-training --network cnn --target-accuracy 0.97 --log cnn.csv
 
@@ -210,7 +210,7 @@ void Training::step() {
     seconds_ += now() - begun;
 }
 
-// A report as goodput plan and goodput-slurm read it.
+// A report in the format that goodput plan and goodput-slurm read.
 nlohmann::json line_of(const goodput::TrainingReport& report) {
     const goodput::ThroughputSample& sample = report.sample;
     nlohmann::json line{{"gpu_type", report.gpu_type},
@@ -225,11 +225,11 @@ nlohmann::json line_of(const goodput::TrainingReport& report) {
     return line;
 }
 
-// Seconds differ from process to process: the first one decides, the others are told.
+// Seconds differ between processes, so the first process decides and tells the others.
 void Training::choose_plan() {
     if (process_ == 0 && options_.plan.empty()) agent_.retune();
     if (process_ == 0 && !options_.plan.empty()) {
-        // Empty where nobody has planned yet.
+        // The file is empty until a plan has been made.
         if (std::ifstream file(options_.plan); file && file >> std::ws && !file.eof()) {
             const auto plan = nlohmann::json::parse(file);
             agent_.adopt({plan.at("local_batch").get<int>(), plan.value("accumulation", 0)});
@@ -241,10 +241,9 @@ void Training::choose_plan() {
     agent_.adopt({plan[0], plan[1]});
 }
 
-// Squared norm of the true gradient and trace of the covariance at the initial batch size, in the optimiser's
-// metric, from all of the training set, or from 2,000 generated examples: from every example's gradient by
-// itself
-// (`group` 1), or, for less, from those of groups of examples.
+// Squared norm of the true gradient and trace of the covariance at the initial batch size, in the
+// optimiser's metric, from the whole training set or from 2,000 generated examples. Uses every example's
+// own gradient (`group` 1), or, to save time, the gradients of groups of examples.
 goodput::GradientStatistics Training::reference(std::size_t group) {
     const auto metric = preconditioner();
     const std::size_t size = mean_.size(), set = network_.training_examples();
@@ -263,7 +262,7 @@ goodput::GradientStatistics Training::reference(std::size_t group) {
     }
     const auto count = static_cast<double>(groups);
     for (const double value : mean) square += value * value / count / count;
-    const bool all = set > 0 && group == 1;  // else both are estimates from a sample
+    const bool all = set > 0 && group == 1;  // otherwise both are estimates from a sample
     const double covariance = (squares / count - square) * (all ? 1 : count / (count - 1));
     return {set ? square : std::max(square - covariance / count, 0.0),
             covariance * static_cast<double>(group) / options_.initial_batch};
@@ -424,5 +423,5 @@ int main(int count, char** words) {
     }
     if (status == 1) MPI_Abort(MPI_COMM_WORLD, status);
     MPI_Finalize();
-    return status;  // of who was told to stop before the end: 143, as of a program without a handler
+    return status;  // of a process that was told to stop early: 143, like a program without a handler
 }

@@ -1,4 +1,4 @@
-"""The agent of a training: it measures steps and gradients from within, and chooses batch and learning rate by them."""
+"""The agent of a training: measures steps and gradients from within, and chooses batch and learning rate from them."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ SCALINGS = ("by_optimizer", "ada_scale", "square_root", "linear")
 
 
 class State(NamedTuple):
-    """What an agent knows; the fields of goodput_agent_state."""
-    local_batch: int             # examples a GPU and microbatch to train with
+    """What an agent knows: the fields of goodput_agent_state."""
+    local_batch: int             # examples per GPU and microbatch to train with
     accumulation: int            # microbatches before the one that synchronises
-    total_batch: float           # examples of a step on all replicas
-    learning_rate_factor: float  # on the base rate, of the first group
-    gradient_sqr: float          # squared norm of the gradient at the initial batch; 0: not known
-    gradient_var: float          # its variance, in the same unit
-    noise_scale: float           # in examples; infinite while nothing is known
-    efficiency: float            # what an example is worth of one at the initial batch
-    goodput: float               # useful examples a second; 0: not known
-    progress_steps: float        # steps at the initial batch that the training is worth
-    useful_examples: float       # so far
+    total_batch: float           # examples per step on all replicas
+    learning_rate_factor: float  # factor on the base learning rate of the first group
+    gradient_sqr: float          # squared norm of the gradient at the initial batch; 0 if unknown
+    gradient_var: float          # variance of the gradient, in the same unit
+    noise_scale: float           # in examples; infinite if unknown
+    efficiency: float            # worth of an example, relative to one at the initial batch
+    goodput: float               # useful examples per second; 0 if unknown
+    progress_steps: float        # steps at the initial batch that would give the same progress
+    useful_examples: float       # useful examples so far
 
 
 class Agent:
-    """The agent of one process; docs/agent.md describes what it measures and decides. In the training's loop:
-    begin_step(), add() for each microbatch's gradient, end_step(); from time to time retune().
+    """The agent of one process; docs/agent.md describes what it measures and decides. In the training's loop,
+    call begin_step(), add() for each microbatch's gradient, and end_step(). Call retune() from time to time.
 
-    parameters        numbers of one gradient, or a list: by group with a learning rate of its own
+    parameters        numbers in one gradient, or a list with one number per group that has its own learning rate
     initial_batch     total batch that script and learning rate were written for
     max_batch         largest total batch to train with
-    max_atomic_batch  most examples a GPU and microbatch; left out: max_batch
-    optimizer         "sgd", "momentum" or "adam" (AdamW too)
+    max_atomic_batch  most examples per GPU and microbatch; max_batch by default
+    optimizer         "sgd", "momentum" or "adam" (also for AdamW)
     scaling           of the learning rate: "by_optimizer", "ada_scale", "square_root" or "linear"
-    mean_given        the averaged gradient comes by add_mean()
-    tries, warmup     False: larger batches are not tried; the first steps of a plan are timed like all others
-    more              other fields of goodput_agent_settings, as split_every=8
+    mean_given        the averaged gradient comes from add_mean()
+    tries, warmup     False: never tries larger batches; also times the first steps of a plan
+    more              other fields of goodput_agent_settings, such as split_every=8
 
-    One agent is used by one thread at a time. Times are seconds of any clock that does not go back.
+    Only one thread at a time may use an agent. Times are seconds of any clock that does not go back.
     """
 
     def __init__(self, *, parameters: Union[int, Sequence[int]], initial_batch: int, max_batch: int,
@@ -63,106 +63,106 @@ class Agent:
         self._handle.configure(settings)
 
     def hold(self, gpu_type: str, gpus: int, nodes: int = 1, max_atomic_batch: int = 0) -> None:
-        """At the start and after each restart: what the training holds now. Chooses the plan for it."""
+        """Tells the agent what the training holds, at the start and after each restart. Chooses the plan for it."""
         self._handle.hold(make(self._c.goodput_holding, gpu_type=encoded(gpu_type), nodes=nodes, gpus=gpus,
                                max_atomic_batch=max_atomic_batch))
 
     def begin_step(self, now: Optional[float] = None, scale: float = 1, adam_updates: int = 0) -> bool:
-        """Begins a step, and says whether its gradients are looked at; in other steps add() does nothing. Gradients come
-        multiplied by `scale`; `adam_updates` are those that Adam's second moments have seen."""
+        """Begins a step, and returns whether its gradients are measured. If not, add() does nothing. The gradients are
+        multiplied by `scale`. `adam_updates` is the number of updates that Adam's second moments have seen."""
         return self._says(self._handle.begin_step, _seconds(now), scale, adam_updates)
 
     def add(self, gradient: Any, second_moments: Any = None) -> None:
-        """The next piece of a microbatch's mean gradient, before clipping: a tensor of PyTorch, an array of numpy, any other
-        array of floats or doubles. With Adam also as many second moments, once there are any."""
+        """Passes the next piece of a microbatch's mean gradient, before clipping: a PyTorch tensor, a numpy array, or any
+        other array of floats or doubles. With Adam, also pass as many second moments, once there are any."""
         self._add("add", gradient, second_moments)
 
     def add_mean(self, gradient: Any, second_moments: Any = None, scale: float = 1) -> None:
-        """The next piece of the mean of all gradients of all replicas, multiplied by `scale`, with mean_given."""
+        """With mean_given: passes the next piece of the mean of all gradients of all replicas, multiplied by `scale`."""
         self._add("add_mean", gradient, second_moments, scale)
 
     def set_square_of_mean(self, square: float, group: int = 0) -> None:
-        """Instead: the squared norm of a group's part of that mean."""
+        """Passes the squared norm of a group's part of that mean instead."""
         self._handle.set_square_of_mean(group, square)
 
     def end_microbatch(self, now: Optional[float] = None) -> None:
-        """A microbatch is done, of which more follow."""
+        """Ends a microbatch that is not the last of its step."""
         self._handle.end_microbatch(_seconds(now))
 
     def totals(self) -> "list[float]":
-        """What this replica measured in the step, to be summed over the replicas before its end: empty in a step whose
-        gradients are not looked at."""
+        """Returns what this replica measured in the step, to be summed over the replicas before its end. Empty in a step whose
+        gradients are not measured."""
         return self._read("totals", ctypes.c_double, self._groups + 1)
 
     def set_totals(self, sums: Sequence[float]) -> None:
-        """The sums of totals() over all replicas."""
+        """Passes the sums of totals() over all replicas."""
         self._handle.set_totals(array_of(ctypes.c_double, list(sums)), len(sums))
 
     def running_sum(self) -> "array.array[float]":
-        """The sum of this replica's gradients, to be summed likewise; empty where the mean is given."""
+        """Returns the sum of this replica's gradients, to be summed in the same way. Empty with mean_given."""
         length = ctypes.c_size_t()
         with contextlib.suppress(TooSmall):
             self._handle.running_sum(None, 0, length)
         return array.array("f", self._read("running_sum", ctypes.c_float, length.value))
 
     def set_running_sum(self, sums: Any) -> None:
-        """The sums of running_sum() over all replicas."""
+        """Passes the sums of running_sum() over all replicas."""
         piece, count, _kept = numbers(sums if isinstance(sums, array.array) else array.array("f", sums))
         self._handle.set_running_sum(piece, count)
 
     def end_step(self, now: Optional[float] = None, sync_s: float = -1) -> bool:
-        """Ends a step; False where gradients are not finite. `sync_s`: seconds of its last microbatch in which nothing was
-        computed; below 0: unknown."""
+        """Ends a step. Returns False if gradients are not finite. `sync_s` is the time of its last microbatch in which nothing
+        was computed, in seconds; below 0 means unknown."""
         return self._says(self._handle.end_step, _seconds(now), sync_s)
 
     def end_step_norms(self, norms: Sequence[Mapping[str, float]], now: Optional[float] = None, sync_s: float = -1) -> bool:
-        """The same for who has the norms, by group: the fields of goodput_gradient_norms."""
+        """The same for callers that have the norms by group: the fields of goodput_gradient_norms."""
         given = [make(self._c.goodput_gradient_norms, **group) for group in norms]
         return self._says(self._handle.end_step_norms, _seconds(now), sync_s, array_of(self._c.goodput_gradient_norms, given),
                           len(given), ctypes.sizeof(self._c.goodput_gradient_norms))
 
     def drop_step(self) -> None:
-        """The step that was begun does not count."""
+        """Drops the step that was begun, so it does not count."""
         self._handle.drop_step()
 
     def retune(self) -> bool:
-        """Adopts a plan that is so much better that changing pays; False if there is none."""
+        """Adopts a better plan if the change pays, and returns whether it did."""
         return self._says(self._handle.retune)
 
     def adopt(self, local_batch: int, accumulation: int) -> bool:
-        """Trains with this plan from now on, because somebody else has decided; False where it is the present one."""
+        """Trains with this plan from now on, because the caller has decided so. Returns False if it is the present plan."""
         return self._says(self._handle.adopt, local_batch, accumulation)
 
     def adopt_text(self, plan: str) -> bool:
-        """The same by the text of a plan file, {"local_batch": 128, "accumulation": 1}; a blank one changes nothing."""
+        """The same with the text of a plan file, {"local_batch": 128, "accumulation": 1}. A blank text changes nothing."""
         return self._says(self._handle.adopt_text, plan.encode())
 
     @property
     def state(self) -> State:
-        """What the agent knows."""
+        """Returns what the agent knows."""
         state = make(self._c.goodput_agent_state)
         self._handle.read(state)
         return State(*(getattr(state, field) for field in State._fields))
 
     def learning_rate_factor(self, group: int = 0) -> float:
-        """By what to multiply the base learning rate of a group now."""
+        """Returns the factor on the base learning rate of a group now."""
         factor = ctypes.c_double()
         self._handle.learning_rate_factor(group, factor)
         return factor.value
 
     def report(self) -> Optional[str]:
-        """The line for the scheduler, without its end; None until the present plan has been timed."""
+        """Returns the line for the scheduler, without its end, or None until the present plan has been timed."""
         try:
             return text(self._handle.report)
         except NotYet:
             return None
 
     def save(self) -> str:
-        """All that it remembers, to be kept with the checkpoint."""
+        """Returns everything that the agent remembers, to be kept with the checkpoint."""
         return text(self._handle.save)
 
     def restore(self, saved: str) -> None:
-        """Goes on from there; before hold(). A text that is refused changes nothing."""
+        """Restores a saved agent. Call it before hold(). A rejected text changes nothing."""
         self._handle.restore(saved.encode(), len(saved.encode()))
 
     @staticmethod

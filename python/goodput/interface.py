@@ -1,7 +1,7 @@
-"""The C interface by ctypes: structs, enum values and functions, as its header goodput.h declares them.
+"""The C interface with ctypes: structs, enum values and functions as the header goodput.h declares them.
 
-The header is read when the library is first needed, so that nothing is said twice; its declarations are plain, one field a
-line. The rest of the package is made of what stands here:
+The header is read when the library is first needed, so declarations exist only once. They are plain, one field per line.
+The rest of the package builds on these functions:
 
     c = library()                                        # c.goodput_open, c.GOODPUT_OK, c.goodput_holding, ...
     holding = make(c.goodput_holding, gpus=8)            # a struct; fields that are not named are zero
@@ -26,15 +26,16 @@ NUMBERS = {"size_t": ctypes.c_size_t, "double": ctypes.c_double, "float": ctypes
 
 
 class NotYet(RuntimeError):
-    """There is no plan, fit or report yet to be asked about."""
+    """There is no plan, fit or report yet."""
 
 
 class TooSmall(RuntimeError):
-    """An array of the answer is too small; its counts say what is needed."""
+    """An array for the answer is too small; the counts say what is needed."""
 
 
 def declarations(header: str) -> tuple[dict[str, Any], dict[str, int], dict[str, Any]]:
-    """What a header declares: structs {name: [(type, field)]}, values {name: number}, functions {name: [result, ...]}."""
+    """Returns what a header declares: structs {name: [(type, field)]}, values {name: number}, and functions
+    {name: [result, ...]}."""
     with open(header, encoding="utf-8") as file:
         text = re.sub(r"//[^\n]*", "", file.read())
     structs = {}
@@ -52,7 +53,7 @@ def declarations(header: str) -> tuple[dict[str, Any], dict[str, int], dict[str,
 
 
 def structs_of(declared: dict[str, Any]) -> dict[str, Any]:
-    """The structs of declarations() as classes of ctypes."""
+    """Returns the structs of declarations() as ctypes classes."""
     known: dict[str, Any] = {}
     for name, fields in declared.items():
         known[name] = type(name, (ctypes.Structure,),
@@ -65,7 +66,7 @@ def _first(candidates: Sequence[str]) -> str | None:
 
 
 def header_path() -> str:
-    """goodput.h: beside this file, where the package is installed, or where the repository has it."""
+    """Returns the path of goodput.h: next to this file in an installed package, otherwise in the repository."""
     repository = os.path.join(HERE, "..", "..", "compiled", "c", "include", "goodput", "goodput.h")
     found = _first([os.path.join(HERE, "goodput.h"), repository])
     if not found:
@@ -74,8 +75,8 @@ def header_path() -> str:
 
 
 def library_path(abi: int) -> str:
-    """The shared library: GOODPUT_LIBRARY of the environment, or beside this file (as in a wheel), or in the folder of
-    libraries that `cmake --install` put it into, or wherever the system finds it."""
+    """Returns the path of the shared library: GOODPUT_LIBRARY of the environment, next to this file (as in a wheel), in the
+    folder into which `cmake --install` put it, or wherever the system finds it."""
     name = {"darwin": f"libgoodput_c.{abi}.dylib", "win32": "goodput_c.dll"}.get(sys.platform, f"libgoodput_c.so.{abi}")
     beside = [os.path.join(HERE, name), os.path.join(HERE, "..", "..", "..", name)]
     return os.environ.get("GOODPUT_LIBRARY") or _first(beside) or name
@@ -83,8 +84,8 @@ def library_path(abi: int) -> str:
 
 @functools.lru_cache(maxsize=None)
 def library() -> Any:
-    """The library, with the header's structs, values and functions as attributes. An ImportError says where it was looked
-    for, or that library and header do not fit each other."""
+    """Returns the library, with the header's structs, values and functions as attributes. Raises an ImportError that says
+    where it searched, or that library and header do not fit each other."""
     structs, values, functions = declarations(header_path())
     path = library_path(values["GOODPUT_ABI"])
     try:
@@ -107,8 +108,8 @@ def library() -> Any:
 
 
 def make(struct: Any, **fields: Any) -> Any:
-    """A struct: all zero but for the fields given, and its own size where it begins with that. Refuses unknown fields
-    (TypeError), and numbers that a field cannot hold (OverflowError), which ctypes would cut off without a word."""
+    """Makes a struct: all zero except the given fields, and its own size if it begins with struct_size. Raises TypeError for
+    unknown fields, and OverflowError for numbers that a field cannot hold, which ctypes would silently cut off."""
     made = struct()
     known = dict(struct._fields_)
     if "struct_size" in known:
@@ -126,21 +127,21 @@ def make(struct: Any, **fields: Any) -> Any:
 
 
 def encoded(name: str) -> bytes:
-    """A name as C takes it."""
+    """Encodes a name for C."""
     if "\0" in name:
         raise ValueError(f"the name {name!r} has a zero in it")
     return name.encode()
 
 
 def array_of(struct: Any, elements: Sequence[Any]) -> Any:
-    """An array of structs or numbers."""
+    """Makes an array of structs or numbers."""
     return (struct * len(elements))(*elements)
 
 
 def numbers(values: Any) -> tuple[Any, int, Any]:
-    """A gradient or a tensor as (pointer, count, what keeps it alive): a tensor of PyTorch on any device, an array of
-    numpy or whatever else shows its memory, or a sequence of numbers. Nothing is copied where it lies in this process'
-    memory in one piece, as float or double."""
+    """Returns a gradient or a tensor as (pointer, count, owner of the memory). Accepts a PyTorch tensor on any device, a numpy
+    array or another object with a buffer, or a sequence of numbers. Copies nothing that lies in this process' memory in one
+    piece, as float or double."""
     kind: Any
     if hasattr(values, "data_ptr"):
         values = values.detach().cpu()
@@ -162,8 +163,8 @@ def numbers(values: Any) -> tuple[Any, int, Any]:
 
 
 class Handle:
-    """A handle of the library. Its functions are methods: agent.hold(holding) is goodput_agent_hold(agent, holding). What
-    the library refuses is a ValueError with its sentence; what cannot be asked yet is NotYet."""
+    """A handle of the library. Its functions are methods: agent.hold(holding) calls goodput_agent_hold(agent, holding).
+    Input that the library refuses raises a ValueError with its sentence, and a question asked too early raises NotYet."""
 
     def __init__(self, kind: str) -> None:
         self._c, self._kind = library(), kind
@@ -190,7 +191,7 @@ class Handle:
 
 
 def text(method: Any, *arguments: Any) -> str:
-    """What a method writes into (..., text, capacity, length)."""
+    """Returns what a method writes into (..., text, capacity, length)."""
     length = ctypes.c_size_t()
     method(*arguments, None, 0, length)
     written = ctypes.create_string_buffer(length.value + 1)
@@ -200,7 +201,7 @@ def text(method: Any, *arguments: Any) -> str:
 
 @contextlib.contextmanager
 def about(subject: str) -> Iterator[None]:
-    """Names the subject of what is missing or of the wrong kind within, as a ValueError."""
+    """Turns errors about missing or wrong values in its block into a ValueError that names the subject."""
     try:
         yield
     except KeyError as missing:

@@ -1,4 +1,4 @@
-"""A line of JSON in, a line of JSON out: the commands of the program goodput, within this process."""
+"""The commands of the program goodput within this process: a line of JSON in, a line of JSON out."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .interface import library
 
 
 class Lines:
-    """Answers the lines of one command, and remembers what a running program remembers of the lines before.
+    """Answers the lines of one command, and remembers what a running program remembers of earlier lines.
 
         lines = Lines(command="plan", policy="goodput", explain=True)
         answer = lines.answer({"time_s": 0, "nodes": [], "jobs": []})
 
     The options are those of the program's command line. A document may be a dictionary, a dataclass, or anything that json
-    can write; numbers of numpy may be in it. What the library refuses is a ValueError with subject, field and value. Each of
-    the answer's "warnings" is also a warning of Python.
+    can write, and may contain numpy numbers. Input that the library refuses raises a ValueError with subject, field and
+    value. Each of the answer's "warnings" is also a Python warning.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -36,7 +36,7 @@ class Lines:
             self._c.goodput_close(self._handle)
 
     def answer(self, document: Any) -> "dict[str, Any]":
-        """The answer to a document."""
+        """Returns the answer to a document."""
         line = _text(document)
         with self._lock:  # the text lives until the handle's next call
             text = self._c.goodput_answer(self._handle, line)
@@ -49,7 +49,7 @@ class Lines:
 
 
 def _caller() -> int:
-    """The level of whoever called this package, as answer() sees it."""
+    """Returns the stack level of the caller of this package, as seen from answer()."""
     level, frame = 2, sys._getframe(2)
     while frame.f_back and frame.f_globals.get("__package__") == __package__:
         level, frame = level + 1, frame.f_back
@@ -61,7 +61,7 @@ def _text(document: Any) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    """What json cannot write by itself: dataclasses, numbers and arrays of numpy, sets, tuples of other kinds."""
+    """Converts what json cannot write: dataclasses, numpy numbers and arrays, sets, and other sequences."""
     if dataclasses.is_dataclass(value):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if hasattr(value, "tolist"):

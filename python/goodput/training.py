@@ -1,4 +1,4 @@
-"""A loop of data-parallel training that chooses its batch size and learning rate by what it measures."""
+"""A data-parallel training loop that chooses its batch size and learning rate from what it measures."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from .agent import Agent, State
 
 
 class Trainer:
-    """Stands between a training loop and its optimizer, one in each process:
+    """Sits between a training loop and its optimizer, with one Trainer per process:
 
         trainer = goodput.Trainer(optimizer, initial_batch=16, max_batch=512, gpu_type="T4")
         while not done:
-            for examples in trainer.step():                 # of each microbatch of this process
+            for examples in trainer.step():                 # of one microbatch of this process
                 loss_of(model, draw(examples)).backward()
 
-    At the end of a step it averages gradients over microbatches and processes, and updates with the learning rate that fits
-    the batch. It multiplies the rates that the optimizer has, so a schedule of rates goes on as it was. Every `look_every`
-    steps the first process looks for a better batch, or reads the scheduler's, and all adopt it.
+    At the end of a step, it averages gradients over microbatches and processes, and updates with the learning rate that fits
+    the batch. It multiplies the optimizer's rates, so a schedule of rates continues to work. Every `look_every` steps, the
+    first process looks for a better batch, or reads the scheduler's, and all processes adopt it.
 
-    optimizer       of PyTorch, or alike: param_groups with "params" and "lr", step(), and Adam's moments in `state`.
-                    A parameter has numel() and grad; a gradient can be added to, divided, and read as numbers
-    replicas, rank  processes, one a GPU, and which this is; left out: WORLD_SIZE and RANK, as torchrun sets them
-    all_reduce      sums a tensor, or an array of doubles, over all processes in place; left out: torch.distributed's
-    update          what updates the parameters; left out: optimizer.step
-    gradient_scale  what gradients are multiplied with now, in mixed precision
-    reports         file that gets lines for the scheduler; plan_file: the file in which the scheduler says the batch.
-                    With it nothing else chooses one
-    clock           seconds; left out: time.monotonic, after a GPU has done what it was given
-    more            as for Agent; split_every is 8
+    optimizer       a PyTorch optimizer, or an object with param_groups with "params" and "lr", step(), and Adam's moments in
+                    `state`. A parameter has numel() and grad; a gradient can be added to, divided, and read as numbers
+    replicas, rank  number of processes, one per GPU, and the index of this one; WORLD_SIZE and RANK by default (see torchrun)
+    all_reduce      sums a tensor, or an array of doubles, over all processes in place; torch.distributed's by default
+    update          updates the parameters; optimizer.step by default
+    gradient_scale  returns the present factor on gradients, in mixed precision
+    reports         file that gets lines for the scheduler; plan_file: the file in which the scheduler sets the batch,
+                    which then is chosen in no other way
+    clock           returns seconds; by default time.monotonic, after the GPU has finished its work
+    more            further arguments of Agent; split_every is 8 by default
 
-    One Trainer is used by one thread.
+    Only one thread may use a Trainer.
     """
 
     def __init__(self, optimizer: Any, *, gpu_type: str, nodes: int = 1, replicas: Optional[int] = None,
@@ -60,13 +60,13 @@ class Trainer:
 
     @property
     def state(self) -> State:
-        """What is known and decided: local_batch, accumulation, total_batch, noise_scale, ..."""
+        """Returns what is known and decided: local_batch, accumulation, total_batch, noise_scale, ..."""
         self._hold()
         return self.agent.state
 
     def step(self) -> Iterator[int]:
-        """One step: the examples of each of this process' microbatches, after whose turn gradients must be there. A loop
-        that is left before its end leaves a step that does not count and updates nothing."""
+        """Makes one step. Yields the examples of each microbatch of this process; its gradients must be there before the next
+        turn. If the loop is left early, the step does not count and updates nothing."""
         self._hold()
         clock, agent, scale = self._clock, self.agent, self.gradient_scale()
         wanted = agent.begin_step(clock(), scale, self._adam_updates())
@@ -108,11 +108,11 @@ class Trainer:
             self._look()
 
     def state_dict(self) -> "dict[str, Any]":
-        """What to keep with the checkpoint."""
+        """Returns what to keep with the checkpoint."""
         return {"agent": self.agent.save(), "steps": self.steps}
 
     def load_state_dict(self, saved: "dict[str, Any]") -> None:
-        """Goes on from a checkpoint, on other GPUs as well; before the first step."""
+        """Continues from a checkpoint, possibly on other GPUs. Call it before the first step."""
         self.agent.restore(saved["agent"])
         self.steps = saved["steps"]
 
@@ -136,7 +136,7 @@ class Trainer:
         return state[parameter].get(name, otherwise) if parameter in state else otherwise
 
     def _average(self, mean: "list[Any]", count: int) -> float:
-        """Makes the mean of the sums of this process' gradients; the seconds that took."""
+        """Turns the sums of this process' gradients into the mean over all. Returns the seconds that this took."""
         began = self._clock()
         for gradient in mean:
             if self.replicas > 1:
@@ -162,7 +162,7 @@ class Trainer:
             group["lr"] = rate
 
     def _look(self) -> None:
-        """The first process decides or reads, and all adopt it."""
+        """Lets the first process decide or read the plan, which all processes then adopt."""
         if self.rank == 0:
             if self.plan_file is None:
                 self.agent.retune()

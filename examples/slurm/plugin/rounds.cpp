@@ -1,6 +1,6 @@
-// The plugin's thread: every few seconds it reads slurmctld's jobs and nodes, now and then it plans, and then
-// it takes the next step for every job. It keeps nothing that it could not read again. Nothing that is thrown
-// leaves this file.
+// The plugin's thread. Every few seconds it reads slurmctld's jobs and nodes, plans if a round is due, and
+// takes the next step for every job. It keeps nothing that it could not read again. No exception leaves
+// this file.
 
 #include "rounds.h"
 
@@ -24,7 +24,7 @@
 
 namespace {
 
-/// A number of seconds in SchedulerParameters.
+/// Reads a number of seconds from SchedulerParameters.
 double seconds_of(const char* name, double usual) { return slurm_side_number(name, usual); }
 
 struct Reading {
@@ -32,7 +32,7 @@ struct Reading {
     std::exception_ptr failed{};
 };
 
-/// Slurm's C calls what calls this: what goes wrong is kept until it has returned.
+/// Called by Slurm's C code. Exceptions are kept until that code has returned.
 template <class Read>
 void keep(void* context, Read read) noexcept {
     auto& reading = *static_cast<Reading*>(context);
@@ -150,15 +150,15 @@ private:
         }
     }
 
-    /// Slurm would start what was released before.
+    /// Holds the jobs that were released earlier, because Slurm would start them.
     static void hold_back(const slurm::State& state) {
         for (const slurm::Job& job : state.jobs)
             if (job.state == slurm::JobState::pending && slurm::is_elastic(job))
                 InSlurm{}(slurm::Change::hold, job, {});
     }
 
-    /// A slurmctld that was killed forgets its last seconds: what it started in them still runs, and is only
-    /// ended when the nodes register. Who starts such a job on the same node meanwhile gets that node
+    /// A slurmctld that is killed forgets its last seconds. A job that it started in them still runs, and
+    /// ends only when the nodes register. If that job is started on the same node before then, the node is
     /// drained.
     void settle() {
         const double seconds = seconds_of("goodput_settle", 60);
@@ -187,8 +187,9 @@ private:
                 round = planner.plan(state);
                 log(slurm::json_of(round));
             }
-            // Slurm itself saves some seconds later. Killed before that, it would have forgotten new jobs,
-            // and would take a requeued job for one that still runs, and its end for a failure.
+            // Slurm itself would save only some seconds later. If it were killed before that, it would
+            // forget new jobs. It would also count a requeued job as running, and the end of that job as a
+            // failure.
             if (hands.take_next_steps(state, round) > 0) slurm_side_save();
         } catch (const std::exception& error) {
             slurm_side_log(error.what());

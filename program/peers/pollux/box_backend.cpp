@@ -19,12 +19,13 @@ Minimisation BoxBackend::minimise(const PolluxResiduals& residuals, const Pollux
     PolluxPoint point = x;
     problem.AddResidualBlock(&block, nullptr, point.data());
     for (int i = 0; i < residuals.parameters(); ++i) {
-        if (box.lower[i] == box.upper[i]) continue;  // held below; Ceres has no bounds without room between
+        if (box.lower[i] == box.upper[i]) continue;  // held below, because bounds of Ceres need room
         problem.SetParameterLowerBound(point.data(), i, box.lower[i]);
         problem.SetParameterUpperBound(point.data(), i, box.upper[i]);
     }
-    // Steps of Ceres are cut off at bounds, and what lies at one hinders the others. So who wants to leave
-    // the box is held, and the others go on, until nobody else does and the sum falls no more.
+    // Ceres cuts its steps off at bounds, and one parameter at a bound hinders the others. So a parameter
+    // that wants to leave the box is held while the others move on, until no further parameter wants to
+    // leave and the sum no longer falls.
     for (;;) {
         Linearisation here;
         here.find(residuals, x.data());

@@ -6,10 +6,10 @@
 
 namespace goodput::peers {
 
-/// The whole of Ceres Solver, which keeps to bounds: what a fit takes for a backend, so that tests can give
-/// it a worse one. Compiled by itself, because ceres.h brings glog's macros along.
+/// All of Ceres Solver, which respects bounds: the backend of a fit. Tests can pass a worse one. Compiled
+/// separately, because ceres.h brings glog's macros with it.
 struct BoxBackend {
-    /// Moves `x` to a local minimum within the box, if any point there is better than where it starts.
+    /// Moves `x` to a local minimum within the box, if any point there is better than the start.
     Minimisation minimise(const PolluxResiduals& residuals, const PolluxBox& box, PolluxPoint& x,
                           const LeastSquaresOptions& options) const;
 };

@@ -6,14 +6,15 @@
 //
 //     U = sum_j speedup_j / replicas_j * share_j      share_j: the part of the GPUs that job j holds
 //
-// The size stays while U is between 0.35 and 0.65. Otherwise it becomes that one, among the sizes from 1 to
-// twice the nodes, whose best allotment has a utility of at least 0.35 closest to 0.5; of two the larger.
-// share_j is replicas_j over the GPUs, so that U is the sum of the speedups over the GPUs.
+// The size stays while U is between 0.35 and 0.65. Otherwise the new size is one from 1 to twice the nodes.
+// Among those whose best allotment has a utility of at least 0.35, it is the one closest to 0.5; of two
+// equal ones, the larger. share_j is replicas_j over the GPUs, so U is the sum of the speedups over the
+// GPUs.
 //
-// What differs: sizes are tried one after the other with the best allotment under Pollux's policy, where the
-// published search takes them from its Pareto front. It knows one type of nodes only: with several offers,
-// nodes are rented in proportion to the offers' limits, and a speedup is relative to one GPU of the same
-// type.
+// Differences: sizes are tried one after the other with the best allotment under Pollux's policy, while the
+// published search takes them from its Pareto front. The published code knows only one type of nodes. Here,
+// with several offers, nodes are rented in proportion to the offers' limits, and a speedup is relative to
+// one GPU of the same type.
 
 #include <algorithm>
 #include <cmath>
@@ -32,7 +33,7 @@
 
 namespace goodput::peers {
 
-/// A Renter by the band of utility.
+/// A Renter that keeps the utility within a band.
 template <OptionPredictor Predictor = GoodputPredictor>
 class PolluxBand {
 public:
@@ -45,11 +46,12 @@ public:
         for (const RentOffer& offer : offers) most += offer.most_nodes;
         nodes_.assign(rented.begin(), rented.end());
         if (snapshot.jobs.empty()) {
-            // Its least size is one node; without a job there is nothing to measure, and nothing is rented.
+            // The smallest size is one node. Without a job there is nothing to measure, and nothing is
+            // rented.
             std::fill(nodes_.begin(), nodes_.end(), 0);
             return nodes_;
         }
-        // As long as nodes start, or could not be given back, the size is not what was decided.
+        // While nodes are starting, or could not be returned, the size is not the one decided.
         if (now > 0 && in_band(utility_now(snapshot, offers, rented))) return nodes_;
         int best = 0;
         double best_distance = 0;
@@ -70,7 +72,7 @@ private:
     static constexpr double low = 0.35, high = 0.65, target = 0.5;
     static bool in_band(double utility) { return utility >= low && utility <= high; }
 
-    /// So many nodes in proportion to the limits.
+    /// Returns that many nodes, in proportion to the limits.
     static std::vector<int> spread(std::span<const RentOffer> offers, int size) {
         std::vector<int> nodes(offers.size(), 0);
         for (int n = 0; n < size; ++n) {

@@ -38,7 +38,7 @@ inline constexpr int gamma_index = 6;
 
 using PolluxPoint = Eigen::Matrix<double, 7, 1>;
 
-/// Where the parameters may be; one whose bounds are equal is held.
+/// Bounds of the parameters. A parameter whose bounds are equal is held.
 struct PolluxBox {
     PolluxPoint lower, upper;
 };
@@ -51,8 +51,8 @@ inline PolluxThroughput model_of(const std::array<double, 7>& p) {
     return {p[0], p[1], p[2], p[3], p[4], p[5], p[6]};
 }
 
-/// rho_c of a sample like any other. Half the weight (squared) of the step, which is what options are judged
-/// by; computing alone matters in accumulation only.
+/// rho_c of an ordinary sample. It has half the (squared) weight of the step, because options are judged by
+/// their steps; computing alone matters only in accumulation.
 inline constexpr double compute_weight = 0.7071067811865476;
 
 /// A sample as the residuals need it.
@@ -72,9 +72,9 @@ struct PolluxRows {
     std::span<const PolluxRow> single{}, node{}, network{};
 };
 
-/// What a model says of a row, and how far that is from what was measured.
+/// A model's prediction for a row, and its distance from the measurement.
 struct PolluxErrors {
-    int block = 0;                                 ///< index of its alpha; 0: a single replica
+    int block = 0;                                 ///< index of its alpha; 0 for a single replica
     double compute_seconds = 0, sync_seconds = 0;  ///< a, w
     double sync_share = 0;                         ///< S_w
     double by_gamma = 0;                           ///< derivative of ln T
@@ -84,8 +84,8 @@ struct PolluxErrors {
 /// Residuals (fit/least_squares.hpp) of samples.
 struct PolluxResiduals {
     PolluxRows rows{};
-    std::array<double, 6> scale{};  ///< of alphas and betas: as much as computing takes, in their own unit
-    std::array<bool, 7> held{};     ///< not to be moved
+    std::array<double, 6> scale{};  ///< scale of alphas and betas: the computing time, in their own unit
+    std::array<bool, 7> held{};     ///< parameters that are held
     double gamma_weight = 0;        ///< omega
 
     [[nodiscard]] double squares_of(const PolluxThroughput& model) const {
@@ -94,12 +94,12 @@ struct PolluxResiduals {
     }
 
     static constexpr int parameters() { return 7; }
-    /// Two of every row, and that of gamma.
+    /// Two per row, and one for gamma.
     [[nodiscard]] int count() const {
         return 2 * static_cast<int>(rows.single.size() + rows.node.size() + rows.network.size()) + 1;
     }
-    /// Writes the residuals at x and, unless null, their derivatives, column by column; nothing counts as
-    /// held.
+    /// Writes the residuals at x and, unless null, their derivatives, column by column. Treats no parameter
+    /// as held.
     void operator()(const double* x, double* residuals, double* derivatives) const {
         const Eigen::Map<const PolluxPoint> at(x);
         const PolluxThroughput model = natural(at);
@@ -147,11 +147,11 @@ struct PolluxResiduals {
         return x;
     }
 
-    /// Where the coordinates may be; those held stay at what `model` says.
+    /// Returns the bounds of the coordinates. Those held stay at the values of `model`.
     [[nodiscard]] PolluxBox box(const PolluxThroughput& model) const {
         PolluxBox box;
         box.lower.setConstant(least);
-        box.upper.setConstant(1e9);  // of the mean computing time: no measurement is that far off
+        box.upper.setConstant(1e9);  // in mean computing times: no measurement is that far off
         box.lower[gamma_index] = 0.1;
         box.upper[gamma_index] = 1;
         const PolluxPoint at = coordinates(model);
@@ -160,10 +160,10 @@ struct PolluxResiduals {
         return box;
     }
 
-    /// The value of an alpha or beta that is meant to be zero.
+    /// The value of an alpha or beta that stands for zero.
     [[nodiscard]] double zero(std::size_t i) const { return least * scale[i]; }
 
-    /// Sums of the squares of r_c and of r_s over all rows.
+    /// Returns the sums of squares of r_c and of r_s over all rows.
     [[nodiscard]] std::array<double, 2> parts(const PolluxThroughput& model) const {
         std::array<double, 2> sums{};
         for_each_row(model, [&](const PolluxRow& row, const PolluxErrors& errors) {

@@ -17,7 +17,7 @@
 
 namespace goodput::peers {
 
-inline constexpr double free_seconds = 1e-8;  ///< what the published rule writes for "takes no time"
+inline constexpr double free_seconds = 1e-8;  ///< the published rule's value for "takes no time"
 
 using goodput::Line;
 using goodput::LineSums;
@@ -27,7 +27,8 @@ inline bool all_equal(std::span<const PolluxRow> rows, double PolluxRow::*field)
                        [&](const PolluxRow& row) { return row.*field == rows.front().*field; });
 }
 
-/// More than `count` sorts of rows (replicas and batch) in the two synchronising blocks; count at most 4.
+/// Whether the two synchronising blocks have more than `count` kinds of rows (replicas and batch); `count`
+/// is at most 4.
 inline bool more_sorts_than(const PolluxRows& rows, std::size_t count) {
     struct Sort {
         bool network;
@@ -49,7 +50,8 @@ inline bool more_sorts_than(const PolluxRows& rows, std::size_t count) {
     return sorts > count;
 }
 
-/// By parameter: the samples leave it open, and the prior decides (the rules of throughput_fit.hpp).
+/// By parameter: whether the samples leave it open, so that the prior decides (the rules of
+/// throughput_fit.hpp).
 inline std::array<bool, 7> left_open(const PolluxRows& rows) {
     const auto one_batch = [&] {
         double batch = 0;
@@ -71,7 +73,8 @@ inline std::array<bool, 7> left_open(const PolluxRows& rows) {
     return open;
 }
 
-/// The start's computing parameters; everything else at the published rule's "free", no overlap.
+/// Returns the start's computing parameters. Everything else is at the published rule's "free", without
+/// overlap.
 inline PolluxThroughput computing_start(const PolluxRows& rows, bool half_is_constant) {
     LineSums sums;
     double log_seconds = 0, log_batches = 0;
@@ -94,7 +97,7 @@ inline PolluxThroughput computing_start(const PolluxRows& rows, bool half_is_con
     return model;
 }
 
-/// Alpha and beta of a block from its synchronising times at `gamma`; beta 0 where it is not free.
+/// Returns alpha and beta of a block from its synchronising times at `gamma`. beta is 0 if it is not free.
 inline Line synchronising_start(std::span<const PolluxRow> block, double gamma, bool beta_open) {
     LineSums sums;
     for (const PolluxRow& row : block) {
@@ -103,14 +106,14 @@ inline Line synchronising_start(std::span<const PolluxRow> block, double gamma, 
         const double share = std::max(1 - part, 0.0);
         const double sync = row.step * (gamma == 1 ? share : std::pow(share, 1 / gamma));
         const double slope = sync > 0 ? share / sync : 0;
-        // Never quite zero: samples without any synchronising time still say that there is none.
+        // Never exactly zero: even samples without any synchronising time say that there is none.
         sums.add(std::max(square(slope), 1e-6 / square(row.step)), beta_open ? 0 : row.further, sync);
     }
     return sums.line();
 }
 
-/// Where synchronising in a block has gone to zero: with gamma > 1 the residuals have no slope there, so that
-/// no descent leads back. Starts it anew from the samples if that fits better; whether it did.
+/// Restarts a block whose synchronising has gone to zero. With gamma > 1 the residuals have no slope there,
+/// so no descent leads back. Starts it anew from the samples if that fits better. Returns whether it did.
 inline bool restart_synchronising(const PolluxResiduals& residuals, PolluxThroughput& model) {
     const auto dead = [&](std::size_t alpha, double alpha_value, double beta_value) {
         return !residuals.held[alpha] && alpha_value < 1e-6 * residuals.scale[alpha] &&
@@ -135,7 +138,7 @@ inline bool restart_synchronising(const PolluxResiduals& residuals, PolluxThroug
     return true;
 }
 
-/// The best of a few closed-form starts, computing parameters as in `by_line`.
+/// Returns the best of a few closed-form starts, with the computing parameters of `by_line`.
 inline PolluxThroughput cold_start(const PolluxResiduals& residuals, const PolluxThroughput& by_line) {
     const auto with_gamma = [&](double gamma) {
         PolluxThroughput model = by_line;

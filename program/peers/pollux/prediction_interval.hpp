@@ -1,7 +1,7 @@
 #ifndef GOODPUT_PROGRAM_PEERS_POLLUX_PREDICTION_INTERVAL_HPP
 #define GOODPUT_PROGRAM_PEERS_POLLUX_PREDICTION_INTERVAL_HPP
 
-// How far may a measurement lie from what a fitted model predicts?
+// Computes how far a measurement may lie from the prediction of a fitted model.
 //
 // With theta the parameters, C their covariance and s the scatter of measured steps about the model
 // (ThroughputFit), the logarithm of an iteration's time has to first order the variance
@@ -13,10 +13,10 @@
 // is a secant over one standard deviation of the prior, because at zero a tangent says nothing; and since
 // they cannot be negative, the low end is at least that of computing alone.
 //
-// What it cannot know: errors of the model itself that all samples of a shape share; it takes them for
-// scatter. On the profiles published with Sia intervals for 90 % hold 91 % of further samples of the shapes
-// that were fitted and 90 % of those of other shapes (tests/fit/throughput_test.cpp), on average over jobs; a
-// single job may be well above or below.
+// It cannot know errors of the model itself that all samples of a shape share; it takes them for scatter.
+// On the profiles published with Sia, intervals for 90 % hold 91 % of further samples of the fitted shapes
+// and 90 % of those of other shapes (tests/fit/throughput_test.cpp), on average over jobs. A single job may
+// be well above or below.
 
 #include <algorithm>
 #include <array>
@@ -32,9 +32,10 @@
 
 namespace goodput::peers {
 
-/// Seconds between which an iteration on `shape` with `plan` lies with probability `coverage`, in (0, 1).
-/// Positive and finite, and around what the model predicts. Refuses another coverage, what is no shape or
-/// plan, and a fit whose model is_valid() does not accept (std::invalid_argument).
+/// Returns the seconds between which an iteration on `shape` with `plan` lies with probability `coverage`,
+/// in (0, 1). They are positive and finite, and enclose the model's prediction. Throws
+/// std::invalid_argument for another coverage, for an invalid shape or plan, and for a fit whose model
+/// is_valid() rejects.
 [[nodiscard]] inline Interval predict_interval(const ThroughputFit& fit, Shape shape, BatchPlan plan,
                                                double coverage = 0.9) {
     if (!(coverage > 0 && coverage < 1))
@@ -48,8 +49,8 @@ namespace goodput::peers {
     const double center = log_iteration(values);
     std::array<double, 7> gradient{};
     for (std::size_t i = 0; i < 7; ++i) {
-        // Differences forward and of a size at which they see neither rounding nor curvature; secants see
-        // both.
+        // Forward differences have a size at which neither rounding nor curvature matters; secants see
+        // curvature.
         const bool secant = !fit.identified[i] && i >= 2 && i < 6;
         const double deviation = std::sqrt(fit.covariance[i][i]);
         double by = secant ? deviation : 1e-4 * deviation;

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_PROGRAM_PEERS_POLLUX_THROUGHPUT_FIT_HPP
 #define GOODPUT_PROGRAM_PEERS_POLLUX_THROUGHPUT_FIT_HPP
 
-// Which seven parameters of PolluxThroughput explain the measurements of a job on one GPU type, and which of
-// them do the measurements not tell?
+// Finds the seven parameters of PolluxThroughput that explain the measurements of a job on one GPU type,
+// and says which of them the measurements do not determine.
 //
 // Problem. Each sample has a shape (n nodes, K replicas), a batch b, a step time t and in it a synchronising
 // time, so that c = t - sync was spent computing. With the model's computing time a and step T, minimise
@@ -61,12 +61,12 @@ namespace goodput::peers {
 inline constexpr std::array<std::string_view, 7> throughput_parameter_names{
     "alpha_c", "beta_c", "alpha_n", "beta_n", "alpha_r", "beta_r", "gamma"};
 
-/// What a fit starts from, and how long it may take.
+/// The start of a fit, and limits on its time.
 struct FitOptions {
     std::optional<PolluxThroughput> start{};          ///< a previous fit of this job, to start from
-    int max_iterations = 200;                         ///< of all minimisations together, at most 2^20
+    int max_iterations = 200;                         ///< for all minimisations together, at most 2^20
     bool robust = true;                               ///< weigh stragglers down
-    std::string_view subject = "throughput samples";  ///< whom messages about bad samples name
+    std::string_view subject = "throughput samples";  ///< subject of messages about bad samples
 };
 
 /// The seven parameters, with their errors and covariance.
@@ -83,9 +83,9 @@ struct ThroughputFit {
     /// Covariance of the parameters in their own units, the prior's uncertainty included.
     std::array<std::array<double, 7>, 7> covariance{};
     double step_deviation = 0;      ///< standard deviation of ln(step time) about the model
-    double degrees_of_freedom = 1;  ///< what that deviation rests on
+    double degrees_of_freedom = 1;  ///< degrees of freedom of that deviation
 
-    /// One line: how it ended, how well it fits, what is from the prior.
+    /// Returns one line: how the fit ended, how good it is, and what comes from the prior.
     [[nodiscard]] std::string report() const;
 };
 
@@ -122,14 +122,14 @@ private:
     Eigen::MatrixXd hessian_;  ///< J^T J at the last solve's end
 };
 
-/// As ThroughputFitter::fit, for a single fit.
+/// Fits once, as ThroughputFitter::fit does.
 template <class = void>
 [[nodiscard]] ThroughputFit fit_throughput(std::span<const ThroughputSample> samples,
                                            const FitOptions& options = {}) {
     return ThroughputFitter().fit(samples, options);
 }
 
-/// Refuses a start that is no model.
+/// Throws for a start that is not a valid model.
 inline void validate_start(const PolluxThroughput& start, std::string_view subject) {
     const std::array<double, 7> values = parameters_of(start);
     for (std::size_t i = 0; i < 7; ++i)
@@ -139,7 +139,7 @@ inline void validate_start(const PolluxThroughput& start, std::string_view subje
     validate(start, [&] { return std::string(subject) + ": start"; });
 }
 
-/// A previous fit, completed where the samples now tell what they left open then.
+/// Completes a previous fit where the samples now determine what they left open then.
 inline PolluxThroughput warm_start(const PolluxThroughput& previous, const PolluxThroughput& cold,
                                    const PolluxResiduals& residuals) {
     std::array<double, 7> start = parameters_of(previous);
@@ -182,8 +182,8 @@ ThroughputFit ThroughputFitter::fit(std::span<const ThroughputSample> samples, c
     return fit;
 }
 
-/// Whether `fit` is a model, knows how sure it is, and explains the samples as they are weighed now no worse
-/// than what it may have to give way to.
+/// Whether `fit` is a model, knows its uncertainty, and explains the samples, as weighted now, at least as
+/// well as its fallback.
 inline bool ThroughputFitter::trustworthy(const ThroughputFit& fit, const PolluxThroughput& fallback) const {
     bool finite = std::isfinite(fit.step_deviation);
     for (std::size_t i = 0; i < 7; ++i) {
@@ -194,7 +194,8 @@ inline bool ThroughputFitter::trustworthy(const ThroughputFit& fit, const Pollux
            detail::explains_as_well(residuals_.squares_of(fit.model), residuals_.squares_of(fallback));
 }
 
-/// Nothing is learnt: `fallback` with a prior's covariance, and its errors at samples that all count alike.
+/// Returns a fit that learnt nothing: `fallback` with a prior's covariance, and its errors on equally
+/// weighted samples.
 template <class>
 void ThroughputFitter::fall_back(ThroughputFit& fit, const PolluxThroughput& fallback, FitStatus status) {
     fit.model = fallback;
@@ -209,7 +210,7 @@ void ThroughputFitter::fall_back(ThroughputFit& fit, const PolluxThroughput& fal
     set_errors(fit);
 }
 
-/// Samples in blocks by what synchronises: one replica, several on one node, several nodes.
+/// Divides samples into blocks by what synchronises: one replica, several on one node, several nodes.
 inline void ThroughputFitter::read(std::span<const ThroughputSample> samples, std::string_view subject) {
     if (samples.empty()) bad_input(subject, "samples", "empty", "at least one measurement");
     const auto block_of = [](const ThroughputSample& sample) -> std::size_t {
@@ -313,7 +314,7 @@ inline int ThroughputFitter::weigh_stragglers_down() {
     return static_cast<int>(out);
 }
 
-/// What the minimum leaves to say: exact zeros, the prior of an unmeasured network, errors.
+/// Completes the fit after the minimum is found: exact zeros, the prior of an unmeasured network, errors.
 inline void ThroughputFitter::complete(ThroughputFit& fit) const {
     std::array<double, 7> values = parameters_of(fit.model);
     for (std::size_t i = 0; i < 6; ++i)
@@ -360,7 +361,7 @@ void ThroughputFitter::estimate_covariance(ThroughputFit& fit) const {
             prior[alpha + 1] =
                 residuals_.held[alpha] ? 0.05 : 0.1 * values[alpha] / residuals_.scale[alpha] + 1e-3;
     }
-    // The solver's coordinates are these units, but for gamma.
+    // The solver's coordinates have these units, except gamma.
     PolluxPoint unit;
     for (int i = 0; i < 6; ++i) unit[i] = residuals_.scale[static_cast<std::size_t>(i)];
     unit[gamma_index] = -square(fit.model.gamma);

@@ -1,10 +1,10 @@
 #ifndef GOODPUT_PROGRAM_PEERS_POLLUX_THROUGHPUT_PRIOR_HPP
 #define GOODPUT_PROGRAM_PEERS_POLLUX_THROUGHPUT_PRIOR_HPP
 
-// What is believed of a job's speed on one GPU type as long as nothing is known of it but how long computing
-// takes: the rules of the released code of Pollux (OSDI'21) and Sia (SOSP'23) for what samples leave open,
-// taken for everything at once. Half of the computing time is constant, synchronising is free, nothing
-// overlaps. What a fit falls back to that finds nothing better, and has no previous fit to keep.
+// The assumed speed of a job on one GPU type, as long as only its computing times are known. These are the
+// rules of the released code of Pollux (OSDI'21) and Sia (SOSP'23) for what samples leave open, applied to
+// everything at once: half of the computing time is constant, synchronising is free, and nothing overlaps.
+// A fit falls back to this if it finds nothing better and has no previous fit.
 
 #include <cmath>
 #include <span>
@@ -15,9 +15,9 @@
 
 namespace goodput::peers {
 
-/// The prior around the geometric means of computing times and batches, which one sample that is far off
-/// hardly moves. `samples`: valid, and at least one. Always a valid model (model/job_model.hpp).
-/// O(samples).
+/// Returns the prior around the geometric means of computing times and batches, which a single outlier
+/// hardly moves. `samples` must be valid, and at least one. The result is always a valid model
+/// (model/job_model.hpp). Takes O(samples).
 [[nodiscard]] inline PolluxThroughput throughput_prior(std::span<const ThroughputSample> samples) {
     double log_seconds = 0, log_batch = 0;
     for (const ThroughputSample& sample : samples) {

@@ -1,19 +1,19 @@
 #ifndef GOODPUT_PROGRAM_PEERS_SHOCKWAVE_SHOCKWAVE_WORLD_HPP
 #define GOODPUT_PROGRAM_PEERS_SHOCKWAVE_SHOCKWAVE_WORLD_HPP
 
-// Shockwave's world (NSDI'23), as its public simulator has it, which is built on Gavel's (gavel_world.hpp):
-// jobs of a fixed number of GPUs that do whole steps in rounds, with these differences:
+// Shockwave's world (NSDI'23), as in its public simulator, which is built on Gavel's (gavel_world.hpp):
+// jobs with a fixed number of GPUs that do whole steps in rounds. It differs in these points:
 //
-//   The batch changes while a job trains (shockwave_training.hpp).
-//   A job that did not run in the round before loses 20 s, if it then runs for more than a round less 5 s,
-//   and not in the first round of all.
-//   A job that has run for 1.5 times its isolated time ends.
-//   A job does nothing in a round if a change of the batch left it without steps to do; the fifth such round
-//   in a row ends it.
+// - The batch changes while a job trains (shockwave_training.hpp).
+// - A job that did not run in the previous round loses 20 s, if it then runs for more than a round minus 5
+//   s, and not in the very first round.
+// - A job that has run for 1.5 times its isolated time ends.
+// - A job does nothing in a round if a change of the batch left it without steps to do. The fifth such
+//   round in a row ends it.
 //
-// The simulator ends when no job is in the cluster, even with submissions to come; here these follow.
-// One GPU type. A second of a job's profile counts as an example. The batch grows a round later than the
-// known profile says.
+// The simulator ends when no job is in the cluster, even if submissions are still to come. Here they
+// follow. There is one GPU type. A second of a job's profile counts as an example. The batch
+// grows a round later than the known profile says.
 
 #include <algorithm>
 #include <cmath>

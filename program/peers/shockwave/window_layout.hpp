@@ -1,13 +1,14 @@
 #ifndef GOODPUT_PROGRAM_PEERS_SHOCKWAVE_WINDOW_LAYOUT_HPP
 #define GOODPUT_PROGRAM_PEERS_SHOCKWAVE_WINDOW_LAYOUT_HPP
 
-// In which rounds of a window jobs run that have been given so many (window_market.hpp): heavy ones early.
+// Chooses the rounds of a window in which jobs run, given their number of rounds (window_market.hpp): heavy
+// jobs run early.
 //
-// The published program chooses rounds y_it to minimise sum_i w_i (sum_t t y_it) / n_i, so that a round of
-// job i saves w_i / n_i for each round that it comes earlier. Here the rounds are filled one after another,
-// by saving over GPUs. A job that has as many rounds left as the window runs in each of them: such jobs come
-// first, those of most GPUs before others. What then finds no round any more, because a job cannot run twice
-// in one, is left out and counted. Where numbers of GPUs divide one another that is rare.
+// The published program chooses rounds y_it to minimise sum_i w_i (sum_t t y_it) / n_i. So a round of job i
+// saves w_i / n_i for each round that it comes earlier. Here the rounds are filled one after another, by
+// saving per GPU. A job that needs every remaining round of the window runs in each of them. Such jobs come
+// first, those of most GPUs before others. A job cannot run twice in one round, so some rounds of a job may
+// find no place. They are left out and counted. That is rare if the numbers of GPUs divide one another.
 
 #include <algorithm>
 #include <cstddef>
@@ -19,26 +20,26 @@
 
 namespace goodput::peers {
 
-/// A job to be laid out.
+/// A job to lay out.
 struct LayoutJob {
     int gpus = 1;       ///< at least 1
-    int rounds = 0;     ///< of the window in which it should run: from 0 to all
-    double weight = 1;  ///< of coming early, at least 0
+    int rounds = 0;     ///< rounds of the window in which it should run: from 0 to all
+    double weight = 1;  ///< weight of running early, at least 0
 };
 
-/// Who runs when.
+/// The jobs that run in each round.
 struct WindowLayout {
     std::vector<std::vector<std::size_t>> runs{};  ///< by round: indices of jobs
-    int left_out = 0;                              ///< rounds of jobs that found no place
+    int left_out = 0;                              ///< number of rounds of jobs that found no place
 };
 
-/// The layout of `rounds` rounds of a cluster with `gpus` GPUs. Refuses numbers out of range
-/// (std::invalid_argument).
+/// Returns the layout of `rounds` rounds of a cluster with `gpus` GPUs. Throws std::invalid_argument for
+/// numbers out of range.
 [[nodiscard]] inline WindowLayout lay_out_window(int gpus, int rounds, std::span<const LayoutJob> jobs) {
     require_between("window", "gpus", gpus, 0, 1 << 24);
     require_between("window", "rounds", rounds, 1, 1 << 16);
     std::vector<int> left;
-    std::vector<double> saving;  // of a GPU
+    std::vector<double> saving;  // per GPU
     for (const LayoutJob& job : jobs) {
         require_between("job of a window", "gpus", job.gpus, 1, 1 << 20);
         require_between("job of a window", "rounds", job.rounds, 0, rounds);
@@ -72,7 +73,7 @@ struct WindowLayout {
     return layout;
 }
 
-/// Lets jobs run in GPUs that idle: in every round those that do not run yet, in that order, each if it fits.
+/// Gives idle GPUs to jobs: in every round to those that do not run yet, in that order, each if it fits.
 inline void fill_window(WindowLayout& layout, int gpus, std::span<const LayoutJob> jobs,
                         std::span<const std::size_t> order) {
     std::vector<bool> runs_now(jobs.size());

@@ -11,15 +11,15 @@
 //     p_i = min(tau n_i / epoch seconds_i, epochs_i - done_i)
 //     left_i = max(0, left seconds_i - epoch seconds_i p_i)       the most that the rest may take is a limit
 //
-// u is the logarithm, straight between a few points, so that the first term is the Nash social welfare of the
-// window (Eisenberg and Gale 1959), and the second the makespan.
+// u is the logarithm, linear between a few points. The first term is then the Nash social welfare of the
+// window (Eisenberg and Gale 1959), and the second term the makespan.
 //
-// Solved exactly, in two layers. For a given limit on the longest rest every job has a least number of
-// rounds, and what is left is a knapsack: as u is concave, rounds of a job gain less and less, so each is a
-// thing of its own (exact_knapsack.hpp). The limit takes one of some N R values. The welfare W(M)
-// never falls as the limit M rises, so between two limits a < b nothing exceeds W(b) - k a': a' being the
-// least limit above a. Intervals for which that is not above the best found are thrown away, the others
-// halved.
+// Solved exactly, in two layers. For a given limit on the longest rest, every job has a least number of
+// rounds. What remains is a knapsack: u is concave, so each further round of a job gains less, and each is
+// a thing of its own (exact_knapsack.hpp). The limit takes one of about N R values. The welfare W(M) never
+// falls as the limit M rises. So between two limits a < b nothing exceeds W(b) - k a', where a' is the
+// least limit above a. Intervals in which that does not exceed the best answer are dropped, and the others
+// are halved.
 
 #include <algorithm>
 #include <cmath>
@@ -37,29 +37,31 @@ namespace goodput::peers {
 /// A job in the market.
 struct WindowJob {
     std::string name{};        ///< for messages
-    int gpus = 1;              ///< that it takes in each round in which it runs, at least 1
-    double epochs = 1;         ///< of its whole work, above 0
-    double done_epochs = 0;    ///< of these, at least 0
-    double epoch_seconds = 1;  ///< that an epoch takes, above 0
-    double left_seconds = 0;   ///< that it needs to its end, at least 0
-    double weight = 1;         ///< of its utility, at least 0
-    /// That it may need at the end of the window, at least 0; infinity: any (the rows of fairness in the
-    /// first of the published programs).
+    int gpus = 1;              ///< GPUs that it takes in each round in which it runs, at least 1
+    double epochs = 1;         ///< epochs of its whole work, above 0
+    double done_epochs = 0;    ///< epochs done, at least 0
+    double epoch_seconds = 1;  ///< seconds per epoch, above 0
+    double left_seconds = 0;   ///< seconds that it needs to its end, at least 0
+    double weight = 1;         ///< weight of its utility, at least 0
+    /// The most seconds that it may need after the window, at least 0; infinity for no limit (the rows of
+    /// fairness in the first of the published programs).
     double most_left_seconds = std::numeric_limits<double>::infinity();
 };
 
-/// What is for sale, and to whom.
+/// A window and the jobs that share it.
 struct WindowProblem {
-    int gpus = 0;                    ///< of the cluster, at least 0
-    int rounds = 20;                 ///< of the window, at least 1
+    int gpus = 0;                    ///< GPUs of the cluster, at least 0
+    int rounds = 20;                 ///< rounds of the window, at least 1
     double round_seconds = 120;      ///< above 0
     double longest_left_factor = 0;  ///< k, at least 0
     std::vector<WindowJob> jobs{};   ///< in any order
-    /// Progress, from 0 to 1 and rising, at which utility is the logarithm itself; straight between.
+    /// Progress, from 0 to 1 and rising, at which utility is the logarithm itself. It is linear between.
     std::vector<double> exact_progress{0, 0.2, 0.4, 0.6, 0.8, 1};
-    double least_progress = 1e-6;  ///< that the logarithm is taken of, above 0 and below the second point
+    double least_progress = 1e-6;  ///< least progress that the logarithm is taken of, above 0 and below the
+                                   ///< second point
 
-    /// Refuses numbers that are not finite or out of range (std::invalid_argument with job, field and value).
+    /// Throws std::invalid_argument with job, field and value for numbers that are not finite or out of
+    /// range.
     void validate() const {
         require_between("window", "gpus", gpus, 0, 1 << 24);
         require_between("window", "rounds", rounds, 1, 1 << 16);
@@ -85,47 +87,47 @@ struct WindowProblem {
         }
     }
 
-    /// u: at most 0; progress above 1 is worth as much as 1.
+    /// Returns u, at most 0. Progress above 1 is worth as much as 1.
     [[nodiscard]] double utility(double progress) const {
         if (progress >= 1) return 0;
         std::size_t above = 1;
         while (exact_progress[above] < progress) ++above;
         const double low = exact_progress[above - 1], high = exact_progress[above];
         const double at_high = std::log(high), at_low = std::log(std::max(low, least_progress));
-        // From above: weights may be huge where progress is nearly 1, and then nothing may cancel.
+        // Interpolate from above: weights may be huge if progress is nearly 1, and then nothing may cancel.
         return at_high + (high - progress) / (high - low) * (at_low - at_high);
     }
-    /// Epochs that a job does in that many rounds.
+    /// Returns the epochs that a job does in that many rounds.
     [[nodiscard]] double epochs_in(const WindowJob& job, int rounds_run) const {
         return std::min(round_seconds * rounds_run / job.epoch_seconds,
                         std::max(0.0, job.epochs - job.done_epochs));
     }
-    /// Its term of the welfare, weight and 1/(N R) included, if it runs in that many rounds.
+    /// Returns its term of the welfare, with weight and 1/(N R), if it runs in that many rounds.
     [[nodiscard]] double welfare(const WindowJob& job, int rounds_run) const {
         const double progress = (job.done_epochs + epochs_in(job, rounds_run)) / job.epochs;
         return job.weight * utility(progress) / (static_cast<double>(jobs.size()) * rounds);
     }
-    /// Seconds that it needs after that.
+    /// Returns the seconds that it needs after that.
     [[nodiscard]] double left_after(const WindowJob& job, int rounds_run) const {
         return std::max(0.0, job.left_seconds - job.epoch_seconds * epochs_in(job, rounds_run));
     }
 };
 
-/// Who gets how many rounds.
+/// The number of rounds of each job.
 struct WindowShares {
-    bool feasible = false;            ///< false: the jobs' limits cannot be kept, and the rest says nothing
-    std::vector<int> rounds{};        ///< by job
-    double objective = 0;             ///< of these rounds
-    double bound = 0;                 ///< that no rounds exceed; at most `gap` above, for a finished search
-    double price = 0;                 ///< of a GPU for a round, in units of the objective
-    double longest_left_seconds = 0;  ///< after the window
+    bool feasible = false;  ///< whether the jobs' limits can be kept; if not, the other fields mean nothing
+    std::vector<int> rounds{};  ///< by job
+    double objective = 0;       ///< objective of these rounds
+    double bound = 0;  ///< no rounds exceed it; at most `gap` above the objective, if the search was finished
+    double price = 0;  ///< price of a GPU for a round, in units of the objective
+    double longest_left_seconds = 0;  ///< longest rest after the window
 };
 
-/// Solves window problems; kept between calls to save allocations. What was solved before changes nothing.
+/// Solves window problems. Reusing it saves allocations. Earlier problems do not change the answers.
 class WindowMarket {
 public:
-    /// The rounds of the largest objective. `gap`: how far below the best, as a part of it, the answer may
-    /// lie; at least 0. Bad input is refused (WindowProblem::validate()).
+    /// Finds the rounds of the largest objective. `gap`: how far below the best, as a fraction of it, the
+    /// answer may lie; at least 0. Throws for bad input (WindowProblem::validate()).
     [[nodiscard]] WindowShares solve(const WindowProblem& problem, double gap = 1e-9) {
         problem.validate();
         require_at_least("window", "gap", gap, 0);
@@ -147,7 +149,7 @@ public:
 private:
     static constexpr double infinity = std::numeric_limits<double>::infinity();
 
-    // What each round of each job gains, by density.
+    // The gain of each round of each job, by density.
     void list_rounds() {
         rounds_.clear();
         welfare_.clear();
@@ -181,8 +183,8 @@ private:
         if (problem_->longest_left_factor == 0) limits_.erase(limits_.begin(), limits_.end() - 1);
     }
 
-    // The welfare if nobody may need more than that limit after the window; keeps the best. Minus infinity:
-    // there are too few GPUs for it.
+    // Returns the welfare if no job may need more than that limit after the window, and keeps the best
+    // answer. Returns minus infinity if there are too few GPUs.
     double welfare_at(std::size_t limit) {
         const WindowProblem& problem = *problem_;
         const std::size_t jobs = problem.jobs.size();
@@ -220,7 +222,7 @@ private:
         return welfare;
     }
 
-    // Between two limits, both looked at; `welfare` is that at the upper one.
+    // Searches between two limits that were both tried. `welfare` is that at the upper one.
     void halve(std::size_t low, std::size_t high, double welfare, double gap) {
         if (high - low < 2) return;
         const double most = welfare - problem_->longest_left_factor * limits_[low + 1];
@@ -238,9 +240,9 @@ private:
     WindowShares best_;
     std::vector<double> welfare_, left_;  // by job, then rounds run
     std::vector<KnapsackThing> rounds_;   // owner: index into welfare_
-    std::vector<KnapsackThing> things_;   // of these, what is above the least rounds
-    std::vector<double> limits_;          // on the longest rest, rising
-    std::vector<int> least_;              // rounds by job
+    std::vector<KnapsackThing> things_;   // those beyond the least rounds
+    std::vector<double> limits_;          // on the longest rest, ascending
+    std::vector<int> least_;              // least rounds by job
     ExactKnapsack knapsack_;
 };
 

@@ -7,18 +7,18 @@
 #include <tuple>
 
 extern "C" {
-/// L-BFGS-B's reverse communication, in Fortran, whose strings' lengths come last. Keeps no state but in its
-/// arguments.
+/// L-BFGS-B's reverse communication, in Fortran, which takes the lengths of strings last. Its only state is
+/// in its arguments.
 void setulb_(const int* variables, const int* pairs, double* point, const double* lower, const double* upper,
              const int* kinds_of_bounds, double* value, double* gradient, const double* decrease,
              const double* flat, double* work, int* integer_work, char* task, const int* print,
              char* saved_text, int* saved_flags, int* saved_integers, double* saved_numbers,
              std::size_t task_length, std::size_t saved_text_length);
 
-// Two of its remarks, that a step is cut short and that a line search is impossible, are written to standard
-// output even where nothing is to be printed, among the JSON that the program writes there. And it reads the
-// clock several times an iteration, for a report that nobody sees. So the Fortran library's functions for
-// these do nothing here.
+// The Fortran code writes two remarks, that a step is cut short and that a line search is impossible, to
+// standard output even if nothing is to be printed. There they would mix with the program's JSON. It also
+// reads the clock several times per iteration, for a report that is not printed. So the Fortran library's
+// functions for these do nothing here.
 void _gfortran_st_write(void*) {}
 void _gfortran_st_write_done(void*) {}
 void _gfortran_transfer_array_write(void*, void*, int, std::size_t) {}

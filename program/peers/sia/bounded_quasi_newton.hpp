@@ -1,10 +1,10 @@
 #ifndef GOODPUT_PROGRAM_PEERS_SIA_BOUNDED_QUASI_NEWTON_HPP
 #define GOODPUT_PROGRAM_PEERS_SIA_BOUNDED_QUASI_NEWTON_HPP
 
-// Minimises a function of seven variables within bounds by L-BFGS-B 3.0 (Byrd, Lu, Nocedal and Zhu, SIAM
+// Minimises a function of seven variables within bounds with L-BFGS-B 3.0 (Byrd, Lu, Nocedal and Zhu, SIAM
 // Journal on Scientific Computing 16, 1995; Morales and Nocedal, ACM Transactions on Mathematical Software
-// 38, 2011): its authors' own code with ten pairs, where a caller wants not just a minimum but the place at
-// which this method stops. scipy's is the same one.
+// 38, 2011). This is its authors' own code with ten pairs, for callers that need not just a minimum but the
+// point at which this method stops. scipy uses the same code.
 //
 // Needs liblbfgsb (Debian's liblbfgsb-dev, CMake target goodput_peers).
 
@@ -26,11 +26,12 @@ struct QuasiNewtonResult {
     double value = 0;
     int iterations = 0;
     int evaluations = 0;
-    bool converged = false;  ///< by one of the options, neither at the limit nor where no step helps
+    bool converged = false;  ///< stopped by one of the options, neither by the limit nor because no step
+                             ///< helps
 };
 
-/// `evaluate(point, gradient)` returns the value and writes the gradient; `start` is moved into bounds, of
-/// which lower <= upper, infinite where there is none.
+/// `evaluate(point, gradient)` returns the value and writes the gradient. `start` is moved into the bounds,
+/// with lower <= upper; infinite means no bound.
 [[nodiscard]] QuasiNewtonResult minimise_within(
     const QuasiNewtonVector& lower, const QuasiNewtonVector& upper, const QuasiNewtonVector& start,
     const std::function<double(const QuasiNewtonVector& point, QuasiNewtonVector& gradient)>& evaluate,

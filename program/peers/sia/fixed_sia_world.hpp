@@ -1,10 +1,10 @@
 #ifndef GOODPUT_PROGRAM_PEERS_SIA_FIXED_SIA_WORLD_HPP
 #define GOODPUT_PROGRAM_PEERS_SIA_FIXED_SIA_WORLD_HPP
 
-// Sia's world (sim/sia_world.hpp) for policies of jobs of a fixed size whose speeds are known, as Gavel's
-// are: every job runs with the GPUs and the batch that its owner asked for, and its speed on each GPU type is
-// the true one of its present epoch, on as few nodes as hold its GPUs. All else, what starts cost, too, is as
-// in Sia's world. A step counts as a useful example.
+// Sia's world (sim/sia_world.hpp) for policies such as Gavel's, for jobs of a fixed size with known speeds.
+// Every job runs with the GPUs and the batch that its owner asked for. Its speed on each GPU type is the
+// true one of its present epoch, on as few nodes as hold its GPUs. Everything else, including the cost of
+// starts, is as in Sia's world. A step counts as a useful example.
 
 #include <algorithm>
 #include <cmath>
@@ -20,7 +20,7 @@
 
 namespace goodput::peers {
 
-/// Jobs learn nothing: whoever decides knows how fast they are.
+/// Jobs learn nothing, because the policy knows their speeds.
 struct KnownSpeeds : ExactPlans {
     static JobHistory* begin(const Job&) { return nullptr; }
     static JobHistory* add(const Job&, JobHistory&, std::size_t, const ThroughputSample&) { return nullptr; }
@@ -29,7 +29,7 @@ struct KnownSpeeds : ExactPlans {
 /// The jobs of a trace, for one replay.
 class FixedSiaWorld {
 public:
-    /// As SiaWorld; `rules.rigid` is true whatever it says. All have to outlive it.
+    /// Takes the arguments of SiaWorld; `rules.rigid` is always true. The caller keeps them all alive.
     FixedSiaWorld(const Cluster& cluster, std::span<const Application> applications,
                   std::span<const Submission> submissions, SiaRules rules)
         : world_(cluster, applications, submissions, rigid(std::move(rules))),
@@ -41,7 +41,7 @@ public:
             node_gpus_[node.gpu_type] = std::max(node_gpus_[node.gpu_type], node.gpus);
     }
 
-    // What a world answers (world.hpp).
+    // The functions of a world (world.hpp).
 
     [[nodiscard]] const std::vector<Job>& jobs() const { return world_.jobs(); }
     std::optional<double> train(std::size_t job, const Configuration& held, double begin, double seconds) {
@@ -66,12 +66,12 @@ public:
     void save_like(std::size_t job, const Checkpointing& chosen) { world_.save_like(job, chosen); }
     [[nodiscard]] double lost_gpu_seconds(std::size_t job) const { return world_.lost_gpu_seconds(job); }
 
-    // What planners may ask beside a Snapshot (TimeSharedWorld).
+    // Functions for planners, in addition to a Snapshot (TimeSharedWorld).
 
     [[nodiscard]] std::size_t index_of(const std::string& name) const { return names_.index_of(name); }
     [[nodiscard]] int gpus(std::size_t job) const { return gpus_[job]; }
     [[nodiscard]] double weight(std::size_t job) const { return world_.jobs()[job].weight; }
-    /// 0, too, where the cluster has no node of that type at first.
+    /// Also 0 if the cluster had no node of that type at first.
     [[nodiscard]] double rate(std::size_t job, std::size_t gpu_type) const {
         const int of_node = node_gpus_[gpu_type], gpus = gpus_[job];
         if (of_node == 0) return 0;

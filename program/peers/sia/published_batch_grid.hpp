@@ -15,13 +15,13 @@
 // wins, at the batch that is really used. That can be larger than max_batch, and smaller than the initial
 // batch where that does not fit.
 //
-// Its step has 1e-8 s of synchronising where there is none (published_sync.hpp).
+// Steps without synchronising take 1e-8 s for it (published_sync.hpp).
 //
 // Sia's policy calls it with arrays in single precision, and then the total batches, L and the first quotient
 // are rounded to that. A total batch that should be an integer may then lie above it, and rounding up makes
 // one example a GPU more of it. Powers are those of this machine's library, so a last digit may differ.
 //
-// Cost: a few microseconds a shape; the powers of a pair of first and last total batch are kept.
+// Cost: a few microseconds per shape. The powers for a pair of first and last total batch are kept.
 
 #include <algorithm>
 #include <array>
@@ -38,31 +38,31 @@
 
 namespace goodput::peers {
 
-/// In which precision the published code holds its numbers.
+/// The precision in which the published code holds its numbers.
 enum class GridPrecision {
-    full,   ///< as a running job chooses its batch
-    single  ///< as Sia's policy values its options
+    full,   ///< for a running job that chooses its batch
+    single  ///< for Sia's policy when it values options
 };
 
-/// Keeps the steps of pairs of total batches it has met: use one for many jobs.
+/// Keeps the steps for pairs of total batches that it has met, so use one object for many jobs.
 class PublishedBatchGrid {
 public:
     /// Number of total batch sizes tried.
     static constexpr std::size_t size = 50;
 
-    /// `precision`: that in which the published code holds its numbers.
+    /// `precision` is the one in which the published code holds its numbers.
     explicit PublishedBatchGrid(GridPrecision precision = GridPrecision::full)
         : precision_(precision), kept_(kept_pairs) {}
 
-    /// Which plan of the grid gives the largest goodput on `shape.gpus` replicas? An empty plan with goodput
-    /// 0 where none is within [min_atomic_batch, max_atomic_batch] and gives a positive finite goodput, and
-    /// where shape or limits are below 1.
+    /// Returns the plan of the grid with the largest goodput on `shape.gpus` replicas. Returns an empty
+    /// plan with goodput 0 if no plan is within [min_atomic_batch, max_atomic_batch] and has a positive
+    /// finite goodput, or if shape or limits are below 1.
     [[nodiscard]] BestPlan best_plan(const PolluxThroughput& throughput,
                                      const NoiseScaleEfficiency& efficiency, Shape shape,
                                      const BatchLimits& limits);
 
-    /// Calls visit(plan) for the plans of the grid in their order, but for those whose atomic batch is
-    /// outside its limits; equal ones that follow each other count once.
+    /// Calls visit(plan) for the plans of the grid in their order, except those whose atomic batch is
+    /// outside its limits. Equal successive plans count once.
     template <class Visit>
     void for_each_plan(int replicas, const BatchLimits& limits, Visit&& visit);
 

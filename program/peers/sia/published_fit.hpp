@@ -25,8 +25,8 @@
 // the norms is 0: there its derivative is taken as 0. With one sample, or as many as parameters, the minimum
 // itself is such a kink, and the stop lies somewhere beside it.
 //
-// A result that is no model, or whose objective is above the start's, gives way to the prior
-// (throughput_prior.hpp), and end() says so. The released code has no such rule; no valid samples are known
+// If a result is not a model, or its objective is above the start's, the prior replaces it
+// (throughput_prior.hpp), and end() says so. The released code has no such rule; we know no valid samples
 // with which it matters.
 //
 // Cost: O(samples) for each of typically 20 to 60 evaluations.
@@ -55,14 +55,14 @@ namespace goodput::peers {
 
 /// How a published fit ended.
 struct PublishedFitEnd {
-    double objective = 0;  ///< of the model that it returned
+    double objective = 0;  ///< of the returned model
     int iterations = 0;    ///< of the quasi-Newton method
     int evaluations = 0;   ///< of the objective with its gradient
-    /// iteration_limit also where no step along the steepest descent helps; never start_kept.
+    /// Is iteration_limit also if no step along the steepest descent helps; never start_kept.
     FitStatus status = FitStatus::prior_kept;
 };
 
-/// Minimises as published: what PublishedFitter takes for a backend, so that tests can give it a worse one.
+/// Minimises as published: the default backend of PublishedFitter. Tests can pass a worse one.
 struct QuasiNewtonBackend {
     template <class Evaluate>
     [[nodiscard]] QuasiNewtonResult minimise(const QuasiNewtonVector& lower, const QuasiNewtonVector& upper,
@@ -71,14 +71,14 @@ struct QuasiNewtonBackend {
     }
 };
 
-/// Fits again and again; keeps its buffers.
+/// Fits repeatedly, and keeps its buffers.
 class PublishedFitter {
 public:
-    /// The parameters that the published fit finds for `samples` of one job on one GPU type; accumulation
-    /// steps are not looked at. The order of the samples changes rounding errors, and with them the place at
-    /// which a fit with kinks stops. The model is always one that predicts; end() says whether the samples
-    /// made it or only the prior. Refuses an empty set and bad samples (std::invalid_argument naming
-    /// `subject`). `backend` minimises.
+    /// Returns the parameters that the published fit finds for `samples` of one job on one GPU type. It
+    /// ignores accumulation steps. The order of the samples changes rounding errors, and with them the
+    /// point at which a fit with kinks stops. The model always predicts. end() says whether it comes from
+    /// the samples or only from the prior. Throws std::invalid_argument naming `subject` for an empty set
+    /// or bad samples. `backend` minimises.
     template <class Backend = QuasiNewtonBackend>
     [[nodiscard]] PolluxThroughput fit(std::span<const ThroughputSample> samples,
                                        std::string_view subject = "throughput samples",
@@ -90,11 +90,11 @@ public:
 private:
     using Parameters = QuasiNewtonVector;
 
-    // A sample as the objective needs it, and what it contributes to the derivatives.
+    // A sample as the objective needs it, and its contribution to the derivatives.
     struct Row {
         double batch, further;
         double log_compute, log_step;
-        std::size_t alpha;  ///< index of the parameter, of synchronising; 0: a single replica
+        std::size_t alpha;  ///< index of the synchronising parameter; 0 for a single replica
         double compute, sync, sync_share, by_gamma;
         double compute_error, step_error;
     };

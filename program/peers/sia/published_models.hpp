@@ -2,7 +2,7 @@
 #define GOODPUT_PROGRAM_PEERS_SIA_PUBLISHED_MODELS_HPP
 
 // Sia's public simulator to the letter, as the peer to compare with: its fit (fit/published_fit.hpp), its
-// grid of fifty batches (model/published_batch_grid.hpp), and what it expects of GPU types on which the job
+// grid of fifty batches (model/published_batch_grid.hpp), and what it expects on GPU types on which the job
 // has not run:
 //
 //     goodput_T(K) = goodput_S(K) * rate_T / rate_S         S: the first type, in the cluster's order, on
@@ -30,11 +30,11 @@ namespace goodput::peers {
 /// published form get GoodputPredictor's answers.
 class PublishedPredictor {
 public:
-    /// As GoodputPredictor, with models of the published form.
+    /// The same as GoodputPredictor, with models of the published form.
     void operator()(const Job& job, const JobModel& model, std::span<Option> options) {
         (*this)(job, model, options, job.gradient);
     }
-    /// The same with other gradient statistics than the job's present ones.
+    /// The same with gradient statistics other than the job's present ones.
     void operator()(const Job& job, const JobModel& model, std::span<Option> options,
                     const std::optional<GradientStatistics>& gradient) {
         std::size_t source = 0;
@@ -60,7 +60,8 @@ public:
             const std::size_t type = option.configuration.first().gpu_type;
             const bool own = type < model.types.size() && model.types[type].most_replicas > 0;
             const int gpus = option.configuration.gpus();
-            // On the nodes of the source; on one's own where that has none left.
+            // Take the batch from the nodes of the source type, or from the own type if no nodes of the
+            // source are left.
             const int node = source_node > 0 ? source_node : option.configuration.first().gpus_per_node;
             const Shape shape = own ? option.configuration.first().shape
                                     : Shape{gpus / node + (gpus % node > 0 ? 1 : 0), gpus};
@@ -88,7 +89,7 @@ public:
     /// Fills in the options that the policy sees.
     using Predictor = PublishedPredictor;
 
-    /// The goodput is that of the grid's plan, of which the plan may be cut down to the largest batch.
+    /// The goodput is that of the grid's plan. The plan itself may be cut down to the largest batch.
     [[nodiscard]] BestPlan best_plan(const TypeModel& model, const NoiseScaleEfficiency& efficiency,
                                      Shape shape, const BatchLimits& limits) {
         BestPlan best =
@@ -99,7 +100,7 @@ public:
         return best;
     }
 
-    /// What its owner stated, whatever the job uses.
+    /// Returns the largest batch that its owner stated, whatever the job uses.
     [[nodiscard]] static int max_batch(int stated, int) { return stated; }
 
 private:

@@ -1,7 +1,8 @@
 #ifndef GOODPUT_PROGRAM_PEERS_SIA_PUBLISHED_SYNC_HPP
 #define GOODPUT_PROGRAM_PEERS_SIA_PUBLISHED_SYNC_HPP
 
-// Pollux's model with the small times that the released code of Pollux and Sia has where ours has none.
+// Pollux's model with the small times that the released code of Pollux and Sia has where this library has
+// none.
 
 #include <algorithm>
 
@@ -10,7 +11,7 @@
 
 namespace goodput::peers {
 
-/// What it writes for nothing: seconds, and replicas beyond two.
+/// The values that the code uses for nothing: seconds, and replicas beyond two.
 inline constexpr double published_least = 1e-8;
 
 inline double published_further(int replicas) { return std::max(replicas - 2.0, published_least); }

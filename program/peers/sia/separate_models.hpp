@@ -1,7 +1,7 @@
 #ifndef GOODPUT_PROGRAM_PEERS_SIA_SEPARATE_MODELS_HPP
 #define GOODPUT_PROGRAM_PEERS_SIA_SEPARATE_MODELS_HPP
 
-// Histories and replays with the fits of Pollux's seven parameters, each GPU type by itself.
+// Histories and replays with fits of Pollux's seven parameters, separately for each GPU type.
 
 #include <cstddef>
 #include <functional>
@@ -43,7 +43,7 @@ struct PublishedHistoryFitter {
     PublishedFitter fitter{};  ///< keeps its buffers
 };
 
-/// Jobs that know nothing before their first run, and nothing of others. `Fitter`: what fits a history.
+/// Jobs that know nothing before their first run, and nothing about other jobs. `Fitter` fits a history.
 template <class Fitter>
 class EveryJobAlone {
 public:
@@ -61,7 +61,7 @@ private:
     Fitter fitter_;
 };
 
-/// Seven parameters a GPU type, each type by itself.
+/// Seven parameters per GPU type, separately for each type.
 class SeparateModels : public ExactPlans, public EveryJobAlone<ExactHistoryFitter> {};
 
 }  // namespace goodput::peers

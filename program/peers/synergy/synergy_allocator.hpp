@@ -1,8 +1,8 @@
 #ifndef GOODPUT_PROGRAM_PEERS_SYNERGY_SYNERGY_ALLOCATOR_HPP
 #define GOODPUT_PROGRAM_PEERS_SYNERGY_SYNERGY_ALLOCATOR_HPP
 
-// The allocators of Synergy (OSDI'22), as its public simulator has them: every round begins with an empty
-// cluster; jobs are served in an order (synergy_order.hpp), one after the other, with GPUs, CPU cores and
+// The allocators of Synergy (OSDI'22), as in its public simulator. Every round begins with an empty
+// cluster. Jobs are served in an order (synergy_order.hpp), one after the other, with GPUs, CPU cores and
 // memory (synergy_servers.hpp).
 //
 //   proportional  Every job asks for its GPUs' part of a server. What does not fit waits.
@@ -14,13 +14,13 @@
 //                 they were one, so that the sum of their factors is largest and nobody is slower than with
 //                 its proportional share. A bound, no schedule: their parts need not fit on any server.
 //
-// Published, and kept: a demand that is more than a server has is cut, and its factor is drawn on a line
-// between those of the demand and of the proportional share, by its cores alone; a cut job counts as having
-// no more speed than with its proportional share, also where the next round's order asks for the time left;
-// of any other job these ask with the factor of its full demand, whatever it gets.
-// Found from the results, which they make come out to the round: a job that was cut is back to its full
-// demand in the next round, after that has been ordered; LAS has greedy look only at jobs that the GPUs are
-// enough for, and tune serve these by falling number of GPUs; tune looks for jobs to cut server by server.
+// Published, and kept: a demand that exceeds a server is cut. Its factor then lies on a line between those
+// of the demand and of the proportional share, by its cores alone. A cut job counts as fast as with its
+// proportional share, even when the next round's order asks for the time left. For any other job, the order
+// uses the factor of its full demand, whatever it gets. The following was found from the results, which it
+// reproduces to the round. A cut job returns to its full demand in the next round, after that round has
+// been ordered. With LAS, greedy considers only jobs for which the GPUs suffice, and tune serves these by
+// falling number of GPUs. tune looks for jobs to cut server by server.
 
 #include <algorithm>
 #include <cstddef>
@@ -40,15 +40,16 @@ namespace goodput::peers {
 
 enum class SynergyMode { proportional, greedy, tune, opt };
 
-/// One of them: a Planner of a SynergyWorld, which it tells how fast each job counts as.
+/// An allocator as the Planner of a SynergyWorld. Tells the world how fast each job counts as.
 class SynergyAllocator {
 public:
-    /// `world` has to outlive it.
+    /// The caller keeps `world` alive.
     SynergyAllocator(SynergyWorld& world, SynergyOrder order, SynergyMode mode,
                      SynergyPlacement placement = SynergyPlacement::fewest_free)
         : world_(&world), order_(order), mode_(mode), placement_(placement), was_cut_(world.jobs().size()) {}
 
-    /// A job for which tune finds no room, where the published program ends, waits and is one of the faults.
+    /// If tune finds no room for a job, the published program ends. Here the job waits and is one of the
+    /// faults.
     const Plan& plan(const Snapshot& snapshot) {
         plan_ = {};
         plan_.decisions.resize(snapshot.jobs.size());
@@ -73,15 +74,15 @@ public:
 private:
     /// What a job asks for in this round, and gets.
     struct Ask {
-        std::size_t job = 0;  ///< of the world
+        std::size_t job = 0;  ///< by index in the world
         int gpus = 0;
-        HostShare share{};  ///< beside each GPU
-        double factor = 1;  ///< that it counts with
+        HostShare share{};  ///< cores and memory per GPU
+        double factor = 1;  ///< factor that it counts with
         bool cut = false;
-        std::vector<SynergyPart> parts{};  ///< empty: none
+        std::vector<SynergyPart> parts{};  ///< empty if it gets nothing
     };
 
-    /// What the job would be fastest with, on one server if that has as many GPUs.
+    /// Returns the share with which the job is fastest, on one server if a server has enough GPUs.
     [[nodiscard]] Ask full_demand(std::size_t index, const Node& server) const {
         const SynergyJob& job = world_->job(index);
         const HostShare proportional = world_->share();
@@ -150,7 +151,7 @@ private:
     [[nodiscard]] SynergyAmounts beside_each(const Ask& ask) const {
         return mode_ == SynergyMode::opt ? SynergyAmounts{1, 0, 0} : amounts(ask.share);
     }
-    /// Whether it asks for more of anything than its proportional share.
+    /// Whether the job asks for more of anything than its proportional share.
     [[nodiscard]] bool above_share(const Ask& ask) const {
         return ask.share.cores_per_gpu > world_->share().cores_per_gpu * (1 + 1e-9) ||
                ask.share.memory_gib_per_gpu > world_->share().memory_gib_per_gpu * (1 + 1e-9);
@@ -207,12 +208,12 @@ private:
             if (part.server == server) return part.gpus;
         return 0;
     }
-    /// On fewer servers, then with more beside each GPU.
+    /// Prefers fewer servers, then more cores and memory per GPU.
     static bool cut_before(const Ask& a, const Ask& b) {
         return a.parts.size() != b.parts.size() ? a.parts.size() < b.parts.size() : a.share > b.share;
     }
 
-    /// The largest sum of factors with the cores and memory of all servers together.
+    /// Finds the largest sum of factors with the cores and memory of all servers together.
     void share_out(std::span<const std::size_t> served, const Cluster& cluster) {
         AllotmentProblem problem;
         problem.capacity = {0, 0};
@@ -238,8 +239,9 @@ private:
             ask.factor = world_->needs(ask.job).factor(ask.share);
         }
     }
-    /// The points of its profile with which it is no slower than with its proportional share, which is one of
-    /// them: that fits in any case. Without those that take more than another and are no faster.
+    /// Returns the points of the job's profile with which it is no slower than with its proportional share.
+    /// That share is one of them, so one always fits. Leaves out points that take more than another and are
+    /// no faster.
     [[nodiscard]] std::vector<HostShare> shares_of(const HostNeeds& needs) const {
         std::vector<HostShare> all{world_->share()};
         for (const HostSpeed& point : needs.speed)
@@ -281,7 +283,7 @@ private:
     SynergyOrder order_;
     SynergyMode mode_;
     SynergyPlacement placement_;
-    std::vector<bool> was_cut_;  // in the last round; by job of the world
+    std::vector<bool> was_cut_;  // in the last round, by job of the world
     std::vector<Ask> asks_;      // by job of the snapshot
     Allotter<> allotter_;
     Plan plan_;

@@ -1,9 +1,8 @@
 #ifndef GOODPUT_PROGRAM_PEERS_SYNERGY_SYNERGY_ORDER_HPP
 #define GOODPUT_PROGRAM_PEERS_SYNERGY_SYNERGY_ORDER_HPP
 
-// The orders in which Synergy's public simulator serves jobs. Those of FIFO, SRTF and LAS are published in
-// words; of the others only what they are about, and the formulas below are the ones with which its results
-// come out to the round.
+// The orders in which Synergy's public simulator serves jobs. FIFO, SRTF and LAS are published in words. Of
+// the others only the idea is published; the formulas below reproduce its results to the round.
 
 #include <algorithm>
 #include <span>
@@ -13,26 +12,26 @@
 
 namespace goodput::peers {
 
-/// The least of its number comes first; equal ones by submission.
+/// The job with the smallest number comes first, and equal jobs follow their submission.
 enum class SynergyOrder {
-    fifo,   ///< submission
+    fifo,   ///< time of submission
     srtf,   ///< seconds left
-    las,    ///< GPU seconds attained
+    las,    ///< GPU-seconds attained
     ftf,    ///< time since submission and seconds left, over the seconds of the whole job
-    drf,    ///< largest part of the cluster's GPUs, cores or memory that it demands
-    tetris  ///< seconds left times the sum of these parts
+    drf,    ///< largest fraction of the cluster's GPUs, cores or memory that it demands
+    tetris  ///< seconds left times the sum of these fractions
 };
 
-/// What the orders know of a job.
+/// What the orders know about a job.
 struct SynergyStanding {
-    double waited_seconds = 0;        ///< since its submission
-    double left_seconds = 0;          ///< at the speed that it is believed to have
-    double whole_seconds = 0;         ///< of all its work with its proportional share
-    double attained_gpu_seconds = 0;  ///< so far
-    SynergyAmounts demand{};          ///< with which it is fastest, whatever it will get
+    double waited_seconds = 0;        ///< seconds since its submission
+    double left_seconds = 0;          ///< seconds left at the speed that it is believed to have
+    double whole_seconds = 0;         ///< seconds of all its work with its proportional share
+    double attained_gpu_seconds = 0;  ///< GPU-seconds so far
+    SynergyAmounts demand{};          ///< amounts with which it is fastest, whatever it will get
 };
 
-/// The job's number in that order.
+/// Returns the job's number in that order.
 inline double synergy_rank(SynergyOrder order, const SynergyStanding& job, const SynergyAmounts& cluster) {
     const double gpus = job.demand.gpus / cluster.gpus, cores = job.demand.cores / cluster.cores,
                  memory = job.demand.memory_gib / cluster.memory_gib;

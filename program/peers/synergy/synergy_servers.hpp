@@ -1,9 +1,9 @@
 #ifndef GOODPUT_PROGRAM_PEERS_SYNERGY_SYNERGY_SERVERS_HPP
 #define GOODPUT_PROGRAM_PEERS_SYNERGY_SYNERGY_SERVERS_HPP
 
-// The servers of Synergy's public simulator: GPUs, CPU cores and memory as one vector each, and where a job's
-// vector goes. Storage bandwidth, which the simulator has as a fourth number, is left out: there every job
-// asks for that of its GPUs, no more and no less, so that it never decides anything.
+// The servers of Synergy's public simulator. GPUs, CPU cores and memory form a vector for each server, and
+// this decides where a job's vector goes. The simulator's fourth number, storage bandwidth, is left out:
+// every job asks for exactly that of its GPUs, so it never decides anything.
 
 #include <algorithm>
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace goodput::peers {
 
-/// Of a job, or free on a server.
+/// The amounts of a job, or those free on a server.
 struct SynergyAmounts {
     double gpus = 0, cores = 0, memory_gib = 0;
 
@@ -29,27 +29,27 @@ struct SynergyAmounts {
     SynergyAmounts operator*(double factor) const {
         return {gpus * factor, cores * factor, memory_gib * factor};
     }
-    /// Whether it has all of `other`, but for rounding.
+    /// Whether it has all of `other`, up to rounding.
     [[nodiscard]] bool covers(const SynergyAmounts& other) const {
         const auto enough = [](double have, double want) { return have >= want - 1e-9 * (1 + want); };
         return enough(gpus, other.gpus) && enough(cores, other.cores) && enough(memory_gib, other.memory_gib);
     }
 };
 
-/// What a job has of one server.
+/// The part of a job on one server.
 struct SynergyPart {
     std::size_t server = 0;
     int gpus = 0;
 };
 
-/// In which order servers are looked at.
+/// The order in which servers are tried.
 enum class SynergyPlacement {
-    fewest_free,  ///< published as "synergy placement": where few GPUs are free, on one server if any has
-                  ///< room
+    fewest_free,  ///< published as "synergy placement": servers with few free GPUs first; one server if any
+                  ///< has room
     in_order      ///< published as "random": GPU by GPU, from the first server to the last
 };
 
-/// What is free in a round, which begins with all servers empty.
+/// The free amounts in a round, which begins with all servers empty.
 class SynergyServers {
 public:
     SynergyServers(const Cluster& cluster, SynergyPlacement placement) : placement_(placement) {
@@ -60,7 +60,7 @@ public:
     [[nodiscard]] std::span<const SynergyAmounts> free() const { return free_; }
     [[nodiscard]] int free_gpus(std::size_t server) const { return static_cast<int>(free_[server].gpus); }
 
-    /// Where a job finds so many GPUs with so much beside each; empty: nowhere.
+    /// Finds a place for that many GPUs with that much per GPU. Returns an empty list if there is none.
     [[nodiscard]] std::vector<SynergyPart> room_for(int gpus, const SynergyAmounts& beside_each) const {
         const bool fewest_first = placement_ == SynergyPlacement::fewest_free;
         const std::vector<std::size_t> order = fewest_first ? by_fewest_free_gpus() : in_order();
@@ -81,7 +81,7 @@ public:
         return {};
     }
 
-    /// The servers whose GPUs, whatever else is free there, a job of that many may have.
+    /// Returns the servers whose GPUs a job with that many may have, whatever else is free there.
     [[nodiscard]] std::vector<SynergyPart> gpus_for(int gpus) const {
         const std::vector<std::size_t> fewest = by_fewest_free_gpus();
         for (const std::size_t server : gpus > 1 ? in_order() : fewest)

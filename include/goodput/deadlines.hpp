@@ -1,7 +1,8 @@
 #ifndef GOODPUT_DEADLINES_HPP
 #define GOODPUT_DEADLINES_HPP
 
-// Jobs with deadlines: whether all can be kept, with a plan over time or a proof; and promises over rounds.
+// Jobs with deadlines: whether all deadlines can be met, with a plan over time or a proof; and promises
+// over rounds.
 
 #include "goodput/deadlines/admission.hpp"
 #include "goodput/deadlines/admission_change.hpp"

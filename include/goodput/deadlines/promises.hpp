@@ -68,10 +68,10 @@ struct PromiseOptions {
     /// is planned for later than now does no work for this long. 0 means that rounds begin at whole slots;
     /// if they do not, the plan moves with them.
     double late_seconds = 0;
-    /// Limits how often a call may search for a plan that moves promised jobs to make room for a newcomer.
-    /// This is the total number of jobs in such searches. A job counts once per GPU type, and once more per
-    /// block size that the nodes of a type limit. Once the limit is reached, newcomers are admitted only if
-    /// the current plan has room for them. Newcomers that never asked are searched for first.
+    /// Limits the searches of a call for plans that move promised jobs to make room for a newcomer: the
+    /// total number of jobs in these plans. A job counts once per GPU type, and once more per block size
+    /// that the nodes of a type limit. Once the limit is reached, newcomers are admitted only if the
+    /// current plan has room for them. Newcomers that never asked are searched for first.
     /// AdmissionOptions::deadline limits all questions of a call together.
     std::size_t most_searched_jobs = 2000;
     /// Whether the cluster may have more GPUs in the next calls than is known now. If so, no promise is

@@ -50,7 +50,7 @@ struct SearchOutcome {
     std::size_t nodes = 0;
 };
 
-/// What the search of the core knows in advance.
+/// The knowledge and the settings with which a search of the core begins.
 struct SearchStart {
     std::span<const std::uint8_t>
         left_out{};  ///< by option of the problem: 1 if it need not be considered; empty if nothing is known

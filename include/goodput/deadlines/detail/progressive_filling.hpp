@@ -3,8 +3,8 @@
 
 // Makes a plan job by job. This is quick, changes GPUs rarely, and suffices if there is plenty of room.
 //
-// A level is a number of GPUs at which a job can run. Whenever so many are not free, a job at this level
-// has the largest smaller number that is free. Each job gets the lowest level at which it ends in time (the
+// A level is a number of GPUs at which a job can run. While fewer GPUs are free, a job at this level has
+// the largest smaller number that is free. Each job gets the lowest level at which it ends in time (the
 // minimum satisfactory share of ElasticFlow, Gu et al. 2023). Then it starts one level lower, and stays
 // there for as long as it still ends in time. A job that cannot be moved gets the smallest number of GPUs
 // that it can keep from its start to its end in time. Among several GPU types, the job takes the type of

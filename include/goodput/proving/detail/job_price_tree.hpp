@@ -1,14 +1,14 @@
 #ifndef GOODPUT_PROVING_DETAIL_JOB_PRICE_TREE_HPP
 #define GOODPUT_PROVING_DETAIL_JOB_PRICE_TREE_HPP
 
-// A depth-first search by prices on jobs (job_prices.hpp). At every node the prices take a few subgradient
-// steps, and options that cannot be part of an allotment above the threshold are left out (Posta, Ferland
-// and Michelon 2012, who did this for generalised assignment). The loss of an option is how far the bound
-// falls if a job takes it, and the slack is the distance from the bound to the threshold. The next job to
-// decide is one whose options all have large losses: the job with the least sum of exp(-8 loss / slack)
-// over its options. This sum estimates how much has to be searched below the node. Allotments found on the
-// way become the incumbent (the best one so far), also those that exchanges make of choices that are almost
-// allotments.
+// A depth-first search by prices on jobs (job_prices.hpp). The code calls each job a copy. At every node
+// the prices take a few subgradient steps, and options that cannot be part of an allotment above the
+// threshold are left out (Posta, Ferland and Michelon 2012, who did this for generalised assignment). The
+// loss of an option is how far the bound falls if a job takes it, and the slack is the distance from the
+// bound to the threshold. The next job to decide is one whose options all have large losses: the job with
+// the least sum of exp(-8 loss / slack) over its options. This sum estimates how much has to be searched
+// below the node. Allotments found on the way become the incumbent (the best one so far), also those that
+// exchanges make of choices that are almost allotments.
 
 #include <algorithm>
 #include <cmath>

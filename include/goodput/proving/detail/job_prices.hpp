@@ -38,9 +38,9 @@ namespace goodput::detail {
 class JobPrices {
 public:
     /// Takes a problem, with all its options allowed. Returns false if a bound would read or write more
-    /// than `most_work` numbers or keep more than `most_kept`, or if the bound would gain little: at these
-    /// prices, the resources used in whole units (WholeResources) are worth less than half of all
-    /// resources. The same holds for very many resources.
+    /// than `most_work` numbers or keep more than `most_kept`, or if WholeResources chooses no resources:
+    /// there are too many, or those used in whole units are worth less than half of all at these prices, so
+    /// that the bound would gain little.
     bool assign(const CompactProblem& problem, std::span<const double> prices, std::size_t most_work,
                 std::size_t most_kept) {
         if (!whole_.assign(problem, prices)) return false;

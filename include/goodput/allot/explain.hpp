@@ -71,8 +71,8 @@ struct JobExplanation {
     /// If a price is not the reason, this is at most wanted_value (up to rounding), unless a third option
     /// is better.
     double worth_needed = 0;
-    /// For a job that the prices leave without an option: the option that comes closest to being chosen,
-    /// which is the one of largest value relative to its price among those that fit the cluster. If that
+    /// For a job that the prices leave without an option: the option that comes closest to being chosen.
+    /// Among the options that fit the cluster, it has the largest value relative to its price. If that
     /// option were worth more than its price, the job would take it rather than nothing.
     std::size_t nearest = no_option;
     double nearest_value = 0;           ///< value of `nearest`

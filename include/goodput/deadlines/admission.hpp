@@ -10,7 +10,7 @@
 // work. It ends with a plan, or with prices of work at which the work that all jobs need costs more than
 // any work that all GPUs together can do.
 //
-// Before the program is solved, plans are made job by job (detail/progressive_filling.hpp), which suffices
+// Before the program is solved, plans are made job by job (detail/progressive_filling.hpp). This suffices
 // if there is plenty of room.
 //
 // Without restarts, slots and jobs that cannot be moved, the search finds a plan or a proof unless it

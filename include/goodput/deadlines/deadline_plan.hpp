@@ -76,8 +76,8 @@ inline double end_of_work(const DeadlineJob& job, std::span<const PlannedPiece> 
     return end;
 }
 
-/// Removes pieces that end before their restart does, and everything after the job's work is done, or after
-/// the slot in which it is done. Returns whether the work is done.
+/// Removes pieces that are no longer than the restart with which they begin, and everything after the job's
+/// work is done, or after the slot in which it is done. Returns whether the work is done.
 inline bool end_with_work(const DeadlineJob& job, DeadlinePlan& pieces, double slot_seconds) {
     if (job.restart_seconds > 0 || job.late_seconds > 0) {
         DeadlinePlan useful;

@@ -8,7 +8,7 @@
 // GPUs that exist. Otherwise a new plan is made that ends jobs some time before their deadlines (the
 // reserve). If there is none, a new plan without the reserve is made. A newcomer gets a promise if the
 // current plan has room for it, or if there is a new plan with the reserve for it and all earlier promises.
-// A round that gives a job more than its plan says does no harm if keeps_plan() holds.
+// A round may give a job other GPUs than its plan says if keeps_plan() holds.
 
 #include <algorithm>
 #include <cmath>
@@ -374,7 +374,8 @@ inline AdmissionStatus Promises::admit_beside(Call& call, std::size_t job, bool 
     return plan_anew(call, who, deadlines, at_once);
 }
 
-/// Fills Call::kept with the promised jobs that their plans end in time. Returns the others.
+/// Fills Call::kept with the promised jobs whose plans end them in time, old plans or new ones. Returns the
+/// jobs for which no such plan was found.
 inline std::vector<std::size_t> Promises::keep_promises(Call& call) {
     std::vector<std::size_t> promised, late;
     for (const Given& given : given_)

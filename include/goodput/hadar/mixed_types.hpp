@@ -11,9 +11,9 @@
 //
 //     Scheduler(policy).offering(MixedTypes<>())
 //
-// Workers in one pool are as close together as its nodes allow: a part over several nodes takes whole ones.
-// The models contain the cost of additional nodes. spread_factor is for predictors that do not know this
-// cost.
+// Workers in one pool are as close together as its nodes allow: a part over several nodes takes whole
+// nodes. The models contain the cost of additional nodes. spread_factor is for predictors that do not know
+// this cost.
 
 #include <algorithm>
 #include <cstddef>

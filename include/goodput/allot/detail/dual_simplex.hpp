@@ -9,11 +9,11 @@
 //          least_k <= x_k <= most_k,   0 <= s_r <= C_r
 //
 // The method is the dual simplex method with generalized upper bounds (Dantzig and Van Slyke 1967). Every
-// group has a key option, which is in the basis. The rest of the basis is one option or slack per resource,
-// so the inverse has one row per resource, whatever the number of jobs. A change of limits leaves the last
-// basis dual feasible, so few pivots follow it. All variables have both limits, so any basis becomes dual
-// feasible once each variable whose reduced cost has the wrong sign is set to its other limit. The method
-// can therefore begin anywhere.
+// group has a key option, which is in the basis. The rest of the basis is one option or slack per row (a
+// resource or a further row), so the size of the inverse does not depend on the number of jobs. A change of
+// limits leaves the last basis dual feasible, so few pivots follow it. All variables have both limits, so
+// any basis becomes dual feasible once each variable whose reduced cost has the wrong sign is set to its
+// other limit. The method can therefore begin anywhere.
 //
 // Every pivot reads all options once and yields prices. These yield a bound by weak duality, whatever
 // rounding has made of the inverse. The solution is recomputed at every pivot, so only the inverse drifts,

@@ -156,7 +156,7 @@ private:
         std::size_t steps;  // number of steps made before they were set aside
     };
 
-    /// Searches the core with one beam. Returns why it ended early, or nothing if it did not.
+    /// Searches the core with one beam. Returns why the search ended early, or nothing if it was complete.
     template <class RaiseThreshold>
     std::optional<StopReason> search(const CompactProblem& problem, const Relaxation& relaxation,
                                      std::size_t beam, bool complete, Clock& clock,

@@ -105,7 +105,7 @@ inline void DeadlineProgram::begin(std::span<const double> work) {
     }
 }
 
-/// Writes what a configuration that lasts for its whole interval uses into usage_.
+/// Fills usage_ with what a configuration uses if it lasts for its whole interval.
 inline void DeadlineProgram::use_of(const Configured& configuration) {
     const double seconds = grid_.intervals[configuration.interval].seconds();
     usage_.assign(usage_.size(), 0);

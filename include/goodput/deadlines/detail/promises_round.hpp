@@ -457,8 +457,8 @@ private:
         return promised && promised->answer.promise == Promise::kept;
     }
 
-    /// Returns whether all promises can be kept from the next round on if this plan is carried out now, by
-    /// what promises count on.
+    /// Returns whether all promises can be kept from the next round on if this plan is carried out now, and
+    /// jobs are as fast as promises count on.
     bool still_kept_after(const Snapshot& checked, const Plan& plan) {
         const double round = options_.round_seconds, later = snapshot_.time_seconds + round;
         const std::vector<PromiseAnswer> before = answers_;

@@ -63,7 +63,7 @@ struct BlockRow {
 struct TimeGrid {
     std::vector<GridInterval> intervals{};
     std::vector<BlockRow> rows{};
-    /// The jobs that still have work left after what they do before they can be moved. Jobs that can be
+    /// The jobs that still have work left at the moment from which they can be moved. Jobs that can be
     /// moved now come first, the latest deadline first.
     std::vector<std::size_t> order{};
     std::vector<double> work{};                          ///< by job: work left after what it does before it

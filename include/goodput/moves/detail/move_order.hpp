@@ -199,7 +199,7 @@ private:
         return true;
     }
 
-    // Stops the cheapest job whose GPUs would let another one move, or else the cheapest one.
+    // Stops the cheapest job whose GPUs would let another one move, or else the cheapest of all.
     void stop() {
         std::size_t chosen = pending_.size();
         bool helps = false;

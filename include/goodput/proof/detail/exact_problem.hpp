@@ -31,7 +31,7 @@ struct ExactScale {
     double magnitude = 0;
     /// Sum over jobs of the largest |value| of any option.
     double everything = 0;
-    /// By resource: its capacity, or the most that an option uses of it if that is more.
+    /// By resource: the larger one of its capacity and of the most that an option uses of it.
     std::vector<double> largest{};
     std::vector<std::size_t> uses{};  ///< number of uses of each resource
 

@@ -14,9 +14,9 @@
 // There are three goals:
 //
 // - `bound`: a node derives objective <= its bound.
-// - `whole`: all values are multiples of a granule (up to rounding), so the sum of the multiples is at most
-//   `most` or at least most + 1. The proof assumes the second, and every node is a contradiction.
-// - `infeasible`: every node is a contradiction, without any objective.
+// - `whole`: all values are multiples of a granule (up to rounding), so their sum in granules is either at
+//   most `most` or at least most + 1. The proof assumes the latter, and every node derives a contradiction.
+// - `infeasible`: every node derives a contradiction, without any objective.
 
 #include <algorithm>
 #include <cmath>
@@ -196,7 +196,7 @@ private:
         std::size_t index, job;
         bool must;
         std::size_t begin, end;  // range of its positions
-        bool served = false;     // whether the root has fixed, by worth, that the job takes something
+        bool served = false;     // whether fix() has assumed that the job takes something
     };
     /// A row which says that no option at the positions can be taken.
     struct ZeroRow {
@@ -802,8 +802,8 @@ void ProofLog<Whole>::cut(std::size_t source, std::span<const double> thresholds
         }
     }
     rows_.push_back({no_row, 0, static_cast<std::int64_t>(most), {}});
-    // The most + 1 jobs that use least use too much together. `each` is the use of the largest of them. A
-    // job that uses less makes up for the difference by its own row.
+    // Even the `most` + 1 jobs with the least uses exceed the capacity together. `each` is the use of the
+    // largest of them. A job that uses less makes up for the difference by its own row.
     std::sort(smallest.begin(), smallest.end());
     Whole left = rows_[source].capacity;
     for (std::size_t i = 0; i <= most && i < smallest.size(); ++i) left -= smallest[i].first;

@@ -35,8 +35,8 @@ public:
     }
 
 private:
-    /// Finds, for each given option and then for getting nothing, the option of the compact problem that it
-    /// goes with; `none` if there is none, because it cannot be taken.
+    /// Finds, for each given option and then for getting nothing, the option of the compact problem with
+    /// which it goes, or `none` if it cannot be taken.
     void find(std::size_t group, std::vector<std::uint32_t>& kept) const {
         const std::size_t job = compact_->job[compact_->first_copy[group]];
         const std::size_t options = problem_->options_of(job);

@@ -33,7 +33,8 @@ namespace goodput::detail {
 class JobPriceSearch {
 public:
     /// Looks for any allotment and puts it into `incumbent`, which must be empty before (value -infinity).
-    /// Returns false if it finds none, or if the relaxation does not apply.
+    /// Returns false if it finds none, or if the relaxation does not apply (JobPrices::assign() refuses the
+    /// problem).
     bool find(const CompactProblem& problem, const Relaxation& linear, Incumbent& incumbent,
               const AllotOptions& options, Clock& clock) {
         if (!start(problem, linear, linear.bound(), incumbent, options, clock)) return false;
@@ -50,8 +51,8 @@ public:
     void reset() { begun_ = false; }
 
     /// Prepares to improve the allotment `incumbent` until it is proven within the gap. The first call for
-    /// a problem also lowers the prices as long as that helps. `known`: a bound known so far. Returns what
-    /// is known then, or nothing if the relaxation does not apply.
+    /// a problem also improves the prices as long as that lowers the bound. `known`: a bound known so far.
+    /// Returns what is known then, or nothing if the relaxation does not apply.
     std::optional<SearchOutcome> prepare(const CompactProblem& problem, const Relaxation& linear,
                                          double known, Incumbent& incumbent, const AllotOptions& options,
                                          Clock& clock) {

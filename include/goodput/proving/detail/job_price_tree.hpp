@@ -42,7 +42,7 @@ struct OptionLoss {
 class JobPriceTree {
 public:
     /// Takes a problem and an incumbent, which may be empty (value -infinity), with no option left out.
-    /// Returns false if the relaxation does not apply.
+    /// Returns false if the relaxation does not apply (JobPrices::assign() refuses the problem).
     bool assign(const CompactProblem& problem, const Relaxation& linear, Incumbent& incumbent,
                 const AllotOptions& options, Clock& clock) {
         if (!descent_.assign(problem, linear.prices(), options, clock)) return false;

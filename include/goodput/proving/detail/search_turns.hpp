@@ -234,7 +234,7 @@ private:
         return false;
     }
 
-    /// States of the core's search before another search has its first turn.
+    /// Number of states of the core's search before another search has its first turn.
     static constexpr std::size_t first_states = std::size_t{1} << 15;
     static constexpr std::size_t most_exchange_work = std::size_t{1} << 22;
     static constexpr std::size_t narrow = 4;

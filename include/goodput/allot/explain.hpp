@@ -8,13 +8,17 @@
 // those that fit the cluster (if several have that value, the cheapest one). If the job got something of
 // less value, then one of three things holds:
 //
-//   - The prices speak against the wanted option: what the job got has the larger reduced value. The resource
-//     in the way is the one that contributes most to the price of the wanted option beyond that of what the
-//     job got. To be chosen, the wanted option would have to be worth
-//     pi . a_wanted + (largest reduced value of the job's other options, or of nothing).
+//   - The prices speak against the wanted option: what the job got has the larger reduced value. The
+//     resource in the way is the one that contributes most to the difference between the price of the
+//     wanted option and the price of what the job got. To be chosen, the wanted option would have to be
+//     worth its price, pi . a_wanted, plus the largest reduced value of the job's other options, or of
+//     nothing.
 //   - The prices do not speak against it, but options are whole, and the other jobs leave too little room.
 //     A higher value would not help. The resource in the way is the one that lacks most, as a share of its
 //     capacity.
+//   - The wanted option would fit. Then the allotment is proven only to its gap, or not at all: another one
+//   may
+//     be better.
 //
 // The worth of a unit of a resource is measured in the linear relaxation of the options that fit now: with
 // one unit more, and with one unit fewer. The price lies between the two, because the relaxation's optimum
@@ -54,8 +58,8 @@ struct JobExplanation {
     /// Option of largest value that fits the cluster; no_option if getting nothing is best. If the reason
     /// is too_large: the option of largest value.
     std::size_t wanted = no_option;
-    /// Resource in the way (see the opening comment). If the reason is too_large: the one whose capacity
-    /// `wanted` exceeds most.
+    /// Resource in the way (see the first two cases above). If the reason is too_large: the one whose
+    /// capacity `wanted` exceeds most.
     std::size_t resource = no_resource;
     /// Units of `resource` that `wanted` needs beyond those that other jobs leave. If the reason is
     /// too_large: units beyond the capacity.
@@ -67,8 +71,8 @@ struct JobExplanation {
     /// If a price is not the reason, this is at most wanted_value (up to rounding), unless a third option
     /// is better.
     double worth_needed = 0;
-    /// For a job that the prices leave without an option: the option that comes closest to being chosen,
-    /// which is the one of largest value relative to its price among those that fit the cluster. If that
+    /// For a job that the prices leave without an option: the option that comes closest to being chosen.
+    /// Among the options that fit the cluster, it has the largest value relative to its price. If that
     /// option were worth more than its price, the job would take it rather than nothing.
     std::size_t nearest = no_option;
     double nearest_value = 0;           ///< value of `nearest`

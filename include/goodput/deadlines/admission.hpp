@@ -1,18 +1,20 @@
 #ifndef GOODPUT_DEADLINES_ADMISSION_HPP
 #define GOODPUT_DEADLINES_ADMISSION_HPP
 
-// Decides whether a plan over time ends all these jobs before their deadlines.
+// Decides whether a plan over time ends all given jobs before their deadlines.
 //
 // The time until the last deadline is cut at every deadline and wherever nodes come or go. A configuration
-// says which jobs hold how many GPUs at the same time, in whole sizes. Within an interval, any mixture of
-// configurations can run one after the other. A linear program over all configurations
-// (detail/deadline_program.hpp) decides whether such mixtures do all the work. It ends with a plan, or with
-// prices of work at which all GPUs together cannot do what all jobs need.
+// says which jobs hold how many GPUs at the same time, in sizes at which they can run. Within an interval,
+// several configurations can run one after the other, each for a part of the time: a mixture. A linear
+// program over all configurations (detail/deadline_program.hpp) decides whether such mixtures do all the
+// work. It ends with a plan, or with prices of work at which the work that all jobs need costs more than
+// any work that all GPUs together can do.
 //
-// Before the program is solved, plans are made job by job (detail/progressive_filling.hpp), which suffices
+// Before the program is solved, plans are made job by job (detail/progressive_filling.hpp). This suffices
 // if there is plenty of room.
 //
-// Without restarts and slots, the search finds a plan or a proof unless it reaches a limit on its work.
+// Without restarts, slots and jobs that cannot be moved, the search finds a plan or a proof unless it
+// reaches a limit on its work. If jobs cannot be moved, the program can only prove that there is no plan.
 // With restarts or slots the program is a relaxation: the work that a job loses to restarts and to rounding
 // to whole slots is added to its work, and the program is solved again. If a few rounds of this find no
 // plan, the answer is `unknown`.
@@ -48,8 +50,8 @@ struct AdmissionOptions {
     double slot_seconds = 0;
     /// The largest number of job orders in which plans are made job by job before a program is solved.
     std::size_t most_orders = 16;
-    /// The largest number of rounds that look for new configurations. This limits the work, with the same
-    /// answer on every machine.
+    /// The largest number of rounds per program that look for new configurations. This limits the work in
+    /// such a way that the answer is the same on every machine.
     std::size_t most_rounds = 500;
     /// The largest number of programs solved to reserve time for restarts and whole slots.
     std::size_t most_repairs = 12;
@@ -93,8 +95,8 @@ struct Admission {
 
 namespace detail {
 
-/// Returns the least work per job that a plan must do. A job that holds no GPUs also loses one restart at
-/// its slowest speed.
+/// Returns for each job the least work that a plan must do. If the job holds no GPUs, this includes the
+/// work that it would do during one restart at its slowest speed.
 inline std::vector<double> work_with_start(const TimeGrid& grid, std::span<const DeadlineJob> jobs) {
     std::vector<double> work(jobs.size(), 0.0);
     for (const std::size_t j : grid.order) {

@@ -63,9 +63,10 @@ private:
 }  // namespace detail
 
 /// Returns the earliest deadline of one job, not before its own, with which all jobs can end in time, exact
-/// to `resolution_seconds` or to a whole slot if that is longer. Returns nothing if no deadline within 2^20
-/// times the horizon of all jobs was found to help. Throws std::invalid_argument for whatever admit()
-/// rejects, an unknown job, and a resolution that is not above 0.
+/// to `resolution_seconds` or to a whole slot if that is longer. Returns nothing if no deadline helps that
+/// is at most 2^20 times as far beyond the job's own as the last deadline of all jobs. Throws
+/// std::invalid_argument for whatever admit() rejects, an unknown job, and a resolution that is not above
+/// 0.
 inline std::optional<LaterDeadline> later_deadline(const ClusterOverTime& cluster,
                                                    std::span<const DeadlineJob> jobs, std::size_t job,
                                                    const AdmissionOptions& options = {},
@@ -182,8 +183,8 @@ struct TriedChange {
 /// Describes in words what would have to change so that one job and all others can end in time. Each way is
 /// enough by itself: more nodes of a type that the cluster has (the type that needs the fewest GPUs), a
 /// later deadline, or no promise to one other job that can be moved, among the last 16 of `jobs`.
-/// `spared_seconds` (at least 0) is how much earlier the job's deadline would be with the whole reserve; a
-/// later deadline includes the reserve. `keeps`, if given, is asked whether a change helps before that
+/// `spared_seconds` (at least 0) says by how much the reserve before the job's deadline was cut short. A
+/// later deadline must make up for it. `keeps`, if given, is asked whether a change helps before that
 /// change is named. Returns an empty text if nothing was found. Throws std::invalid_argument for whatever
 /// admit() rejects, and for an unknown job.
 inline std::string what_would_help(const ClusterOverTime& cluster, std::span<const DeadlineJob> jobs,

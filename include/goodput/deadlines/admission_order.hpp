@@ -1,7 +1,7 @@
 #ifndef GOODPUT_DEADLINES_ADMISSION_ORDER_HPP
 #define GOODPUT_DEADLINES_ADMISSION_ORDER_HPP
 
-// Decides which jobs are promised an end in time if not all can be: first come, first promised.
+// Decides which jobs are promised an end in time if not all jobs can be: first come, first promised.
 
 #include <algorithm>
 #include <cstddef>

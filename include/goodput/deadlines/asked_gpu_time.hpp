@@ -4,10 +4,11 @@
 // Remembers the GPU time that jobs with deadlines ask for. If jobs ask for more than there is, this decides
 // which job should leave the GPUs to others.
 //
-// It assumes that until a job's deadline, as much GPU time will be asked for as in an equally long time
-// before now. The GPUs serve the most weight if the jobs with the most weight per GPU time come first. If
-// those jobs alone fill the GPUs, a promise to this job would cost several promises to others. The job then
-// waits: it runs on what is left over, needs less for a promise, and asks again.
+// The time until a job's deadline is the job's window. We assume that jobs will ask for GPU time within the
+// window at the same rate as in the two windows before now. The GPUs serve the most weight if the jobs with
+// the most weight per GPU time come first. If those jobs alone fill the GPUs, a promise to this job would
+// cost promises of more weight to others. The job then waits: it runs on what is left over, and asks again
+// when it needs less for a promise.
 
 #include <algorithm>
 #include <cmath>
@@ -22,7 +23,8 @@ namespace goodput {
 
 /// The GPU time that a job with a deadline needs for a promise.
 struct GpuTimeNeed {
-    /// Seconds that all GPUs would need if each worked as well for this job as its best size does.
+    /// Seconds that all GPUs together would need for the job's work, if each of them did as much as a GPU
+    /// does at the job's most efficient size on that GPU type.
     double seconds = 0;
     double window_seconds = 0;  ///< time until the job's deadline
     double weight = 1;          ///< weight of the job's promise
@@ -32,7 +34,7 @@ struct GpuTimeNeed {
 };
 
 /// Returns the least GPU time that a job needs: on each GPU type, its work at the size that does the most
-/// work per GPU. All GPUs count that the cluster has at any time, except those that other jobs hold.
+/// work per GPU. This counts all GPUs that the cluster has at any time, except those that other jobs hold.
 [[nodiscard]] inline GpuTimeNeed gpu_time_need(const ClusterOverTime& cluster, const DeadlineJob& job) {
     std::vector<double> best(cluster.gpu_types.size(), 0.0);  // work per second and GPU
     const auto count = [&](std::size_t type, double speed, double gpus) {
@@ -68,7 +70,7 @@ public:
             // A job with more time can also use GPUs after this job's deadline.
             asked += each.need.seconds * std::min(1.0, window / std::max(each.need.window_seconds, 1e-9));
         }
-        // Nothing is known before the first job asked, and the record has to be as long as the window.
+        // Nothing is known about the time before the first job asked, but at least one window counts.
         const double known = now_seconds - asked_.front().at_seconds;
         return asked > usable * std::min(back, std::max(window, known));
     }
@@ -78,10 +80,11 @@ private:
         double at_seconds = 0;
         GpuTimeNeed need{};
     };
-    /// Few jobs ask within one window, and jobs of long ago say little about the present.
+    /// Number of windows before now that count. Few jobs ask within one window, and jobs of long ago say
+    /// little about the present.
     static constexpr double windows_back = 2;
-    /// The part of the GPU time that plans use. On larger sizes than the most efficient one, jobs need more
-    /// GPU time, and plans leave gaps.
+    /// The part of the GPU time that jobs can be promised, counted in the least GPU time that they need. At
+    /// sizes larger than the most efficient one they need more, and plans leave gaps.
     static constexpr double usable = 0.75;
 
     static constexpr std::size_t most_remembered = 4096;

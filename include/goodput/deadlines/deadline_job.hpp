@@ -38,19 +38,19 @@ struct DeadlineJob {
     std::vector<std::vector<double>> speed{};
     /// Seconds without progress at each start and each change of GPUs. A plan reserves them.
     double restart_seconds = 0;
-    /// How much later than planned a start may happen, unless it is planned for now. At least 0.
+    /// How many seconds later than planned a start may happen, unless it is planned for now. At least 0.
     double late_seconds = 0;
     /// The GPUs that the job holds now. It continues on them without a restart.
     std::optional<HeldGpus> holds{};
-    /// Seconds from now, above 0, until a node leaves that the job holds GPUs of. The job then continues
-    /// elsewhere, after a restart.
+    /// Seconds from now, above 0, until the first of the nodes leaves on which the job holds GPUs. The job
+    /// then continues elsewhere, after a restart.
     double held_until_seconds = std::numeric_limits<double>::infinity();
     /// Speeds on numbers of GPUs that are not powers of two, which `speed` cannot express.
     std::vector<SpeedWith> other_sizes{};
     /// Seconds left of the restart that the job is in now, if it continues on its GPUs.
     double restart_left_seconds = 0;
-    /// Seconds from now for which the job keeps its GPUs because it cannot be moved. The cluster's nodes
-    /// must not count these GPUs for that time. 0 means that the job can be moved now, infinity that it
+    /// Seconds from now for which the job keeps its GPUs because it cannot be moved. ClusterOverTime must
+    /// not count these GPUs as free for that time. 0 means that the job can be moved now, infinity that it
     /// never can.
     double from_seconds = 0;
     bool movable = true;  ///< if false, the job keeps the GPUs that it starts with until it ends
@@ -68,9 +68,10 @@ struct DeadlineJob {
     }
 };
 
-/// Throws std::invalid_argument, with the job, the field and the value, for work, deadlines, speeds and
-/// restarts that are not finite, for negative values except deadlines, for speeds on unknown GPU types, and
-/// for more than 31 powers of two.
+/// Throws std::invalid_argument, with the job, the field and the value, for values that are not finite
+/// (only held_until_seconds and from_seconds may be infinite), for negative values except deadlines, for
+/// held_until_seconds of 0, for speeds on unknown GPU types or on less than one GPU, and for more than 31
+/// powers of two.
 inline void validate(const DeadlineJob& job, std::size_t gpu_types) {
     const std::string subject = "job '" + job.name + "'";
     const auto amount = [&](const std::string& field, double value) {

@@ -76,8 +76,8 @@ inline double end_of_work(const DeadlineJob& job, std::span<const PlannedPiece> 
     return end;
 }
 
-/// Removes pieces that end before their restart does, and everything after the job's work is done, or after
-/// the slot in which it is done. Returns whether the work is done.
+/// Removes pieces that are no longer than the restart with which they begin, and everything after the job's
+/// work is done, or after the slot in which it is done. Returns whether the work is done.
 inline bool end_with_work(const DeadlineJob& job, DeadlinePlan& pieces, double slot_seconds) {
     if (job.restart_seconds > 0 || job.late_seconds > 0) {
         DeadlinePlan useful;
@@ -100,9 +100,10 @@ inline bool end_with_work(const DeadlineJob& job, DeadlinePlan& pieces, double s
 }  // namespace detail
 
 /// Returns the work that the pieces of one job do before its deadline, in the job's unit. A piece loses the
-/// job's restart unless it continues on the GPUs of the piece before, or on those that the job holds now.
-/// The work that the job does before it can be moved (DeadlineJob::from_seconds) is included. `lost`, if
-/// given, receives the work that the job would have done during its restarts.
+/// job's restart, and late_seconds if it begins later than now, unless it continues on the GPUs of the
+/// piece before, or on those that the job holds now. The work that the job does before it can be moved
+/// (DeadlineJob::from_seconds) is included. `lost`, if given, receives the work that the job would have
+/// done during its restarts.
 inline double work_of(const DeadlineJob& job, std::span<const PlannedPiece> pieces, double* lost = nullptr) {
     double work = 0;
     if (lost) *lost = 0;

@@ -1,7 +1,8 @@
 #ifndef GOODPUT_DEADLINES_PROMISED_JOBS_HPP
 #define GOODPUT_DEADLINES_PROMISED_JOBS_HPP
 
-// A round as promises see it: which GPUs they can count on, and how fast jobs run on these.
+// Turns a snapshot of a round into what promises count on: GPUs over time, and jobs with their speeds on
+// these.
 
 #include <algorithm>
 #include <bit>
@@ -45,8 +46,8 @@ struct NodeTimes {
     double until_seconds = std::numeric_limits<double>::infinity();  ///< the node is drained from then on
 };
 
-/// The parts of a prediction that a promise counts on. A promise can be kept while jobs are at least this
-/// fast and need no more work than this.
+/// The margins of promises for errors of predictions. Promises can be kept as long as jobs reach these
+/// parts of their predicted goodput, and need no more work than expected here.
 struct PromiseMargins {
     double measured =
         0.95;  ///< part of the goodput on sizes that the job was measured on, above 0, at most 1
@@ -82,7 +83,7 @@ inline void validate(const PromiseMargins& margins) {
 }
 
 /// Returns the index of the pool with these nodes, or the number of pools if there is none. A negative
-/// group stands for the nodes of one price, which may lie in any pool of that type and size.
+/// group means that the nodes may lie in any pool of that type and size.
 [[nodiscard]] inline std::size_t pool_index(std::span<const Pool> pools, const PoolId& id) {
     const auto is_same = [&](const Pool& pool) {
         return pool.gpu_type == id.gpu_type && pool.gpus_per_node == id.gpus_per_node && !id.spot &&
@@ -91,8 +92,8 @@ inline void validate(const PromiseMargins& margins) {
     return static_cast<std::size_t>(std::find_if(pools.begin(), pools.end(), is_same) - pools.begin());
 }
 
-/// GPUs that are taken until a moment. The job that holds them is set aside, is in the middle of a restart,
-/// or has no promise and cannot be moved.
+/// GPUs that are taken until a moment. The job that holds them is set aside (invalid in this snapshot), is
+/// in the middle of a restart, or cannot be moved.
 struct Reservation {
     Placement placement{};     ///< the GPUs
     double until_seconds = 0;  ///< seconds from now
@@ -195,12 +196,13 @@ struct Reservation {
     return {};
 }
 
-/// Returns a job of the snapshot as a plan over time counts on it. Its speeds are given by pool and number
-/// of GPUs: powers of two and whole nodes, or the sizes that the job may have if it may have none of these.
-/// All speeds are 0 if the job was never measured. The value of larger batches comes from the job's
-/// gradient statistics, or else from those that similar jobs begin with. If both are unknown, nothing
-/// beyond the initial batch size counts. Cores and memory are those that go with a GPU on every node. If a
-/// job has no speed for another reason, `why_none` receives that reason.
+/// Returns a job of the snapshot in the form in which a plan over time counts on it. The speeds are given
+/// by pool and number of GPUs: powers of two and whole nodes or, if the job may have none of these sizes,
+/// those that it may have. All speeds are 0 if the job was never measured. The value of larger batches
+/// comes from the job's gradient statistics, or else from those that similar jobs begin with. If both are
+/// unknown, nothing beyond the initial batch size counts. If CPU cores and memory matter, the speed is that
+/// with the cores and the memory that go with a GPU on the worst node of the pool. If a job has no speed
+/// for another reason, `why_none` receives that reason.
 [[nodiscard]] inline DeadlineJob promised_job(const Snapshot& snapshot, std::span<const Pool> pools,
                                               const Deadline& deadline, double work,
                                               const PredictorJoint& predictor, const PromiseMargins& margins,

@@ -37,11 +37,11 @@ public:
 
     /// Plans a snapshot in which these jobs have deadlines. The plan is valid until the next call, and
     /// answers() says what becomes of each deadline. A promise ends when its job is no longer in the
-    /// snapshot, or is there without a deadline and is not set aside. A job of the same name that was
-    /// submitted at another time is a different job. Throws std::invalid_argument for a deadline that is
-    /// not finite, a deadline of an unknown job, a job's second deadline, a wrong number of node times, and
-    /// whatever Scheduler::plan() rejects. `step(PlanStep)` is called after each step of the scheduler, and
-    /// after_promises() after each step in between.
+    /// snapshot, or is there without a deadline and is not set aside (as invalid). A job of the same name
+    /// that was submitted at another time is a different job. Throws std::invalid_argument for a deadline
+    /// that is not finite, a deadline of an unknown job, a job's second deadline, a wrong number of node
+    /// times, and whatever Scheduler::plan() rejects. `step(PlanStep)` is called after each step of the
+    /// scheduler, and the function of after_promises() after each step that concerns promises.
     const Plan& plan(const Snapshot& snapshot, std::span<const Deadline> deadlines, const AfterStep& step) & {
         return promises_.plan(
             snapshot, deadlines,
@@ -67,7 +67,7 @@ public:
     void after_promises(std::function<void()> call) { promises_.after_promises(std::move(call)); }
 
     /// Returns whether the last plan forced promised jobs to get what their plans say. That happens if a
-    /// round of what the policy wants would have endangered a promise.
+    /// promise could no longer be kept after a round in which jobs get what the policy wants.
     [[nodiscard]] bool enforced() const { return promises_.enforced(); }
     /// Returns the answers of the last plan, by deadline. Times are on the clock of the snapshot.
     [[nodiscard]] const std::vector<PromiseAnswer>& answers() const { return promises_.answers(); }

@@ -8,7 +8,7 @@
 // GPUs that exist. Otherwise a new plan is made that ends jobs some time before their deadlines (the
 // reserve). If there is none, a new plan without the reserve is made. A newcomer gets a promise if the
 // current plan has room for it, or if there is a new plan with the reserve for it and all earlier promises.
-// A round that gives a job more than its plan says does no harm if keeps_plan() holds.
+// A round may give a job other GPUs than its plan says if keeps_plan() holds.
 //
 // GPUs of an invalid job without a promise are expected back in the next round. If they do not come back,
 // promises that need them are at risk. A job that runs on what is not planned for gets a promise only if it
@@ -63,18 +63,20 @@ enum class AskingOrder {
 struct PromiseOptions {
     AdmissionOptions admission{};                 ///< options for each admission question
     AskingOrder order = AskingOrder::first_come;  ///< order in which newcomers ask
-    /// A promise is given if a plan ends the job this many seconds before its deadline. Later plans keep
-    /// this distance as long as they can. The reserve covers jobs that get less than planned, and rounds
-    /// that do not begin with a slot of the plan. The slot that begins now needs no reserve.
+    /// A promise is given if a plan ends the job this many seconds before its deadline, or if the job can
+    /// begin now and keep its GPUs until it ends in time. Later plans keep this distance as long as they
+    /// can. The reserve covers jobs that get less than planned, and rounds that do not begin with a slot of
+    /// the plan. A deadline within the slot that begins now needs no reserve.
     double reserve_seconds = 0;
     /// How late a round may begin after a moment at which the plan changes GPUs, at least 0. A start that
     /// is planned for later than now does no work for this long. 0 means that rounds begin at whole slots;
     /// if they do not, the plan moves with them.
     double late_seconds = 0;
-    /// The total number of jobs in plans that a call may search for newcomers and that move promised jobs.
-    /// A job counts once per GPU type, and once per block size that nodes of the type limit. Once these are
-    /// used up, newcomers are admitted only if the current plan has room for them. Newcomers that never
-    /// asked come first. AdmissionOptions::deadline limits all questions of a call together.
+    /// Limits the searches of a call for plans that move promised jobs to make room for a newcomer: the
+    /// total number of jobs in these plans. A job counts once per GPU type, and once more per block size
+    /// that the nodes of a type limit. Once the limit is reached, newcomers are admitted only if the
+    /// current plan has room for them. Newcomers that never asked are searched for first.
+    /// AdmissionOptions::deadline limits all questions of a call together.
     std::size_t most_searched_jobs = 2000;
     /// Whether the cluster may have more GPUs in the next calls than is known now. If so, no promise is
     /// broken for good.
@@ -128,9 +130,9 @@ public:
         return std::max(slot, deadline_seconds - options_.reserve_seconds);
     }
 
-    /// Takes a promise as already given, such as one read back after a restart of the scheduler. The job
-    /// asks before all jobs without a promise. If no plan is found, its promise is broken rather than
-    /// refused.
+    /// Takes a promise as already given, for example one that is read back after a restart of the
+    /// scheduler. The job asks before all jobs without a promise. If no plan is found, its promise is
+    /// broken rather than refused.
     void give(std::string name);
     /// Ends the promises of all jobs except these.
     void keep_only(const std::set<std::string>& names) {
@@ -262,8 +264,8 @@ inline std::vector<DeadlineJob> Promises::checked(double now, const ClusterOverT
 /// Returns the pieces that are not over, in seconds from now. GPUs change hands at whole slots from now on.
 /// A moment of the plan therefore becomes the next such moment, or the one just before it if rounds begin a
 /// little late. All moments move in the same way, so pieces of different jobs still do not collide on a
-/// GPU. If rounds begin at any time, the plan stays as it is, and starts count as late instead: a piece
-/// that moves gets shorter if it begins in one round and ends in another.
+/// GPU. If rounds begin at any time (late_seconds above 0), the plan stays as it is, and starts count as
+/// late instead. Moving it would shorten pieces that begin in one round and end in another.
 inline DeadlinePlan Promises::from_now(const Given& given, double now) const {
     constexpr double unpunctual = 0.01;  // part of a slot
     const double slot = options_.late_seconds > 0 ? 0 : options_.admission.slot_seconds;
@@ -364,7 +366,7 @@ inline AdmissionStatus Promises::admit_beside(Call& call, std::size_t job, bool 
     call.impossible_alone.reset();
     if (!search) return AdmissionStatus::unknown;
     std::vector<std::size_t> who = call.kept;
-    // No other job may end later than its plan says, or than the reserve allows.
+    // A job may end later than its present plan says only if it keeps the reserve before its deadline.
     std::vector<double> deadlines;
     for (const std::size_t j : who)
         deadlines.push_back(
@@ -376,7 +378,8 @@ inline AdmissionStatus Promises::admit_beside(Call& call, std::size_t job, bool 
     return plan_anew(call, who, deadlines, at_once);
 }
 
-/// Fills Call::kept with the promised jobs that their plans end in time. Returns the others.
+/// Fills Call::kept with the promised jobs whose plans end them in time, old plans or new ones. Returns the
+/// jobs for which no such plan was found.
 inline std::vector<std::size_t> Promises::keep_promises(Call& call) {
     std::vector<std::size_t> promised, late;
     for (const Given& given : given_)
@@ -396,8 +399,8 @@ inline std::vector<std::size_t> Promises::keep_promises(Call& call) {
     return late;
 }
 
-/// Returns the jobs without a kept promise, in the order in which they ask: broken promises first, then
-/// jobs that never asked, then the others.
+/// Returns the jobs without a kept promise, in the order in which they ask: jobs with a broken promise
+/// first, then the others, each in the order of PromiseOptions::order.
 inline std::vector<std::size_t> Promises::newcomers(const Call& call) const {
     const std::span<const DeadlineJob> jobs = call.jobs;
     std::vector<std::size_t> order;
@@ -465,8 +468,8 @@ inline std::optional<DeadlineJob> Promises::expected(const std::string& name, do
 inline bool Promises::keep_from(double later_seconds, const ClusterOverTime& cluster,
                                 std::span<const DeadlineJob> jobs) {
     std::vector<DeadlineJob> all = checked(later_seconds, cluster, jobs);
-    // The reserve is for late rounds, not for the policy to use up. So no job may end later than its plan
-    // says, or than its deadline less the reserve. The last round may begin late as well.
+    // The reserve is for late rounds, not for the policy to use up. So a job may end later than its plan
+    // says only if it keeps the reserve before its deadline. The last round may begin late as well.
     std::vector<std::size_t> who;
     std::vector<double> deadlines;
     for (const Given& given : given_)

@@ -11,9 +11,9 @@
 // fairness; here the reciprocal, so that more is better).
 //
 // With these published utilities, a job is worth less the longer it has waited. They are meant for jobs
-// that are admitted once, at prices (PostedPrices). In a replay of rounds, jobs that could have finished
-// quickly wait longest. So our default utility counts from now on: 1 / (completion - age), the finished
-// jobs per second.
+// that are admitted once, at prices (PostedPrices). If jobs compete again in every round, as in a replay,
+// then jobs that could have finished quickly wait longest. So our default utility counts the time from now
+// on only: 1 / (completion - age), the finished jobs per second.
 //
 // The published algorithm is this policy with the solver PostedPrices (hadar/posted_prices.hpp) and
 // configurations of several GPU types (hadar/mixed_types.hpp). The default solver maximises the same sum
@@ -36,12 +36,12 @@ enum class CompletionUtility {
     finish_time_fairness    ///< completion on an equal share / completion, as published
 };
 
-/// Largest sum of utilities of completion times. It is a RoundPolicy.
+/// The policy that maximises the sum of the utilities of completion times. It is a RoundPolicy.
 struct Hadar {
     /// Jobs run with the GPUs and batch size that their owners asked for.
     static constexpr bool rigid_jobs = true;
     CompletionUtility utility = CompletionUtility::jobs_per_second;  ///< utility of a completion time
-    double assumed_seconds = 3600;  ///< time left on its best option, for a job of which nothing is known
+    double assumed_seconds = 3600;  ///< time left on its best option, for a job whose work left is unknown
 
     /// Throws std::invalid_argument if the assumed time is not above 0.
     void validate() const { require_positive("policy hadar", "assumed", assumed_seconds); }

@@ -2,9 +2,10 @@
 #define GOODPUT_HADAR_JOB_COPIES_HPP
 
 // Runs copies of one job side by side on nodes of several types (HadarE, arXiv 2503.10918). Each copy does
-// its share of the steps, and their parameters are averaged now and then. So their rates add up:
+// its share of the steps, and the parameters of all copies are averaged now and then. So the rates of the
+// copies add up:
 //
-//     rate = averaging_factor * sum over the copies of the rate of one
+//     rate = averaging_factor * sum over the copies of each copy's rate
 //
 //     Scheduler(policy).offering(JobCopies<>())
 //
@@ -26,9 +27,10 @@ namespace goodput {
 /// Also offers a job with a fixed number of GPUs several copies of itself. In each of the job's
 /// `most_pools` fastest pools there are none or one copy, or 2, 4, 8, ... if a copy takes whole nodes; in
 /// total 2 to `most_copies`. It lists at most `most_options` such configurations, those with the fewest
-/// copies. Two copies never share a node. Other jobs get the options of the inner maker. The goodput of
-/// several copies is the sum of theirs. The plan is that of the first part, and the knowledge the least
-/// certain of all.
+/// copies. Two copies never share a node. Other jobs get the options of the inner maker (the OptionMaker
+/// that lists options of single copies). The goodput of several copies is the sum of theirs, times
+/// averaging_factor. The batch plan is that of the first part, and the knowledge the least certain of all
+/// parts.
 template <OptionMaker Inner = ListedShapes>
 class JobCopies : public MakerAround<Inner> {
 public:

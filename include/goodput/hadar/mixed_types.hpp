@@ -1,8 +1,8 @@
 #ifndef GOODPUT_HADAR_MIXED_TYPES_HPP
 #define GOODPUT_HADAR_MIXED_TYPES_HPP
 
-// Runs one job on GPUs of several types at once (Hadar, IPDPS'24). Workers in step go at the pace of the
-// slowest:
+// Runs one job on GPUs of several types at once (Hadar, IPDPS'24). Workers that synchronise at every step
+// go at the pace of the slowest:
 //
 //     rate = spread_factor * min over the job's types of the rate that all its GPUs would have if they were
 //            of that type, over the same number of nodes
@@ -11,8 +11,9 @@
 //
 //     Scheduler(policy).offering(MixedTypes<>())
 //
-// Workers in one pool are as close together as its nodes allow: a part over several nodes takes whole ones.
-// The models contain the cost of additional nodes. spread_factor is for predictors that do not know it.
+// Workers in one pool are as close together as its nodes allow: a part over several nodes takes whole
+// nodes. The models contain the cost of additional nodes. spread_factor is for predictors that do not know
+// this cost.
 
 #include <algorithm>
 #include <cstddef>
@@ -29,12 +30,13 @@
 namespace goodput {
 
 /// Also offers a job configurations over several GPU types or node sizes. It combines every number of GPUs
-/// that the inner maker offers (at most `most_sizes` of them) with every set of 2 to `most_types` of the
-/// job's `most_pools` fastest pools. For each combination it lists at most `most_splits` ways, evenly
-/// chosen, to split the GPUs over the set into shapes that always pack (part of one node in the sizes of
-/// ListedShapes, or whole nodes). Each pool takes at most one part. For each part, the predictor is asked
-/// about all GPUs as if they were of that part's type, over the same number of nodes. The goodput is the
-/// least of these; the plan is that of this part, and the knowledge the least certain of all.
+/// that the inner maker (an OptionMaker) offers (at most `most_sizes` of them) with every set of 2 to
+/// `most_types` of the job's `most_pools` fastest pools. For each combination it lists at most
+/// `most_splits` ways, evenly chosen, to split the GPUs over the set into shapes that always pack (part of
+/// one node in the sizes of ListedShapes, or whole nodes). Each pool takes at most one part. For each part,
+/// the predictor is asked about all GPUs as if they were of that part's type, over the same number of
+/// nodes. The goodput is the least of these predictions, times spread_factor. The batch plan is that of the
+/// part with the least prediction, and the knowledge the least certain of all.
 template <OptionMaker Inner = ListedShapes>
 class MixedTypes : public MakerAround<Inner> {
 public:
@@ -58,7 +60,7 @@ public:
             bad_input("MixedTypes", "spread_factor", settings_.spread_factor, "above 0 and at most 1");
     }
 
-    /// Appends the options of the inner maker and the mixtures, in the order of configurations.
+    /// Appends the options of the inner maker and the mixed configurations, in the order of configurations.
     void list(const Round& round, const Job& job, std::span<const int> most_gpus,
               std::vector<Option>& options) {
         const std::size_t first = options.size();

@@ -1,18 +1,19 @@
 #ifndef GOODPUT_HADAR_POSTED_PRICES_HPP
 #define GOODPUT_HADAR_POSTED_PRICES_HPP
 
-// Finds an allotment online: jobs come one after another. Each one takes at once the option that is worth
-// most to it above the present prices, or leaves for good. Prices rise exponentially with use, so that the
-// remaining units are kept for jobs that need them more. This is the primal-dual scheme of OASiS (Bao et
-// al., INFOCOM'18), which Hadar (IPDPS'24) adopts. With u_r the units of resource r in use and a_r those of
-// an option,
+// Finds an allotment online: jobs come one after another. Each job at once takes the option whose value
+// exceeds its price most, or leaves for good. Prices rise exponentially with use, so that the remaining
+// units are kept for jobs that need them more. This is the primal-dual scheme of OASiS (Bao et al.,
+// INFOCOM'18), which Hadar (IPDPS'24) adopts. With u_r the units of resource r in use, C_r its capacity,
+// full_r the use at which its price is highest (C_r as published), and a_r the units of an option,
 //
 //     price_r = L_r (U_r / L_r)^(u_r / full_r)        admit if   value - sum price_r a_r > 0
 //
-//     U_r   largest value / a_r of all options. No job pays more, so none takes what is not there.
-//     L_r   smallest value / a_r, so every job can pay. It is at most D / (2 R C_r), where D is what the
-//           jobs get in the order of value without prices, and R the number of resources. So the prices of
-//           an empty cluster are at most half of the best allotment.
+//     U_r   largest value / a_r of all options. At this price no job gains, so none takes what is not there.
+//     L_r   smallest value / a_r, so every job gains at this price. It is at most D / (2 R C_r), where R is
+//           the number of resources that options use, and D the objective if jobs choose without prices,
+//           densest first (PostedOrder). So at the prices of an empty cluster, all capacities together cost
+//           at most half the value of the best allotment.
 //
 // The final prices prove a bound for any allotment (weak duality, as for every price vector >= 0):
 //
@@ -20,12 +21,13 @@
 //
 // and, whatever the order of the jobs, best <= 2 alpha objective with alpha = max_r max(1, ln(U_r / L_r)),
 // as published for jobs that are small compared with the capacities. For real sizes, let g_r be the
-// greatest common divisor of the a_r (0 if they are not whole numbers), m_r the largest a_r, and full_r the
-// least use at which an option of m_r finds no room, which is the first multiple of g_r above C_r - m_r
-// (C_r for jobs of one GPU: the published exponent). Then an option that finds no room is worth no more
-// than its price. One admission raises sum C_r price_r by at most (C_r / m_r) ((U_r / L_r)^(m_r / full_r) -
-// 1) times what the job pays. The largest of these factors replaces ln(U_r / L_r): see ratio(). OASiS and
-// Hadar guess U and L beforehand; here they come from the problem.
+// greatest common divisor of the a_r (0 if they are not whole numbers), and m_r the largest a_r. full_r is
+// the least use at which an option of m_r units finds no room: the first multiple of g_r above C_r - m_r.
+// (For jobs of one GPU this is C_r, the published exponent.) Then an option that finds no room is worth no
+// more than its price. One admission raises sum C_r price_r by at most
+// (C_r / m_r) ((U_r / L_r)^(m_r / full_r) - 1) times the price of the option taken. The largest of these
+// factors replaces ln(U_r / L_r): see ratio(). OASiS and Hadar guess U and L beforehand; here they come
+// from the problem.
 
 #include <algorithm>
 #include <cmath>
@@ -45,7 +47,7 @@ namespace goodput {
 /// The order in which jobs are asked.
 enum class PostedOrder {
     as_listed,     ///< as they arrive; no answer depends on later jobs
-    densest_first  ///< by their largest value, relative to the part of the capacities that it takes
+    densest_first  ///< by their largest value relative to the part of the capacities that the option takes
 };
 
 /// An AllotmentSolver that asks every job once, at prices that rise with use. It keeps its buffers.
@@ -54,8 +56,9 @@ public:
     /// The settings of the solver.
     struct Settings {
         PostedOrder order = PostedOrder::as_listed;  ///< order of the jobs
-        /// Whether jobs that paid for nothing finally get what is left, in the same order and at no price.
-        /// The next round can take it back, so it need not be kept for other jobs.
+        /// Whether jobs to which no option was worth its price finally get what is left, in the same order
+        /// and at no price. The next round can take these units back, so they need not be kept for other
+        /// jobs.
         bool fills_idle = true;
     };
 
@@ -63,15 +66,16 @@ public:
     /// Makes a solver with these settings.
     explicit PostedPrices(Settings settings) : settings_(settings) {}
 
-    /// Whether units that no job pays for must stay idle. Then they must not be given away afterwards
-    /// either.
+    /// Whether units that are worth their price to no job must stay idle. If so, nothing may give them away
+    /// afterwards either.
     [[nodiscard]] bool keeps_idle() const { return !settings_.fills_idle; }
 
     /// Returns an allotment that respects all constraints, with the bound of the final prices, which are in
     /// AllotResult::prices. Jobs that must run come first. The status is optimal if the bound proves `gap`,
     /// else feasible; it is unknown if jobs that must run find no room in this order. The solver looks at
-    /// all options once, and once more for the bound. It is linear in the problem, so it ignores the
-    /// deadline. Throws std::invalid_argument for invalid numbers.
+    /// all options a few times: for the range of prices, for the allotment and for the bound. Its time is
+    /// linear in the problem except for a sort, so it ignores the deadline. Throws std::invalid_argument
+    /// for invalid numbers.
     const AllotResult& operator()(const AllotmentProblem& problem, const AllotOptions& options = {}) {
         options.validate();
         problem.validate();
@@ -196,8 +200,8 @@ private:
                                                            used_[resource] / range.full));
     }
 
-    /// Gives a job the option with the largest value minus `part` of its price, if that is above 0, or in
-    /// any case if the job must run. Returns whether it got something.
+    /// Gives a job the option with the largest value less `part` times its price, if this difference is
+    /// above 0. A job that must run gets an option in any case. Returns whether it got something.
     bool admit(const AllotmentProblem& problem, std::size_t job, double part) {
         std::size_t best = no_option;
         double most = problem.must(job) ? -std::numeric_limits<double>::infinity() : 0;
@@ -223,7 +227,7 @@ private:
         for (std::size_t r = 0; r < problem.capacity.size(); ++r) result_.prices[r] = price(r);
     }
 
-    /// Proves the smaller one of the bounds with these prices and without prices.
+    /// Sets the bound: the smaller one of the bounds with these prices and without prices.
     void prove(const AllotmentProblem& problem, const AllotOptions& options) {
         double bound = 0, free = 0;
         for (std::size_t r = 0; r < problem.capacity.size(); ++r)

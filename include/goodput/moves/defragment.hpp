@@ -2,7 +2,7 @@
 #define GOODPUT_MOVES_DEFRAGMENT_HPP
 
 // Finds running jobs to move, and an order for the moves, to make room for a wish: k whole free nodes, or a
-// shape.
+// shape (a number of GPUs on a number of nodes).
 //
 // 1. Choice of moves. A wish is treated as a future job for which all others make room. It becomes one more
 //    request, and every running job asks for what it holds. The placement with the least moves
@@ -18,9 +18,9 @@
 // jobs stop, another set of moves might cost less or need no stop. This is rare if few jobs are involved
 // (detail/detour_search.hpp).
 //
-// Complexity: step 1 takes one placement, or one per wish if not all can be met. Step 2 takes O(moves) in
-// the common case that no move waits for another. If not all wishes can be met, they are met in the order
-// of the list, each if it fits next to the previous ones.
+// Complexity: step 1 takes one placement, and about one more per wish if not all can be met. Step 2 takes
+// O(moves) in the common case that no move waits for another. If not all wishes can be met, they are met in
+// the order of the list, each if it fits next to the previous ones.
 
 #include <span>
 

@@ -48,7 +48,7 @@ struct DefragmentPlan {
     std::vector<UnplacedJob> unmet;     ///< wishes that are not met, by ascending index, with the reason
     double cost = 0;                    ///< seconds lost by all moves
     double cost_bound = 0;              ///< lower bound on the cost of making room for the same wishes
-    /// False if the search was given up, so that an unmet wish may be possible.
+    /// False if the search was cut off. Then it may be possible to meet an unmet wish.
     bool most_wishes_proven = true;
     std::size_t asides = 0;  ///< moves that step aside, to break cycles
     std::size_t stops = 0;   ///< jobs that must stop for a while

@@ -1,9 +1,10 @@
 #ifndef GOODPUT_PROOF_WRITE_PROOF_HPP
 #define GOODPUT_PROOF_WRITE_PROOF_HPP
 
-// Writes a certificate for the answer to an allotment problem, in the format VIPR 1.1. Independent programs
-// can check it. It proves that the answer keeps all constraints, what the answer is worth, and that no
-// allotment is worth more than a bound. All numbers are exact.
+// Writes a certificate for the answer to an allotment problem, in the format VIPR 1.1, a text format for
+// proofs about integer programs. Independent programs can check it. It proves that the answer keeps all
+// constraints, what the answer is worth, and that no allotment is worth more than a bound. All numbers are
+// exact.
 
 #include <algorithm>
 #include <chrono>
@@ -35,15 +36,17 @@
 
 namespace goodput {
 
-/// What a certificate must prove, and what it may cost.
+/// Settings of a certificate: what it must prove, and what it may cost.
 struct ProofOptions {
-    /// Gap that is good enough, relative to the objective: AllotOptions::gap of the answer. The certificate
-    /// then need not prove the answer's bound if that is lower. This may save most of a search.
+    /// Gap that is good enough, relative to the objective: AllotOptions::gap of the answer. It is then
+    /// enough to prove objective + gap * |objective|, even if the answer's bound is lower. This may save
+    /// most of a search.
     double gap = 0;
     /// Most states that the search may look at, as AllotOptions::most_states.
     std::size_t most_states = std::size_t{1} << 23;
-    /// Limit on the bytes of the derivations. After it, nodes are closed by the prices of the root, which
-    /// makes the bound larger.
+    /// Limit on the bytes of the derivations (the steps of the proof). Beyond it, all nodes of the search
+    /// that remain are closed by the prices that hold before any decision, so the proven bound may be
+    /// larger.
     std::size_t most_bytes = std::size_t{1} << 30;
     /// Time for the search, without the writing; empty if there is no limit.
     std::optional<std::chrono::nanoseconds> deadline = std::nullopt;
@@ -158,7 +161,7 @@ private:
         Incumbent incumbent;
         incumbent.clear(tight_);
         // This is less than any sum of values, so a search that finds no better allotment proves that there
-        // is none.
+        // is no allotment.
         incumbent.value = infeasible() ? -2 * compact_.magnitude - 1 : target_;
         AllotOptions within;
         within.gap = 0;
@@ -167,7 +170,7 @@ private:
         tree.run(tight_, relaxation, incumbent, within, clock);
         tree_ = std::move(tree.log());
     }
-    /// Returns whether all values are multiples of the granule small enough to be counted.
+    /// Returns whether all values are small enough to be counted in multiples of the granule.
     [[nodiscard]] bool multiples_fit(double granule) const {
         for (std::size_t job = 0; job < problem_.jobs(); ++job)
             for (const double value : problem_.values(job))

@@ -4,7 +4,7 @@
 // An Allotter (allot/allot.hpp) with a second relaxation: prices on jobs instead of on capacities. Its
 // bound takes into account that options are whole (detail/job_prices.hpp). So it proves what prices on
 // capacities cannot: gap 0 on pools whose size is no multiple of the options' sizes, and assignments of
-// some hundred jobs that barely fit.
+// about a hundred jobs that barely fit.
 //
 // After 2^15 states of the core, a depth-first search by prices on jobs and the core with tables of what
 // later jobs can still be worth take turns. They do so if units are whole (multiples of some number, at most
@@ -26,8 +26,9 @@ RelaxedAllotment relax(Kept<ProvingSolver>& solver, const AllotmentProblem& prob
                        const AllotOptions& options);
 }  // namespace detail
 
-/// Does the work of an Allotter, with the same guarantees. If the search of the core proves a problem
-/// within 2^15 states, both give the same answer.
+/// Does the work of an Allotter, with the same guarantees. Both begin with the same search, of the choices
+/// that the prices on capacities leave undecided (the core, allot/detail/search.hpp). If that proves a
+/// problem within 2^11 states, both usually give the same answer.
 class ProvingAllotter {
 public:
     /// Returns the best allotment and its certificate. The reference is valid until the next call.

@@ -23,8 +23,8 @@ inline constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 /// Returns by how much a sum of units may exceed a capacity: numbers that are not whole are rounded.
 inline double capacity_tolerance(double capacity) { return 1e-12 * capacity; }
 
-/// Returns the greatest common divisor of a granule (infinite if there is none yet) and a number of units.
-/// Returns 0 if the units are not a whole number.
+/// Returns the greatest common divisor of a granule and a number of units, or 0 if the units are not a
+/// whole number. A granule is the greatest common divisor of several uses, infinite if there are none yet.
 inline double common_granule(double granule, double units) {
     units = std::abs(units);
     if (units == 0 || granule == 0) return granule;

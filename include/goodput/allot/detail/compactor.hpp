@@ -6,8 +6,8 @@
 //  - Equal jobs become one group: a hash of their numbers finds candidates, and a comparison decides.
 //  - Two kinds of options are left out: those that alone exceed a capacity, and those dominated by another
 //    option of the same job, which is worth at least as much and uses no more of any resource.
-//  - If each option of a group uses one resource, the options on its upper concave hull come first. No prices
-//    make any other option the best, so the search for prices need only look at these.
+//  - If each option of a group uses one resource, the options on its upper concave hull come first. No
+//    prices make any other option the best, so the search for prices only looks at the options on the hull.
 //
 // Takes O(options) time if options use one resource each and come in order of resource and units, as they
 // nearly always do, and O(options log options) otherwise. When time has run out, it skips what is not

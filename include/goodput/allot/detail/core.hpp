@@ -61,10 +61,11 @@ struct Bunch {
 
 class Core {
 public:
-    /// Collects the moves that may be part of an allotment with a bound above `threshold`, and raises
-    /// `set_aside_bound` to the largest bound of all other moves. `left_out`: by option, 1 if the caller
-    /// knows that it need not be considered; empty if the caller knows nothing. With `backwards` the levels
-    /// come in the opposite of the branching rule's order. Returns false if time has run out.
+    /// Collects the moves that may be part of an allotment worth more than `threshold`. Raises
+    /// `set_aside_bound` to the largest bound on allotments with any other move. `left_out`: by option, 1
+    /// if the caller knows that it need not be considered; empty if the caller knows nothing. With
+    /// `backwards` the levels come in the opposite of the branching rule's order. Returns false if time has
+    /// run out.
     bool build(const CompactProblem& problem, const Relaxation& relaxation, double threshold,
                std::span<const std::uint8_t> left_out, bool backwards, double& set_aside_bound,
                const AnyBranching& branching, Clock& clock) {

@@ -142,8 +142,9 @@ private:
         return outcome;
     }
 
-    /// Returns the number of states of a first turn. It grows with the number of options: the root of the
-    /// tree looks at each option a few times, so the core may do so before it.
+    /// Returns the number of states of a first turn. It grows with the number of options, because the tree
+    /// looks at each option a few times before its first decision. The core may do as much work before the
+    /// tree begins.
     static std::size_t first_turn(const CompactProblem& problem) {
         constexpr std::size_t by_option = 8, least = std::size_t{1} << 11, most = std::size_t{1} << 15;
         return std::clamp(by_option * problem.count, least, most);

@@ -112,7 +112,7 @@ private:
         }
     }
 
-    /// Chooses the threshold at which a group's copies lack least of being whole, relative to its size.
+    /// Chooses the threshold for which the amounts lack least of whole copies, relative to the threshold.
     void choose_step(const CompactProblem& problem, std::uint32_t group) {
         const double copies = problem.copies(group);
         Member best{group, 0, copies, 0, std::numeric_limits<double>::infinity()};

@@ -9,11 +9,11 @@
 //          least_k <= x_k <= most_k,   0 <= s_r <= C_r
 //
 // The method is the dual simplex method with generalized upper bounds (Dantzig and Van Slyke 1967). Every
-// group has a key option, which is in the basis. The rest of the basis is one option or slack per resource,
-// so the inverse has one row per resource, whatever the number of jobs. A change of limits leaves the last
-// basis dual feasible, so few pivots follow it. All variables have both limits, so any basis becomes dual
-// feasible once each variable whose reduced cost has the wrong sign is set to its other limit. The method
-// can therefore begin anywhere.
+// group has a key option, which is in the basis. The rest of the basis is one option or slack per row (a
+// resource or a further row), so the size of the inverse does not depend on the number of jobs. A change of
+// limits leaves the last basis dual feasible, so few pivots follow it. All variables have both limits, so
+// any basis becomes dual feasible once each variable whose reduced cost has the wrong sign is set to its
+// other limit. The method can therefore begin anywhere.
 //
 // Every pivot reads all options once and yields prices. These yield a bound by weak duality, whatever
 // rounding has made of the inverse. The solution is recomputed at every pivot, so only the inverse drifts,
@@ -39,7 +39,7 @@ public:
         optimal,     ///< amounts are an optimum
         closed,      ///< the bound does not exceed the threshold
         infeasible,  ///< no amounts keep the limits, and the prices prove it
-        unfinished   ///< stopped by time or by rounding; the bound holds all the same
+        unfinished   ///< stopped by time, by rounding or by the limit of pivots; the bound still holds
     };
 
     /// Place of a variable: at one of its limits, in a row of the basis, or the key of its group.
@@ -68,8 +68,8 @@ public:
         inverse_.resize(rows_ * rows_);
         pivots_ = work_ = 0;
     }
-    /// Begins with a basis for these amounts and prices: the options that share a group's amounts, in rows
-    /// that have a price.
+    /// Begins with a basis for these amounts and prices. For each group that is split between several
+    /// options, all of them are in the basis, in rows whose price is above 0.
     void begin(std::span<const double> amounts, std::span<const double> prices) {
         wanted_.clear();
         std::fill(place_.begin(), place_.end(), Place::least);
@@ -570,8 +570,8 @@ private:
         std::size_t variable;
         double reduced, units;
     };
-    /// Adds a variable to the candidates if, moving off its limit, it moves the leaving variable towards
-    /// its own limit.
+    /// Adds a variable to the candidates if, when it moves off its limit, the leaving variable moves
+    /// towards the limit that it violates.
     void offer(std::size_t variable, double reduced, double units) {
         if (least_[variable] == most_[variable]) return;
         const bool up = place_[variable] == Place::least;

@@ -38,7 +38,8 @@
 
 namespace goodput::detail {
 
-/// Upper limit of prices. Units may be so small that nothing else bounds the worth of one.
+/// Upper limit of prices. Options may use so small a part of a unit that nothing else limits the price of a
+/// unit.
 inline constexpr double highest_price = 1e100 * largest_number;
 
 class PriceSearch {

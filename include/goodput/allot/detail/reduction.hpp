@@ -76,7 +76,8 @@ private:
     }
 
     WholeUnits whole_units_;
-    // By resource: what all options of a group use, and what one of them uses.
+    // By resource: the units that every option of a group uses at least, and the units that one option
+    // uses.
     std::vector<double> least_, units_;
     std::vector<ResourceUse> uses_;
 };

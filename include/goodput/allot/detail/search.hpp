@@ -50,7 +50,7 @@ struct SearchOutcome {
     std::size_t nodes = 0;
 };
 
-/// What the search of the core knows in advance.
+/// The knowledge and the settings with which a search of the core begins.
 struct SearchStart {
     std::span<const std::uint8_t>
         left_out{};  ///< by option of the problem: 1 if it need not be considered; empty if nothing is known
@@ -156,7 +156,7 @@ private:
         std::size_t steps;  // number of steps made before they were set aside
     };
 
-    /// Searches the core with one beam. Returns why it ended early, or nothing if it did not.
+    /// Searches the core with one beam. Returns why the search ended early, or nothing if it was complete.
     template <class RaiseThreshold>
     std::optional<StopReason> search(const CompactProblem& problem, const Relaxation& relaxation,
                                      std::size_t beam, bool complete, Clock& clock,

@@ -2,11 +2,14 @@
 #define GOODPUT_DEADLINES_DETAIL_BEST_CONFIGURATIONS_HPP
 
 // Finds the configuration of each interval that is worth most at given prices of work: which job has how
-// many GPUs, in whole sizes.
+// many GPUs, in sizes at which the job can run. time_grid.hpp explains the intervals and the rows, which
+// limit GPUs and blocks of GPUs.
 //
-// With one row this is dynamic programming over the GPUs. A job that can use an interval can use all
-// intervals before it. Jobs therefore enter the table one by one, the latest deadline first, and one table
-// serves all intervals. With several rows, each interval is a separate allotment problem.
+// With one row, and not very many GPUs and jobs, this is dynamic programming over the GPUs. A job that can
+// use the whole of an interval can use all intervals before it, unless it cannot be moved yet. Jobs
+// therefore enter the table one by one, the latest deadline first, and one table serves all intervals. The
+// other jobs of an interval enter a copy of the table. With several rows, each interval is a separate
+// allotment problem.
 
 #include <algorithm>
 #include <cstddef>

@@ -3,8 +3,9 @@
 
 // Decides whether a mixture of configurations in each interval does all the work.
 //
-// Let x_c be the part of its interval that configuration c lasts, L the length of the interval in seconds,
-// and s_j the part of job j's work that remains undone:
+// A configuration says which jobs have how many GPUs at the same time. Let x_c be the part of its interval
+// that configuration c lasts, L the length of the interval in seconds, speed_jc the work per second of job
+// j in configuration c, work_j the work of job j, and s_j the part of it that remains undone:
 //
 //     min sum s_j   s.t.   sum of L speed_jc x_c / work_j + s_j >= 1  for every job,
 //                          sum of x_c over the configurations of an interval <= 1,   x, s >= 0
@@ -16,11 +17,12 @@
 //
 // which is above 0 if no plan exists. Configurations enter by column generation (Dantzig and Wolfe 1960).
 // The search prices them half way between the prices of the present mixture and those of the best bound so
-// far, which needs fewer configurations (smoothing, Wentges 1997). If none of these gains, it uses the
-// prices of the present mixture (best_configurations.hpp). The program over the configurations found so far
-// is the one that prices GPUs in an allotment (PriceMaster): an interval is a block, whose first column is
-// to be idle. A job is a resource with a capacity of -1, of which a configuration uses minus the part of
-// the work that it does, and s_j is the excess, at a ceiling of 1.
+// far, which needs fewer configurations (smoothing, Wentges 1997). If no configuration gains at these
+// prices, it uses the prices of the present mixture (best_configurations.hpp). PriceMaster, which finds the
+// prices of GPUs in an allotment, also solves the program over the configurations found so far. In its
+// terms, an interval is a block, and the block's first column is to be idle. A job is a resource with a
+// capacity of -1. A configuration that does a part of the job's work uses minus that part. s_j is the
+// excess, at a ceiling of 1.
 
 #include <algorithm>
 #include <cmath>
@@ -62,8 +64,8 @@ public:
     [[nodiscard]] const std::vector<Configured>& configurations() const { return configurations_; }
     [[nodiscard]] std::vector<double> parts() const;
 
-    /// The prices per unit of work, by job, that gave the largest bound so far. bound() is that bound on
-    /// the sum of s.
+    /// The prices per unit of work, by job, that gave the largest bound so far. bound() is this lower bound
+    /// on the sum of all s_j.
     [[nodiscard]] const std::vector<double>& work_prices() const { return best_price_; }
     [[nodiscard]] double bound() const { return bound_; }
     [[nodiscard]] std::size_t rounds() const { return rounds_; }
@@ -103,7 +105,7 @@ inline void DeadlineProgram::begin(std::span<const double> work) {
     }
 }
 
-/// Writes what a configuration that lasts for its whole interval uses into usage_.
+/// Fills usage_ with what a configuration uses if it lasts for its whole interval.
 inline void DeadlineProgram::use_of(const Configured& configuration) {
     const double seconds = grid_.intervals[configuration.interval].seconds();
     usage_.assign(usage_.size(), 0);

@@ -1,14 +1,15 @@
 #ifndef GOODPUT_DEADLINES_DETAIL_PLAN_LAYOUT_HPP
 #define GOODPUT_DEADLINES_DETAIL_PLAN_LAYOUT_HPP
 
-// Turns parts of intervals into pieces of time.
+// Turns the mixture of configurations in each interval (deadline_program.hpp) into pieces of time: which
+// job has which GPUs from when to when.
 //
 // Within an interval, configurations may follow each other in any order. The next one is always that in
 // which most jobs keep their GPUs. With slots, each configuration gets the whole slots in its part. The
 // remaining slots are filled one by one, the earliest first. Each is an allotment problem. In it, a job's
 // value is the work that the slot does of what the job still lacks, divided by the work that all remaining
-// slots before its deadline could do. While a job lacks work, single slots are filled anew if that reduces
-// the total lack.
+// slots before its deadline could do (or by what the job lacks, if that is more). While a job lacks work,
+// single slots are filled anew if that reduces the total lack.
 
 #include <algorithm>
 #include <cmath>
@@ -128,7 +129,7 @@ inline void DeadlineLayout::take_whole_slots(std::span<const double> work) {
     }
 }
 
-/// Try the change with a full call of plan(), in which refused jobs ask again.
+/// Fills single slots anew if that reduces the total lack. Returns whether it did for any slot.
 inline bool DeadlineLayout::fill_anew() {
     bool better = false;
     for (std::size_t i = 0; i < items_.size(); ++i)

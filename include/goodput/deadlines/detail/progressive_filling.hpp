@@ -3,9 +3,11 @@
 
 // Makes a plan job by job. This is quick, changes GPUs rarely, and suffices if there is plenty of room.
 //
-// A level is a number of GPUs, or as many as are still free if that is less. Each job gets the lowest level
-// at which it ends in time (the minimum satisfactory share of ElasticFlow, Gu et al. 2023). At first the
-// plan tries one level less for as long as possible. Among several GPU types, the job takes the type of
+// A level is a number of GPUs at which a job can run. While fewer GPUs are free, a job at this level has
+// the largest smaller number that is free. Each job gets the lowest level at which it ends in time (the
+// minimum satisfactory share of ElasticFlow, Gu et al. 2023). Then it starts one level lower, and stays
+// there for as long as it still ends in time. A job that cannot be moved gets the smallest number of GPUs
+// that it can keep from its start to its end in time. Among several GPU types, the job takes the type of
 // whose GPU time it needs the smallest part.
 //
 // The first order is by deadline. A job that is late in one order comes first in the next ("squeaky wheel"
@@ -43,8 +45,8 @@ public:
         }
     }
 
-    /// Returns a plan in which all jobs end in time. Returns nothing if `most_tries` orders, different ones
-    /// in each call, give no plan, or if `clock` is late.
+    /// Returns a plan in which all jobs end in time. Returns nothing if `most_tries` orders give no plan,
+    /// or if `clock` is late. The next call goes on with further orders.
     std::optional<DeadlinePlan> operator()(std::size_t most_tries, Clock& clock);
 
     /// Makes all GPUs free again.

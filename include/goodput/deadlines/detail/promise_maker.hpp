@@ -1,7 +1,7 @@
 #ifndef GOODPUT_DEADLINES_DETAIL_PROMISE_MAKER_HPP
 #define GOODPUT_DEADLINES_DETAIL_PROMISE_MAKER_HPP
 
-// What promises require of a round, and the options that jobs are offered for it.
+// The requirements of promises on a round, and the options that jobs are offered in it.
 
 #include <algorithm>
 #include <cstddef>
@@ -23,7 +23,7 @@
 
 namespace goodput::detail {
 
-/// What promises require of a round, by the name of the job.
+/// The requirements of promises on a round.
 struct PromisedRound {
     /// A job with a deadline.
     struct PromisedJob {
@@ -49,8 +49,10 @@ struct PromisedRound {
     }
 };
 
-/// Offers a promised job those of the inner maker's options that keep its plan. Offers nothing to a job
-/// that must not run without a promise. `round` is read at every call.
+/// Changes the options that another maker (`inner`, an OptionMaker) lists. If plans are enforced, a
+/// promised job is offered only options that keep its plan. A job that is held back is offered only the
+/// GPUs that it holds, and a job that must not run without a promise nothing. `round` is read at every
+/// call.
 struct PromiseMaker {
     MakerJoint inner{};
     const PromisedRound* round = nullptr;

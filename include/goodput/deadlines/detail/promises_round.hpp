@@ -2,10 +2,10 @@
 #define GOODPUT_DEADLINES_DETAIL_PROMISES_ROUND_HPP
 
 // Rounds in which jobs may have deadlines. Before each round, promises are kept and given (promises.hpp).
-// Then the policy decides as usual. If all promises can still be kept after a round of what the policy
-// wants, that is the plan. Otherwise the policy decides again. In this second decision a promised job must
-// run wherever its plan says so, and is offered only what does as much for it as its plan. The policy
-// distributes the rest of the cluster.
+// Then the policy decides as usual. If all promises can still be kept after a round in which jobs get what
+// the policy wants, that is the plan. Otherwise the policy decides again, at most twice. Then a promised
+// job must run if its plan says so, and is offered only options that do as much for it as its plan. The
+// policy distributes the rest of the cluster.
 
 #include <algorithm>
 #include <chrono>
@@ -85,8 +85,8 @@ public:
                     type.max_atomic_batch = 0;
         after_promises_();
         // Attempt 0 is what the policy wants. Attempt 1 makes promised jobs run where their plans say.
-        // Attempt 2 also keeps those that continue on the GPUs they hold, and lets no other job begin or
-        // restart that could not be moved in the next round.
+        // Attempt 2 also keeps those in place that continue on the GPUs that they hold. And no other job
+        // begins or restarts if it could not be moved in the next round.
         constexpr int attempts = 3;
         for (int attempt = 0;; ++attempt) {
             if (attempt > 0) enforce(attempt > 1);
@@ -377,8 +377,8 @@ private:
                 stay = std::min(stay, times_[share.node].until_seconds - time_seconds);
         return stay;
     }
-    /// Returns whether a job is set aside that could be moved in the round before. Such a job is assumed to
-    /// be valid again in the next round.
+    /// Returns whether a job that could be moved in the round before is now set aside (as invalid). Such a
+    /// job is assumed to be valid again in the next round.
     [[nodiscard]] bool comes_back(std::size_t j) const {
         return check_.is_set_aside(j) && movable_.contains(snapshot_.jobs[j].name);
     }
@@ -418,8 +418,8 @@ private:
     }
 
     /// Makes promised jobs run where their plans say, and drops minimum run times. `strictly`: promised
-    /// jobs that continue on their GPUs stay there, and no other job begins or restarts that could not be
-    /// moved in the next round.
+    /// jobs that continue on their GPUs stay there, and a job that could not be moved in the next round
+    /// does not begin or restart, unless its plan says so.
     void enforce(bool strictly) {
         round_->enforced = true;
         for (Job& job : snapshot_.jobs) job.just_started = false;
@@ -457,8 +457,8 @@ private:
         return promised && promised->answer.promise == Promise::kept;
     }
 
-    /// Returns whether all promises can be kept from the next round on if this plan is carried out now, by
-    /// what promises count on.
+    /// Returns whether all promises can be kept from the next round on if this plan is carried out now, and
+    /// jobs are as fast as promises count on.
     bool still_kept_after(const Snapshot& checked, const Plan& plan) {
         const double round = options_.round_seconds, later = snapshot_.time_seconds + round;
         const std::vector<PromiseAnswer> before = answers_;

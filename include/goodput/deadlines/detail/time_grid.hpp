@@ -4,12 +4,12 @@
 // The time until the last deadline, cut into intervals in which neither the cluster nor the set of jobs
 // changes.
 //
-// The rows are the GPUs of a type, and blocks of b GPUs on one node, where b is a power of two or a whole
-// node. A node with g free GPUs has floor(g / b) blocks, and a job that takes t GPUs of a node takes
-// floor(t / b). On one node, a job takes a power of two or the whole node. Beyond one node, it takes whole
-// nodes, or a power of two in the largest blocks that are powers of two. With these sizes, every set of
-// jobs that respects all rows can be placed, the largest blocks first. A row of blocks is left out if the
-// row of GPUs implies it.
+// A row is a limit that the jobs of an interval share: the GPUs of a type, or blocks of b GPUs on one node,
+// where b is a power of two or a whole node. A node with g free GPUs has floor(g / b) blocks, and a job
+// that takes t GPUs of a node takes floor(t / b). On one node, a job takes a power of two or the whole
+// node. Beyond one node, it takes whole nodes, or a power of two in the largest blocks that are powers of
+// two. With these sizes, every set of jobs that respects all rows can be placed, the largest blocks first.
+// A row of blocks is left out if the row of GPUs implies it.
 //
 // With slots, intervals begin and end at whole slots. A node that comes or goes within a slot does not
 // count in that slot, and a job whose deadline lies within a slot uses only the first part of it.
@@ -36,7 +36,7 @@ struct DeadlineOption {
     double speed = 0;  ///< work per second
 };
 
-/// A job that can use the first part of an interval, or one that cannot use all earlier intervals.
+/// A job that can use only the first part of an interval, or that cannot use all earlier intervals.
 struct PartialJob {
     std::size_t job = 0;
     double part = 1;  ///< part of the interval that the job can use, above 0, at most 1
@@ -63,7 +63,7 @@ struct BlockRow {
 struct TimeGrid {
     std::vector<GridInterval> intervals{};
     std::vector<BlockRow> rows{};
-    /// The jobs that still have work left after what they do before they can be moved. Jobs that can be
+    /// The jobs that still have work left at the moment from which they can be moved. Jobs that can be
     /// moved now come first, the latest deadline first.
     std::vector<std::size_t> order{};
     std::vector<double> work{};                          ///< by job: work left after what it does before it

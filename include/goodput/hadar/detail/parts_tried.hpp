@@ -1,7 +1,7 @@
 #ifndef GOODPUT_HADAR_DETAIL_PARTS_TRIED_HPP
 #define GOODPUT_HADAR_DETAIL_PARTS_TRIED_HPP
 
-// Selects the pools and sizes that makers of configurations with several parts try.
+// Selects the pools and sizes that are tried by makers (OptionMaker) of configurations with several parts.
 
 #include <algorithm>
 #include <cstddef>

@@ -103,8 +103,8 @@ inline void Defragmenting::hold_all(std::span<const PlacementRequest> requests) 
         request.pinned = false;
         for (const NodeShare& share : request.current) cluster_.nodes[share.node].drained = true;
     }
-    // Pin jobs that would have to restart by the placer's rules. That may affect their neighbours, so
-    // repeat.
+    // Pin jobs that would have to restart by the placer's rules. Pinning one job may do the same to another
+    // one on its nodes, so repeat.
     for (bool all_hold = false; !all_hold;) {
         all_hold = true;
         holders_.find(cluster_, requests_);

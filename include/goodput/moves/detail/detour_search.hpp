@@ -3,11 +3,12 @@
 
 // Finds the cheapest way out of a cycle of moves through free GPUs (move_order.hpp, step 3).
 //
-// This is Dijkstra's algorithm. A state says where the jobs of the pending moves and their neighbours are.
-// A step takes one job to a node with room for it, and costs its restart. The goal is that the wishes fit;
-// the planned targets no longer matter. Nodes that no job leaves are equivalent if they have the same room,
-// so at most as many of them are tried as there are jobs. The search is for few jobs only, and limited in
-// its states.
+// This is Dijkstra's algorithm. A state says on which node each job is that takes part. These are the jobs
+// of the moves given to find(); move_order.hpp also passes jobs that need not move, on the nodes that the
+// others leave or go to. A step takes one job to a node with room for it, and costs the job's restart. The
+// goal is that the wishes (defragment.hpp) fit; the planned targets no longer matter. Apart from the nodes
+// that the moves leave or go to, nodes with the same room are equivalent, so at most as many of them are
+// tried as there are jobs. The search is for few jobs only (most_moves), and stops at most_states states.
 
 #include <algorithm>
 #include <cstddef>
@@ -42,8 +43,8 @@ public:
     static constexpr std::size_t most_states = 5'000;
 
     /// Returns the cheapest steps of these jobs after which `fits(counts)` holds, where counts are the
-    /// nodes by their free GPUs. Empty if there are none, or if none was found. `room` is the present free
-    /// GPUs by node, at most `node_size`. No job may be stopped.
+    /// numbers of nodes by free GPUs. Returns nothing if there are no such steps, or if the limits ended
+    /// the search. `room` holds the present free GPUs by node, at most `node_size`. No job may be stopped.
     template <class Fits>
     std::vector<Step> find(std::span<const int> room, std::span<const PendingMove> pending, int node_size,
                            Fits&& fits) {
@@ -89,7 +90,8 @@ private:
     using State = std::vector<std::size_t>;  // by pending move: index into nodes_
     struct Reached {
         double cost = 0;
-        // Move of the last job and its previous node; most_moves if no job has moved.
+        // Index of the move whose job moved last, and the node that the job left; most_moves if no job has
+        // moved.
         std::size_t move = most_moves;
         std::size_t from = 0;
     };

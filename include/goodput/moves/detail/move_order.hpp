@@ -5,12 +5,13 @@
 //
 // 1. If a node has room for all moves that are still to come there, these moves hinder no other: do them at
 //    once.
-// 2. The other moves compete for room. Nodes that are connected in a circle by moves are a strongly
-//    connected component. If there is an order at all, there is one component after another, from the last
-//    one in topological order: jobs that leave for earlier components have gone, and jobs from later ones
-//    have not come. Within a component the order is searched depth-first, with a limited number of steps.
-//    Whether an order exists is NP-hard in general, but few moves are left here.
-// 3. If none is found, a cycle is broken. If there are few jobs, they go the cheapest way through free
+// 2. The other moves compete for room. Take the nodes as a graph with an edge per move. Nodes that moves
+//    connect in a circle are a strongly connected component. If there is an order at all, there is one that
+//    does component after component, beginning with the last one in topological order. When a component has
+//    its turn, the jobs that leave it for other components have already gone, and the jobs that come from
+//    other components have not come yet. Within a component the order is searched depth-first, with a
+//    limited number of steps. Whether an order exists is NP-hard in general, but few moves are left here.
+// 3. If no order is found, a cycle is broken. If there are few jobs, they go the cheapest way through free
 //    GPUs, also to other nodes than planned if that costs less (detour_search.hpp). Otherwise a job stops
 //    until its target is free.
 
@@ -34,9 +35,10 @@ struct MoveOrderLimits {
 
 class MoveOrder {
 public:
-    /// Appends the moves, all in one pool, to `steps` in a feasible order. `room` is the free GPUs by node
-    /// with all jobs still in place, and 0 outside the pool. `others` are jobs that need not move but may
-    /// (from == to). `fits(counts)` says whether the wishes fit, given the number of nodes by free GPUs.
+    /// Appends the moves, all in one pool, to `steps` in a feasible order. `room` holds the free GPUs by
+    /// node with all jobs still in place, and 0 outside the pool. `others` are jobs that need not move but
+    /// may (from == to). `fits(counts)` says whether the wishes (../defragment.hpp) fit, given the number
+    /// of nodes by free GPUs.
     template <class Fits>
     void order(std::vector<int> room, std::vector<PendingMove> pending, std::vector<PendingMove> others,
                MoveOrderLimits limits, Fits&& fits, std::vector<DefragmentMove>& steps) {
@@ -197,7 +199,7 @@ private:
         return true;
     }
 
-    // Stops the cheapest job whose GPUs would let another one move, or else the cheapest one.
+    // Stops the cheapest job whose GPUs would let another one move, or else the cheapest of all.
     void stop() {
         std::size_t chosen = pending_.size();
         bool helps = false;

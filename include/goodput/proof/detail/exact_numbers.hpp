@@ -2,8 +2,9 @@
 #define GOODPUT_PROOF_DETAIL_EXACT_NUMBERS_HPP
 
 // Exact numbers for certificates. Every finite double is a whole number times a power of two. So a
-// certificate counts everything in whole numbers of some unit 2^-bits and never rounds. In most problems
-// all these numbers fit into 128 bits. For the other problems there are whole numbers of any size.
+// certificate has all given numbers exactly, as whole numbers of some unit 2^-bits. Prices are rounded to
+// such a unit, and everything computed from them is exact again. In most problems all these numbers fit
+// into 128 bits. For the other problems there are whole numbers of any size.
 
 #include <algorithm>
 #include <bit>

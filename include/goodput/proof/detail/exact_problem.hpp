@@ -1,10 +1,11 @@
 #ifndef GOODPUT_PROOF_DETAIL_EXACT_PROBLEM_HPP
 #define GOODPUT_PROOF_DETAIL_EXACT_PROBLEM_HPP
 
-// An allotment problem in exact numbers, and the sections VAR to CON of its certificate.
+// An allotment problem in exact numbers, and the sections of its certificate in the format VIPR that state
+// the problem: VAR (variables), INT (which of them are whole), OBJ (objective) and CON (constraints).
 //
-// The variables are the options, job after job. Rows are numbered as in VIPR: x >= 0 for each variable,
-// then the capacities, the jobs, and the derived rows.
+// The variables are the options, job after job. Rows are numbered as in VIPR: x >= 0 for each variable x,
+// then one row per capacity, one per job, and the rows that the proof derives.
 
 #include <algorithm>
 #include <cmath>
@@ -22,15 +23,15 @@
 
 namespace goodput::detail {
 
-/// How precise the numbers of a certificate must be, and how large they become.
+/// The precision that the numbers of a certificate need, and the sizes that they reach.
 struct ExactScale {
-    /// Bits after the binary point; value_bits is the sum of the other two.
+    /// Bits after the binary point of units, prices and values; value_bits is the sum of the other two.
     int unit_bits = 0, price_bits = 0, value_bits = 0;
     /// Sum over jobs of the largest |value| of an option that fits.
     double magnitude = 0;
     /// Sum over jobs of the largest |value| of any option.
     double everything = 0;
-    /// By resource: its capacity, or the most that an option uses of it if that is more.
+    /// By resource: the larger one of its capacity and of the most that an option uses of it.
     std::vector<double> largest{};
     std::vector<std::size_t> uses{};  ///< number of uses of each resource
 
@@ -70,8 +71,8 @@ struct ExactScale {
         for (std::size_t r = 0; r < used.size(); ++r)
             if (const double c = problem.capacity[r]; used[r] > nearly * c)
                 unit_bits = std::max(unit_bits, fraction_bits(c + capacity_tolerance(c)));
-        // Make prices so precise that rounding them changes a bound by far less than the rounding of
-        // doubles.
+        // Make prices so precise that rounding them changes a bound by about as little as storing it in a
+        // double.
         const double part = magnitude > 0 ? capacities / magnitude : 1;
         price_bits = std::max({0, bits - unit_bits, 52 + static_cast<int>(std::ceil(std::log2(part)))});
         value_bits = unit_bits + price_bits;
@@ -82,16 +83,17 @@ struct ExactScale {
         price_bits = std::max(price_bits, fraction_bits(number) - unit_bits);
         value_bits = unit_bits + price_bits;
     }
-    /// Returns an upper limit on what all capacities, or one option, pay at these prices.
+    /// Returns an upper limit on what all capacities together, or any one option, cost at these prices.
     [[nodiscard]] double most_paid(std::span<const double> prices) const {
         double paid = 0;
         for (std::size_t r = 0; r < std::min(prices.size(), largest.size()); ++r)
             paid += std::max(0.0, prices[r]) * largest[r];
         return paid;
     }
-    /// Returns whether the numbers for `jobs` jobs fit into a NarrowNumber, if nothing pays more than
-    /// `most_paid` at any prices. The largest numbers are sums over all jobs of what they are worth or pay,
-    /// times a number of jobs. Fixing options at the root may double them several times.
+    /// Returns whether the numbers for `jobs` jobs fit into a NarrowNumber, if neither all capacities
+    /// together nor any option cost more than `most_paid` at any prices. The largest numbers are sums of
+    /// values and prices over all jobs, times a number of jobs. Fixing options before the search
+    /// (root_fixing.hpp) may double them several times.
     [[nodiscard]] bool narrow(std::size_t jobs, double most_paid) const {
         constexpr double room = 100;
         const double often = 2 * std::log2(static_cast<double>(jobs) + 8);

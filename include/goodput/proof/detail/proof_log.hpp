@@ -1,19 +1,22 @@
 #ifndef GOODPUT_PROOF_DETAIL_PROOF_LOG_HPP
 #define GOODPUT_PROOF_DETAIL_PROOF_LOG_HPP
 
-// Writes a search as derivations of VIPR 1.1 while it runs.
+// Writes a search, of which a RecordedTree tells it event by event, as derivations (proof steps) of VIPR
+// 1.1.
 //
-// Each closed node is one linear combination of rows. Its prices multiply the capacities, the row of every
-// job gets what the job gains at these prices, and x >= 0 takes up the rest. The prices are rounded first,
-// and everything is then computed from them exactly, so the search's own arithmetic never matters. A
-// branching is a pair of assumptions, which are discharged when both sides are done.
+// Each closed node is one linear combination of rows. The multipliers of the capacities are the node's
+// prices. The multiplier of a job's row is what the job gains at these prices. Multiples of the rows x >= 0
+// make up for the rest. The prices are rounded first, and everything is then computed from them exactly, so
+// the search's own arithmetic never matters. A branching is a pair of assumptions. They are discharged when
+// both sides are done: what both sides prove then holds without them. The root is the node before any
+// branching.
 //
 // There are three goals:
 //
 // - `bound`: a node derives objective <= its bound.
-// - `whole`: all values are multiples of a granule (up to rounding), so the sum of the multiples is at most
-//   `most` or at least most + 1. The proof assumes the second, and every node is a contradiction.
-// - `infeasible`: every node is a contradiction, without any objective.
+// - `whole`: all values are multiples of a granule (up to rounding), so their sum in granules is either at
+//   most `most` or at least most + 1. The proof assumes the latter, and every node derives a contradiction.
+// - `infeasible`: every node derives a contradiction, without any objective.
 
 #include <algorithm>
 #include <cmath>
@@ -49,8 +52,8 @@ struct WholeValues {
 template <class Whole>
 class ProofLog {
 public:
-    /// `target`: the bound that nodes should reach, in units of exact.value_bits. It only decides which
-    /// options are fixed at the root.
+    /// `target`: the bound that nodes should reach, in units of exact.value_bits. It only decides whether
+    /// the root's prices suffice, and which options are fixed at the root.
     ProofLog(const AllotmentProblem& problem, const ExactProblem<Whole>& exact, ProofGoal goal, Whole target,
              std::size_t most_bytes, WholeValues whole = {})
         : problem_(problem),
@@ -106,10 +109,10 @@ public:
     /// Adds a row: at most `most` copies of the groups take an option that uses at least its group's
     /// threshold of resource `source`.
     void cut(std::size_t source, std::span<const double> thresholds, std::size_t most);
-    /// Leaves out, from here on, options that lose too much at the root's prices. Call it before the first
-    /// branching.
+    /// Leaves out, from here on, options that lose too much at the root's prices (root_fixing.hpp). Call it
+    /// before the first branching.
     void fix(std::span<const double> prices);
-    /// Promises that no option pays more than this at the prices of any node. Call it before the first
+    /// Promises that no option costs more than this at the prices of any node. Call it before the first
     /// branching.
     void expect_payments(double most) { most_paid_ = std::min(most, 1e300); }
     /// Opens the first side of a branching: at most `most` copies of a group take one of these options of
@@ -193,7 +196,7 @@ private:
         std::size_t index, job;
         bool must;
         std::size_t begin, end;  // range of its positions
-        bool served = false;     // whether the root has fixed, by worth, that the job takes something
+        bool served = false;     // whether fix() has assumed that the job takes something
     };
     /// A row which says that no option at the positions can be taken.
     struct ZeroRow {
@@ -440,7 +443,8 @@ private:
         }
     }
 
-    /// Closes the node, whatever its prices, if the settled options exceed a row. Returns whether they do.
+    /// Closes the node, whatever its prices, if the settled options exceed the capacity of a row. Returns
+    /// whether they do.
     bool close_as_contradiction(const UseRow& row) {
         if (row.index == no_row || row.capacity >= 0) return false;
         multipliers_.clear();
@@ -511,8 +515,8 @@ private:
         objective_ = Multiplier{more_assumed_, -granule(), exact_.value_bits};
         objective_rhs_ = -granule() * (whole_.most + 1);
     }
-    /// Ends that assumption and derives the bound on the objective. The job rows take up the differences
-    /// between values and multiples.
+    /// Ends the assumption of assume_more() and derives the bound on the objective. The job rows account
+    /// for the differences between values and multiples.
     Whole conclude_whole() {
         const std::size_t not_more = begin_line(" L ");
         text_.whole(whole_.most);
@@ -552,7 +556,7 @@ private:
     }
 
     /// Bans options that alone exceed a capacity. The capacity's row, divided by the least that one of them
-    /// uses, leaves less than 1 for all of them together, so 0.
+    /// uses, says that fewer than 1 of them are taken, so none.
     void ban_too_large() {
         for (const UseRow& row : rows_) {
             ZeroRow zero;
@@ -691,7 +695,7 @@ private:
     std::vector<ZeroRow> zeros_;
     std::vector<JobRow> jobs_;
     std::vector<std::size_t> job_at_;  // index of each job in jobs_, or no_row
-    // By job not in jobs_: its option, or the number of its options for nothing.
+    // By job not in jobs_: the option that it has; the number of its options if it gets nothing.
     std::vector<std::size_t> settled_;
     std::vector<Whole> worth_at_root_;  // only if something was fixed at the root
     std::optional<Multiplier> objective_;
@@ -798,8 +802,8 @@ void ProofLog<Whole>::cut(std::size_t source, std::span<const double> thresholds
         }
     }
     rows_.push_back({no_row, 0, static_cast<std::int64_t>(most), {}});
-    // The most + 1 jobs that use least use too much together. `each` is the use of the largest of them. A
-    // job that uses less gives the difference back by its own row.
+    // Even the `most` + 1 jobs with the least uses exceed the capacity together. `each` is the use of the
+    // largest of them. A job that uses less makes up for the difference by its own row.
     std::sort(smallest.begin(), smallest.end());
     Whole left = rows_[source].capacity;
     for (std::size_t i = 0; i <= most && i < smallest.size(); ++i) left -= smallest[i].first;

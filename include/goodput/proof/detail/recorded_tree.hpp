@@ -2,8 +2,9 @@
 #define GOODPUT_PROOF_DETAIL_RECORDED_TREE_HPP
 
 // A record of what a PriceTree (allot/detail/price_tree.hpp) did, so that it can be written in another
-// order: the search continues with the open node of the largest bound, but a certificate goes through the
-// tree depth first.
+// order. The search often goes on with the node of the largest bound among those that are still open (not
+// solved yet), but a certificate goes through the tree depth first. The root is the node before any
+// decision.
 
 #include <algorithm>
 #include <cstddef>
@@ -36,7 +37,8 @@ public:
         at(node).prices.assign(prices.begin(), prices.end());
     }
 
-    /// Returns an upper limit on what an option, or all capacities, pay at any prices of the search.
+    /// Returns an upper limit on what all capacities together, or any one option, cost at any prices of the
+    /// search.
     [[nodiscard]] double most_paid(const CompactProblem& problem) const {
         std::vector<double> largest = problem.capacity;
         for (const Cover& cover : cuts_) largest.push_back(static_cast<double>(cover.most));

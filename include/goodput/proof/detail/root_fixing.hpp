@@ -1,13 +1,15 @@
 #ifndef GOODPUT_PROOF_DETAIL_ROOT_FIXING_HPP
 #define GOODPUT_PROOF_DETAIL_ROOT_FIXING_HPP
 
-// The bodies of ProofLog::fix(). Options that the root's prices rule out are left out of the rows that
-// nodes use. So the line of a node lists only the options that are still open, not all of them.
+// The bodies of ProofLog::fix(). The prices of the root (the node before any decision) rule out options of
+// large reduced cost. These are left out of the rows that nodes use. So the line of a node lists only the
+// options that are still open, not all of them.
 //
-// Options that lose more than the gap are out. A job that has one option left, and would lose more than the
-// gap without it, is settled. If such a job has several options left, it is served. All of this together is
-// one assumption, and the root's prices close its opposite at once. Under the assumption, every row that
-// nodes use is derived anew.
+// The gap is the distance from the root's bound to the bound that the proof needs. Options that lose at
+// least the gap are out. A job is settled if it has one option left, and must run or would lose at least
+// the gap without it. If a job that need not run would lose at least the gap, and has several options left,
+// it is served: it takes one of them. All of this together is one assumption, and the root's prices close
+// its opposite at once. Under the assumption, every row that nodes use is derived anew.
 
 #include <algorithm>
 #include <cstddef>
@@ -27,8 +29,8 @@
 namespace goodput::detail {
 
 /// Branches at the root. On one side, no option that loses too much is taken, and every job that would lose
-/// too much without an option takes one. The root's prices close the other side. The search continues on
-/// the rows derived from the first.
+/// too much without an option takes one. The root's prices close the other side. The search continues with
+/// the rows that are derived on the first side.
 template <class Whole>
 void ProofLog<Whole>::fix(std::span<const double> prices) {
     if (goal_ == ProofGoal::infeasible) return;
@@ -92,7 +94,8 @@ typename ProofLog<Whole>::Fixing ProofLog<Whole>::fates(const Whole& gap) const 
     return fixing;
 }
 
-/// Derives the assumption for the settled positions alone, without those that are out or open.
+/// Derives the assumption for the settled positions (places in variables_) alone, without those that are
+/// out or open.
 template <class Whole>
 void ProofLog<Whole>::derive_settled(Fixing& fixing) {
     if (fixing.settled == 0) return;
@@ -161,15 +164,15 @@ void ProofLog<Whole>::derive_row(UseRow& row, const Fixing& fixing) {
     append_multipliers();
 }
 
-/// Derives: objective - sum of worth over the open positions <= value of the settled ones. The worth of a
-/// job that must take something is raised by more than prices can ever make it pay. So its row need only
-/// say that it takes at most one option.
+/// Derives: objective - sum of worth over the open positions <= value of the settled ones. If a job must
+/// take something, the worth of its options is raised by more than any option can cost at the prices of a
+/// node. So the job's row need only say that it takes at most one option.
 template <class Whole>
 void ProofLog<Whole>::derive_objective(const Fixing& fixing) {
     Whole must_run = 0;
     for (const Whole& worth : worth_of_) must_run = std::max(must_run, absolute(worth));
     must_run += must_run + scaled<Whole>(most_paid_, exact_.value_bits) + 1;
-    std::vector<Whole> paid(variables_.size());  // what the multipliers pay in excess of the worth
+    std::vector<Whole> paid(variables_.size());  // sum of the multipliers' terms, less the worth
     for (std::size_t p = 0; p < paid.size(); ++p) paid[p] = -worth_of_[p];
     // Multipliers of the job rows; those of settled jobs are less by `most`.
     std::vector<Whole> gain(jobs_.size());

@@ -1,11 +1,11 @@
 #ifndef GOODPUT_PROOF_DETAIL_SAME_SIDE_HPP
 #define GOODPUT_PROOF_DETAIL_SAME_SIDE_HPP
 
-// Assigns dominated options to a side of a branching. The compact problem has no options that another
-// option of the same job dominates, so a branching of a search does not mention them. The given problem has
-// them. Each of them goes to the side of an option that dominates it. There it is never better than an
-// option that the search has counted. Getting nothing counts as an option as well: it may dominate others,
-// or be dominated.
+// Assigns dominated options to a side of a branching. An option dominates another one of the same job if it
+// is worth at least as much and uses no more of any resource. The compact problem has no dominated options,
+// so a branching of a search does not mention them. The given problem has them. Each of them goes to the
+// side of an option that dominates it. There it is never better than an option that the search has counted.
+// Getting nothing counts as an option as well: it may dominate others, or be dominated.
 
 #include <algorithm>
 #include <cstddef>
@@ -35,8 +35,8 @@ public:
     }
 
 private:
-    /// Finds, for each given option and then for getting nothing, the option of the compact problem that it
-    /// goes with; `none` if there is none, because it cannot be taken.
+    /// Finds, for each given option and then for getting nothing, the option of the compact problem with
+    /// which it goes, or `none` if it cannot be taken.
     void find(std::size_t group, std::vector<std::uint32_t>& kept) const {
         const std::size_t job = compact_->job[compact_->first_copy[group]];
         const std::size_t options = problem_->options_of(job);

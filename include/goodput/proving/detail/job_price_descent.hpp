@@ -1,9 +1,10 @@
 #ifndef GOODPUT_PROVING_DETAIL_JOB_PRICE_DESCENT_HPP
 #define GOODPUT_PROVING_DETAIL_JOB_PRICE_DESCENT_HPP
 
-// Lowers the bound of job_prices.hpp by subgradient steps, whose lengths aim at a threshold (Polyak 1969).
-// On the way, it leaves out every option that cannot be part of an allotment above the threshold. It counts
-// the work, and stops at the caller's limits.
+// Lowers the bound of job_prices.hpp by subgradient steps on the job prices. The step lengths aim at a
+// threshold (Polyak 1969): only allotments worth more are of interest. On the way, the descent leaves out
+// every option that cannot be part of an allotment above the threshold. It counts the work, and stops at
+// the caller's limits.
 
 #include <algorithm>
 #include <cmath>
@@ -55,7 +56,8 @@ public:
     [[nodiscard]] const JobPrices& relaxation() const { return relaxation_; }
     /// Returns how many states were looked at; other work counts as the number of states that take as long.
     [[nodiscard]] std::size_t nodes() const { return nodes_; }
-    /// Returns the work so far: how many numbers of tables were read or written, or what takes as long.
+    /// Returns the work so far: the number of table entries read or written. Other work counts as the
+    /// number of entries that take as long.
     [[nodiscard]] std::size_t work() const { return work_; }
     /// Adds work that was done elsewhere.
     void count(std::size_t work) {
@@ -151,7 +153,7 @@ public:
 private:
     static constexpr double infinity = std::numeric_limits<double>::infinity();
     static constexpr std::size_t most_work = std::size_t{1} << 28;
-    /// One state of the core takes as long as this many numbers of tables.
+    /// One state of the core (allot/detail/search.hpp) takes as long as this many table entries.
     static constexpr std::size_t work_of_state = 256;
     static constexpr double memory_of_direction = 0.4, least_progress = 0.01;
 

@@ -2,11 +2,13 @@
 #define GOODPUT_PROVING_DETAIL_JOB_PRICE_SEARCH_HPP
 
 // The exact search by prices on jobs (job_prices.hpp). It runs depth-first searches (job_price_tree.hpp)
-// towards a threshold that begins just below the bound and falls. Near the bound little of the problem is
-// left, and the bound is near the optimum. A search that ends without an allotment lowers the bound to its
-// threshold. A search that finds an allotment has proven it. A dive looks for a strong allotment after the
-// first search that fails or, for a large problem, before the first one. It decides jobs that are served
-// once, first those for which any other option would cost most, until few are left. Then it searches those.
+// for allotments above a threshold. The threshold begins just below the bound and falls. If it is near the
+// bound, few options can be part of an allotment above it, so the search is small. A search that ends
+// without an allotment lowers the bound to its threshold. A search that ends with an allotment has proven
+// that none is better. A dive looks for a strong allotment after the first search that is cut off or, for a
+// large problem, before the first search. The dive decides the jobs that exactly one resource serves in the
+// relaxation, those first for which any other option would cost most, until few jobs are left. Then it
+// searches the rest.
 
 #include <algorithm>
 #include <cmath>
@@ -31,7 +33,8 @@ namespace goodput::detail {
 class JobPriceSearch {
 public:
     /// Looks for any allotment and puts it into `incumbent`, which must be empty before (value -infinity).
-    /// Returns false if it finds none, or if the relaxation does not apply.
+    /// Returns false if it finds none, or if the relaxation does not apply (JobPrices::assign() refuses the
+    /// problem).
     bool find(const CompactProblem& problem, const Relaxation& linear, Incumbent& incumbent,
               const AllotOptions& options, Clock& clock) {
         if (!start(problem, linear, linear.bound(), incumbent, options, clock)) return false;
@@ -40,15 +43,16 @@ public:
         if (!tree_.stopped() && bound_ > incumbent.value) dive(linear);
         return tree_.has_incumbent();
     }
-    /// Returns how many states the last call looked at, or how many take as long as its work.
+    /// Returns how many states the last call looked at. Other work counts as the number of states that take
+    /// as long.
     [[nodiscard]] std::size_t nodes() const { return tree_.descent().nodes(); }
 
     /// Forgets the problem of the last calls, so that the next call begins anew.
     void reset() { begun_ = false; }
 
     /// Prepares to improve the allotment `incumbent` until it is proven within the gap. The first call for
-    /// a problem also lowers the prices as long as that helps. `known`: a bound known so far. Returns what
-    /// is known then, or nothing if the relaxation does not apply.
+    /// a problem also improves the prices as long as that lowers the bound. `known`: a bound known so far.
+    /// Returns what is known then, or nothing if the relaxation does not apply.
     std::optional<SearchOutcome> prepare(const CompactProblem& problem, const Relaxation& linear,
                                          double known, Incumbent& incumbent, const AllotOptions& options,
                                          Clock& clock) {
@@ -74,7 +78,8 @@ public:
             const bool complete = tree_.search(tree_.root_prices(), entries_);
             tree_.relaxation().undo(root);
             if (complete) {
-                // Nothing was found above the threshold, which was the higher of the two.
+                // No allotment was found above the threshold, which is the higher of `target` and
+                // reached().
                 bound_ = std::min(bound_, std::max(target, tree_.reached()));
                 if (target <= tree_.reached()) break;
             } else {
@@ -87,8 +92,8 @@ public:
     }
 
     /// Leaves out, until widen(), options that are part of no allotment worth more than `target`. Returns
-    /// what is known of the rest, for the search of the core and its second bound. Returns nothing if no
-    /// allotment can be worth more.
+    /// with what the search of the core should start, and gives its second bound (`later`) the prices.
+    /// Returns nothing if no allotment can be worth more.
     std::optional<SearchStart> narrow(const Relaxation& linear, double target, const AllotOptions& options,
                                       LaterKnapsacks& later) {
         tree_.descent().go_on(options);
@@ -144,8 +149,8 @@ private:
             sum += prices.allowed_of(copy) > 1 ? 1U : 0U;
         return sum;
     }
-    /// Decides one sixth of the copies that are served once, or one third for a large problem. Returns
-    /// false if there are none.
+    /// Decides one sixth of the copies (jobs) that are served once, or one third for a large problem.
+    /// Returns false if no copy is served once.
     bool decide_surest() {
         JobPrices& prices = tree_.relaxation();
         sure_.clear();
@@ -202,9 +207,9 @@ private:
     }
 
     /// Finds the prices and the bound before any decision, and a first strong allotment. It lowers the
-    /// prices as if an allotment just below the bound were known, because then little of the problem is
-    /// left, and the steps are quick and short. If that proves that there is no such allotment, it repeats
-    /// this a little further below.
+    /// bound as if an allotment just below the bound were known, because then few options are left, and the
+    /// steps are quick and short. If that proves that no allotment is worth more, it repeats this a little
+    /// further below.
     void begin(const Relaxation& linear) {
         tree_.set_threshold(-infinity);
         for (double below = 0; !tree_.stopped() && tree_.has_incumbent() && bound_ > tree_.reached();) {
@@ -245,11 +250,12 @@ private:
         return steps;
     }
 
-    /// Nodes of the first search towards a target, and the factor for each further one.
+    /// Most nodes of the first search towards a target, and the factor by which later searches may have
+    /// more.
     static constexpr std::size_t most_entered_at_first = 8, growth_of_entries = 16;
     static constexpr std::size_t most_entered_in_dive = 400;
-    static constexpr std::size_t work_of_large = std::size_t{1} << 24;  ///< in numbers of tables
-    /// In numbers of tables; takes about half a second.
+    static constexpr std::size_t work_of_large = std::size_t{1} << 24;  ///< in table entries read or written
+    /// In table entries read or written; this many take about half a second.
     static constexpr std::size_t most_root_work = std::size_t{1} << 29;
 
     JobPriceTree tree_;

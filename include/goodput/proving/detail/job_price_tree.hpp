@@ -1,12 +1,14 @@
 #ifndef GOODPUT_PROVING_DETAIL_JOB_PRICE_TREE_HPP
 #define GOODPUT_PROVING_DETAIL_JOB_PRICE_TREE_HPP
 
-// A depth-first search by prices on jobs (job_prices.hpp). At every node the prices take a few subgradient
-// steps, and options that cannot be part of an allotment above the threshold are left out (Posta, Ferland
-// and Michelon 2012, who did this for generalised assignment). The next job to decide is one whose options
-// all cost much: the one with the least sum of exp(-8 loss / slack), which estimates how much has to be
-// searched below it. Allotments, and choices that are almost allotments, may become the incumbent on the
-// way.
+// A depth-first search by prices on jobs (job_prices.hpp). The code calls each job a copy. At every node
+// the prices take a few subgradient steps, and options that cannot be part of an allotment above the
+// threshold are left out (Posta, Ferland and Michelon 2012, who did this for generalised assignment). The
+// loss of an option is how far the bound falls if a job takes it, and the slack is the distance from the
+// bound to the threshold. The next job to decide is one whose options all have large losses: the job with
+// the least sum of exp(-8 loss / slack) over its options. This sum estimates how much has to be searched
+// below the node. Allotments found on the way become the incumbent (the best one so far), also those that
+// exchanges make of choices that are almost allotments.
 
 #include <algorithm>
 #include <cmath>
@@ -27,7 +29,7 @@
 
 namespace goodput::detail {
 
-/// The descent before any decision, when some options are already left out.
+/// Settings of the descent before any decision, when some options are already left out.
 inline constexpr DescentSteps steps_at_top{60, 0.5, 8, 0.05, 5};
 
 /// By how much the bound falls if a copy takes an option.
@@ -40,7 +42,7 @@ struct OptionLoss {
 class JobPriceTree {
 public:
     /// Takes a problem and an incumbent, which may be empty (value -infinity), with no option left out.
-    /// Returns false if the relaxation does not apply.
+    /// Returns false if the relaxation does not apply (JobPrices::assign() refuses the problem).
     bool assign(const CompactProblem& problem, const Relaxation& linear, Incumbent& incumbent,
                 const AllotOptions& options, Clock& clock) {
         if (!descent_.assign(problem, linear.prices(), options, clock)) return false;
@@ -69,7 +71,7 @@ public:
     /// Sets by how much the incumbent may fall short of a better allotment.
     void set_gap(double gap) { gap_ = gap; }
     [[nodiscard]] double gap() const { return gap_; }
-    /// Returns the bound that is proven once no allotment better than the incumbent was found.
+    /// Returns the bound that a complete search proves if it finds no allotment better than the incumbent.
     [[nodiscard]] double reached() const {
         return incumbent_->value + (problem_->granularity > 0 ? 0 : gap_);
     }
@@ -136,8 +138,8 @@ public:
             if (chosen != none && candidate_.fits(*problem_, relaxation().original(chosen)))
                 candidate_.set(*problem_, copy, relaxation().original(chosen));
         }
-        // Exchanges get only a part of the time. If many jobs share a resource, they would take nearly all
-        // of it.
+        // Exchanges get only a part of the time. Otherwise they would take nearly all of it if many jobs
+        // share a resource.
         const std::size_t due = first_exchange_work + descent_.work() / part_of_exchanges;
         const std::size_t most = (due - std::min(due, exchanged_)) / work_of_exchange;
         if (exchange_.repair(*problem_, {}, candidate_, most, *clock_)) {
@@ -235,7 +237,7 @@ private:
 
     static constexpr std::size_t nodes_between_completions = 64;
     static constexpr std::size_t first_exchange_work = std::size_t{1} << 20, part_of_exchanges = 4;
-    static constexpr std::size_t work_of_exchange = 4;  ///< work per option looked at, in numbers of tables
+    static constexpr std::size_t work_of_exchange = 4;  ///< work per option looked at, in table entries
 
     const CompactProblem* problem_ = nullptr;
     Incumbent* incumbent_ = nullptr;

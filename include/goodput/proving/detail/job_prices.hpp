@@ -1,9 +1,10 @@
 #ifndef GOODPUT_PROVING_DETAIL_JOB_PRICES_HPP
 #define GOODPUT_PROVING_DETAIL_JOB_PRICES_HPP
 
-// The second relaxation: prices on jobs instead of on capacities. A job pays its price u_j, and then any
-// number of resources may serve it, or none. Each resource takes the jobs that are worth most to it beyond
-// their prices, and keeps its capacity in whole units:
+// The second relaxation: prices on jobs instead of on capacities. Every job j has a price u_j, which the
+// bound counts once. In return, any number of resources may serve the job, or none. Each resource r takes
+// the jobs that are worth most to it beyond their prices, and keeps its capacity C_r in whole units. With
+// v_k the value of option k, a_k its units, and x_k = 1 if the resource takes it (otherwise 0):
 //
 //     bound(u) = sum u_j + sum over resources of max { sum (v_k - u_j) x_k : sum a_k x_k <= C_r, one option
 //     per job }
@@ -11,11 +12,12 @@
 // (This is the Lagrangian relaxation of "one option per job"; Fisher, Jaikumar and Van Wassenhove 1986 for
 // generalised assignment.) Dynamic programming solves the knapsacks exactly. So this bound knows what
 // prices on capacities cannot know: units that no option fills are lost. Tables from both ends tell how far
-// the bound falls if an option is taken, or if a resource does not serve a job. If it falls to the
-// threshold, the option is left out.
+// the bound falls if an option is taken, or if a resource does not serve a job. If the bound then falls to
+// the threshold (only allotments worth more are of interest), the option is left out.
 //
 // An option must lie in one knapsack. If options use several resources, only some resources are treated as
-// whole, chosen such that no option uses two of them. The others keep their prices of the first relaxation.
+// whole, chosen such that no option uses two of them. The other resources keep their prices of the first
+// relaxation. The code calls each job a copy, because equal jobs form a group.
 
 #include <algorithm>
 #include <cmath>
@@ -35,10 +37,10 @@ namespace goodput::detail {
 
 class JobPrices {
 public:
-    /// Takes a problem, with all its options allowed. Returns false if units are not whole, if a bound
-    /// would read or write more than `most_work` numbers or keep more than `most_kept`, or if the whole
-    /// resources are worth less than half of all resources at these prices, so that the bound would gain
-    /// little.
+    /// Takes a problem, with all its options allowed. Returns false if a bound would read or write more
+    /// than `most_work` numbers or keep more than `most_kept`, or if WholeResources chooses no resources:
+    /// there are too many, or those used in whole units are worth less than half of all at these prices, so
+    /// that the bound would gain little.
     bool assign(const CompactProblem& problem, std::span<const double> prices, std::size_t most_work,
                 std::size_t most_kept) {
         if (!whole_.assign(problem, prices)) return false;
@@ -56,8 +58,8 @@ public:
     [[nodiscard]] std::size_t resources() const { return whole_.count(); }
     [[nodiscard]] std::size_t copies() const { return allowed_of_.size(); }
     [[nodiscard]] std::size_t options() const { return allowed_.size(); }
-    /// most_work(): most numbers that a bound reads or writes, which it does if all options are allowed.
-    /// work(): how many the last bound did.
+    /// most_work(): how many numbers a bound reads or writes if all options are allowed. work(): how many
+    /// the last bound read or wrote.
     [[nodiscard]] std::size_t most_work() const { return most_work_; }
     [[nodiscard]] std::size_t work() const { return work_; }
     /// first(), end(): the range of a copy's options, as indices for the other functions.
@@ -107,7 +109,8 @@ public:
             if (k != option && allowed_[k]) forbid(k);
     }
 
-    /// Gets the prices at which each copy is indifferent, given the prices of the first relaxation.
+    /// Gets job prices to start from: each copy's best value less price at the prices of the first
+    /// relaxation.
     void start(std::vector<double>& job_prices, std::span<const double> prices) const {
         job_prices.assign(copies(), 0);
         for (std::size_t copy = 0; copy < copies(); ++copy) {
@@ -121,8 +124,8 @@ public:
         }
     }
 
-    /// Argument of bound() that asks for no losses. Any other value asks for all losses up to it. For a
-    /// larger loss, loss() returns a number between this limit and the true loss.
+    /// Argument of bound() that asks for no losses (see loss()). Any other value asks for all losses up to
+    /// it. For a larger loss, loss() returns a number between this limit and the true loss.
     static constexpr double no_losses = -1;
 
     /// Returns the bound at these job prices for the allowed options, or -infinity if the decided copies do
@@ -236,8 +239,8 @@ private:
         segment_.push_back(static_cast<std::uint32_t>(segments_.size() - 1));
     }
 
-    /// Returns the value, beyond its price, of a copy's options that use no whole resource; at least 0
-    /// unless the copy is decided.
+    /// Returns the most that a copy's options without a whole resource are worth beyond the copy's price.
+    /// This is at least 0 unless the copy is decided.
     double idle(std::size_t copy, double price, bool losses) {
         const std::uint32_t begin = first_[copy];
         // Options on no whole resource come last, because `none` is the largest number.
@@ -341,7 +344,9 @@ private:
         }
     }
 
-    /// Fills in_ and out_ of a resource from its table and from the tables of the rows after each row.
+    /// Fills in_ and out_ of a resource from its table and from the tables of the rows after each row. They
+    /// say how far the resource's part of the bound falls if it takes an option, and if it does not serve a
+    /// copy.
     void find_losses(std::size_t r, std::size_t width, std::span<const double> job_prices, double most,
                      double most_loss) {
         const double* full = table_.data() + rows_.size() * width;
@@ -370,8 +375,8 @@ private:
             std::swap(after_, next_after_);
         }
     }
-    /// Returns the most that a prefix and the rows after it are worth together with room - 1 units. after_
-    /// is in reverse order, with q units at [width - 1 - q], so that both are read forwards.
+    /// Returns the most that the rows before a row and the rows after it are worth together with room - 1
+    /// units. after_ is in reverse order, with q units at [width - 1 - q], so that both are read forwards.
     [[nodiscard]] double best_sum(const double* before, std::size_t room, std::size_t width) const {
         return largest_sum(before, after_.data() + (width - room), room);
     }

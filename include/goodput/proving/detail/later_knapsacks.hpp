@@ -2,10 +2,11 @@
 #define GOODPUT_PROVING_DETAIL_LATER_KNAPSACKS_HPP
 
 // Bounds what the later levels of the core (core.hpp) can still be worth, by prices on jobs
-// (job_prices.hpp). For every level and every whole resource there is a table: the most that the later jobs
-// are worth to the resource beyond their prices, by the units that are left for them. A bound is the sum of
-// a state's value, the prices of the later jobs, and one number of each table. That is as quick as a bound
-// by prices on capacities, but takes into account that options are whole.
+// (job_prices.hpp). For every level and every whole resource (one that is used in whole units) there is a
+// table: the most that the jobs of later levels are worth to the resource beyond their prices, by the units
+// that are left for them. A bound is the sum of a state's value, the prices of the later jobs, and one
+// number of each table. That is as quick as a bound by prices on capacities, but takes into account that
+// options are whole.
 
 #include <algorithm>
 #include <cmath>
@@ -38,9 +39,9 @@ public:
         made_ = false;
     }
 
-    /// Makes the tables for the levels of a core that begins at `base`, if prices on jobs are known.
-    /// `prices`: those of the resources that are not whole. Makes none if they would have more than
-    /// `most_kept` numbers, or if time runs out.
+    /// Makes the tables for the levels of a core whose moves lead away from the allotment `base`, if prices
+    /// on jobs are known. `prices`: those of the resources that are not whole. Makes none if they would
+    /// have more than `most_kept` numbers, or if time runs out.
     void assign(const CompactProblem& problem, const Core& core, const Incumbent& base,
                 std::span<const double> prices, std::size_t most_kept, Clock& clock) {
         made_ = false;

@@ -3,7 +3,9 @@
 
 // Turns a first allotment and a bound into a proof. Decides which search has its turn, and for how long.
 // One search often needs milliseconds for what takes the others hours, and nothing tells in advance which
-// one.
+// search that is. The searches are that of the core (allot/detail/search.hpp: the choices that prices on
+// capacities leave undecided), that by prices on jobs (job_price_search.hpp), and the tree
+// (allot/detail/price_tree.hpp).
 
 #include <algorithm>
 #include <cstddef>
@@ -102,9 +104,9 @@ private:
         return outcome;
     }
 
-    /// Runs the search of the core first, which is enough for most problems. Then two searches take turns,
-    /// each several times as long as its last: the core with what prices on jobs tell, and the search by
-    /// these prices.
+    /// Runs the search of the core first, which is enough for most problems. Then searches take turns, each
+    /// several times as long as its last: the core without the options that prices on jobs rule out, the
+    /// search by these prices, and the tree if options use several resources.
     SearchOutcome take_turns(const AllotOptions& options) {
         std::size_t left = options.most_states;
         SearchOutcome best{relaxation_->bound(), StopReason::states, 0};
@@ -132,7 +134,8 @@ private:
             nodes_ += job_price_search_.nodes();
             return outcome.value_or(SearchOutcome{best.bound, StopReason::proven, 0});
         };
-        // If options use several resources of which many bind, prices on jobs say little about the problem.
+        // If options use several resources, and many capacities are used up, prices on jobs say little
+        // about the problem.
         if (several && CoreAndTree::binds_many(*relaxation_))
             prices_apply = false;
         else if (turn(true, left, prepare))
@@ -149,7 +152,7 @@ private:
         // A dive takes about as long as preparing the prices did, and would have to start over if it were
         // cut off.
         const std::size_t least_dive = 2 * job_price_search_.nodes();
-        // With more dimensions, fewer states of the core are equal.
+        // With more resources, fewer states of the core are equal, so the core gets fewer states.
         const std::size_t share = std::max<std::size_t>(1, problem_->resources() / narrow);
         for (std::size_t states = first_states; left > 0;) {
             states *= CoreAndTree::growth;
@@ -183,9 +186,10 @@ private:
         return CoreAndTree::is_enough(*problem_, *incumbent_, bound, options);
     }
 
-    /// Runs the core with what prices on jobs tell, as if an allotment just below the bound were known. If
-    /// that proves that there is none, the bound falls, and the search continues a little further below. If
-    /// none was found in time, the next call begins further below.
+    /// Searches the core without the options that prices on jobs rule out, as if an allotment just below
+    /// the bound were known. If this proves that no allotment is worth more, the bound falls, and the
+    /// search repeats a little further below. If a search neither proves this nor finds an allotment, the
+    /// next call begins further below.
     SearchOutcome search_narrowed(double bound, const AllotOptions& options) {
         AllotOptions part = options;
         SearchOutcome outcome{bound, StopReason::proven, 0};
@@ -223,14 +227,14 @@ private:
         return outcome;
     }
 
-    /// Returns whether an option uses several resources. Prices on jobs then say little about the problem.
+    /// Returns whether an option uses several resources. Prices on jobs then say less about the problem.
     [[nodiscard]] bool takes_several() const {
         for (std::uint32_t k = 0; k < problem_->count; ++k)
             if (problem_->uses_of(k).size() > 1) return true;
         return false;
     }
 
-    /// States of the core's search before another search has its first turn.
+    /// Number of states of the core's search before another search has its first turn.
     static constexpr std::size_t first_states = std::size_t{1} << 15;
     static constexpr std::size_t most_exchange_work = std::size_t{1} << 22;
     static constexpr std::size_t narrow = 4;

@@ -9,9 +9,9 @@
 
 namespace goodput::detail {
 
-/// Writes, for each position, the larger of `numbers` and of `row` plus `worth` to `result`, which may be
-/// `numbers`. Handles four positions at a time and reads all of them before it writes one, so the compiler
-/// may do them at once.
+/// Sets `result` at each position to the larger of `numbers` and of `row` plus `worth`. `result` may be
+/// `numbers` itself. The loop reads four positions before it writes any of them, so the compiler may use
+/// vector instructions.
 inline void larger_of(const double* numbers, const double* row, double worth, double* result,
                       std::size_t count) {
     std::size_t q = 0;

@@ -2,8 +2,9 @@
 #define GOODPUT_PROVING_DETAIL_WHOLE_RESOURCES_HPP
 
 // Chooses the resources that become knapsacks of their own, solved exactly over whole units
-// (job_prices.hpp). All uses of such a resource must be multiples of some number that is not too small, and
-// no option may use two of them. The most valuable resources come first.
+// (job_prices.hpp). All uses of such a resource must be multiples of some number that is not too small (the
+// granule), and no option may use two of the chosen resources. The most valuable resources (price times
+// capacity) come first.
 
 #include <algorithm>
 #include <cmath>
@@ -19,8 +20,9 @@ namespace goodput::detail {
 
 class WholeResources {
 public:
-    /// Chooses the resources at these prices. Returns false if the chosen ones are worth less than half of
-    /// all capacities, because their knapsacks would tell little.
+    /// Chooses the resources at these prices. Returns false if there are more than most_resources, or if
+    /// the chosen ones are worth less than half of all capacities, because their knapsacks would tell
+    /// little.
     bool assign(const CompactProblem& problem, std::span<const double> prices) {
         const std::size_t count = problem.resources();
         if (count > most_resources) return false;

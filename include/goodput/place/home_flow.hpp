@@ -1,24 +1,25 @@
 #ifndef GOODPUT_PLACE_HOME_FLOW_HPP
 #define GOODPUT_PLACE_HOME_FLOW_HPP
 
-// Lets jobs keep the home nodes with the most GPUs in total, instead of granting each node to its largest
-// holder:
+// Chooses which jobs keep nodes on which they already hold GPUs (their home nodes), so that the jobs keep
+// the most GPUs in total. Without this, each node goes to the job that holds the most GPUs of it:
 //
 //     LeastMovesPlacer placer({.homes = homes_by_flow});
 //
-// Jobs that take whole nodes anew need need_j nodes each. All nodes are alike, except that some already
-// hold GPUs of the job (with its data and container):
+// Job j takes need_j whole nodes anew. Let x_jh be 1 if it gets node h, and held_jh the GPUs that it holds
+// there already (with its data and container). All nodes are alike otherwise:
 //
 //     max sum held_jh x_jh,   sum_h x_jh <= need_j,   sum_j x_jh <= 1,   x in {0, 1}
 //
 // This is a transportation problem. Boost.Graph's successive shortest paths solve it as a min-cost flow
-// source -> jobs -> nodes -> sink with costs (largest held - held). An arc job -> sink for nodes taken
-// anywhere also keeps every vertex reachable, so that no potential overflows. The graph is first split into
-// connected components. Components in which only nodes or only jobs are contended for need no flow.
+// source -> jobs -> nodes -> sink with costs (largest held - held). An arc job -> sink stands for nodes
+// that the job takes elsewhere. It also keeps every vertex reachable, so that no potential overflows. The
+// graph is first split into connected components. A component needs no flow if only its nodes or only its
+// jobs are scarce.
 //
 // If jobs over several nodes share none of them, as after every placement of this library, no component
-// needs the flow. It is for placements of other systems. So goodput.hpp does not include this header, nor
-// Boost.Graph.
+// needs the flow. It is meant for placements of other systems. Therefore goodput.hpp includes neither this
+// header nor Boost.Graph.
 
 #include <algorithm>
 #include <boost/graph/adjacency_list.hpp>
@@ -35,9 +36,9 @@
 
 namespace goodput {
 
-/// Most claims of a component for which the flow is used. It takes a quadratic number of steps, about 5 ms
-/// for this many. A larger component is left to the largest holders, which keep 96 % of the GPUs that the
-/// flow would keep.
+/// Most claims of a component for which the flow is used. The flow takes a quadratic number of steps, about
+/// 5 ms for this many claims. In a larger component, each node goes to its largest holder, which keeps 96 %
+/// of the GPUs that the flow would keep.
 inline constexpr std::size_t home_flow_limit = 300;
 
 /// Grants the claims that keep the most GPUs in place, for PlacementOptions::homes.
@@ -56,7 +57,7 @@ struct Arc {
 };
 using Graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property, Arc>;
 
-// Solves one component, whose claims are sorted by node, then job. Appends the granted claims.
+// Solves one component. Its claims must be sorted by node, then job. Appends the granted claims.
 inline void solve(std::span<const HomeClaim> claims, std::span<const int> need,
                   std::vector<HomeClaim>& granted) {
     std::vector<std::size_t> jobs;
@@ -98,7 +99,7 @@ inline void solve(std::span<const HomeClaim> claims, std::span<const int> need,
 
 inline void homes_by_flow(std::vector<HomeClaim>& claims, std::span<const int> need) {
     std::erase_if(claims, [&](const HomeClaim& claim) { return need[claim.job] == 0; });
-    // Components are jobs that are connected by nodes which both claim.
+    // A component consists of jobs that are connected by nodes which both claim.
     std::ranges::sort(claims, {}, [](const HomeClaim& claim) { return std::tuple(claim.node, claim.job); });
     boost::adjacency_list<boost::vecS, boost::vecS, boost::undirectedS> jobs(need.size());
     for (std::size_t c = 1; c < claims.size(); ++c)
@@ -120,8 +121,8 @@ inline void homes_by_flow(std::vector<HomeClaim>& claims, std::span<const int> n
             jobs_full |= spare[claims[end].job] < 0;
         }
         const auto component = std::span<const HomeClaim>(claims).subspan(begin, end - begin);
-        // If each node is claimed once, or if each job could take all that it claims, the largest holders
-        // are best.
+        // If each node is claimed once, or if each job could take all nodes that it claims, the rule of the
+        // largest holder is optimal.
         if (nodes_scarce && jobs_full && component.size() <= home_flow_limit)
             detail::home_flow::solve(component, need, granted);
         else

@@ -2,16 +2,16 @@
 #define GOODPUT_MEMORY_MEMORY_HPP
 
 // Predicts whether a batch fits in a GPU's memory. Parameters, gradients and optimiser state take a fixed
-// part, and activations take a part per example that is on the GPU at once:
+// amount, and activations take an amount per example that is on the GPU at once:
 //
 //     bytes(b) = fixed + per_example b             b = atomic batch
 //
 // Accumulation steps run one after the other and take no more memory. More replicas take no more memory per
 // GPU either. The largest batch is (capacity (1 - margin) - fixed) / per_example, rounded down.
 //
-// The model does not cover memory that is not linear in the batch, for example an allocator that rounds up,
-// or a library that chooses its workspace by the batch. The margin is meant for these. It does not cover
-// optimiser state that is divided among replicas either.
+// The model does not cover memory that is not linear in the batch, for example that of an allocator that
+// rounds up, or of a library that chooses its workspace by the batch. The margin is meant for such effects.
+// The model does not cover optimiser state that is divided among replicas either.
 
 #include <algorithm>
 #include <cmath>
@@ -29,8 +29,8 @@ namespace goodput {
 struct MemoryModel {
     double fixed_bytes = 0;        ///< independent of the batch: parameters, gradients, optimiser state
     double bytes_per_example = 0;  ///< activations per example
-    /// Larger atomic batches are unknown and count as not fitting. Without this limit, a model with
-    /// bytes_per_example = 0 would allow any batch.
+    /// Larger atomic batches are treated as not fitting, because nothing is known about them. Without this
+    /// limit, a model with bytes_per_example = 0 would allow any batch.
     int most_atomic_batch = std::numeric_limits<int>::max();
 
     /// Returns the bytes that a GPU needs for `atomic_batch` examples at once.
@@ -75,7 +75,7 @@ inline void validate(const GpuMemory& gpu) {
     const int most = std::min(model.most_atomic_batch, 1 << 30);
     if (model.bytes(1) > usable) return 0;
     if (model.bytes(most) <= usable) return most;
-    // Bisect on the sum. A quotient could be off by any number of batches if the fixed bytes are large.
+    // Bisect on the sum. A quotient could be wrong by many batches if the fixed bytes are large.
     int fits = 1, too_large = most;
     while (too_large - fits > 1) {
         const int middle = fits + (too_large - fits) / 2;

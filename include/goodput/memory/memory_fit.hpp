@@ -4,30 +4,31 @@
 // Fits the line bytes(b) = fixed + per_example b (memory/memory.hpp) to measurements of a job's memory on
 // one GPU type.
 //
-// Several batch sizes. An estimate that is too high wastes some memory, but one that is too low kills the
-// job. Therefore the fit solves
+// With measurements at several batch sizes b_i: an estimate that is too high wastes some memory, but one
+// that is too low kills the job. Therefore the fit solves
 //
 //     minimise    sum_i (fixed + per_example b_i - bytes_i)^2
 //     subject to  fixed + per_example b_i >= (1 - tolerance) bytes_i       for all i
 //                 fixed >= least_fixed_bytes,  per_example >= 0
 //
-// Every constraint except the last says that the line passes above a point (the second kind: above (0,
-// least_fixed_bytes)). So only corners of the upper convex hull of these points can touch the line. The
-// problem is convex with two unknowns, so at most two constraints are active. The optimum is the best
-// feasible one of all candidates with no, one or two active constraints. With N measurements this takes at
-// most O(N^2), which is microseconds for the usual dozens.
+// Every constraint except the last says that the line passes above a point (the constraint on `fixed`:
+// above (0, least_fixed_bytes)). So the line can touch only corners of the upper convex hull of these
+// points. The problem is convex with two unknowns, so at most two constraints are active. The optimum is
+// the best feasible one of all candidates with no, one or two active constraints. With N measurements this
+// takes at most O(N^2), which is microseconds for the usual number of a few dozen.
 //
-// One batch size b_1. The two parts cannot be told apart; only least_fixed_bytes <= fixed is known. The fit
-// takes the line through (0, least_fixed_bytes) and the measurement. Memory grows by at most (bytes_1 -
-// least_fixed_bytes) / b_1 per example, so the line is never too low above b_1. It is more cautious there
-// if less is declared as fixed. Below b_1 it is the lowest possible line. To fit a batch smaller than b_1
-// into a smaller GPU, measure there, or declare nearly all fixed bytes.
+// With measurements at only one batch size b_1, the two parts cannot be distinguished; it is only known
+// that fixed is at least least_fixed_bytes. The fit takes the line through (0, least_fixed_bytes) and the
+// measurement. Memory grows by at most (bytes_1 - least_fixed_bytes) / b_1 per example, so above b_1 the
+// line is never too low. The less is declared as fixed, the more cautious it is there. Below b_1 it is the
+// lowest possible line. To fit a batch smaller than b_1 into a smaller GPU, measure there, or declare
+// nearly all fixed bytes.
 //
-// Measurements without growth say nothing about larger batches. They are constant or falling, up to the
-// tolerance over the whole range, which is typical of frameworks that reserve memory ahead. The line is
-// then flat at the largest measurement, and ends at the largest measured batch. If one batch size has
-// different measurements, the line covers all of them, so the largest decides. largest_excess shows what
-// the tolerance does not explain.
+// Some measurements do not grow with the batch: they are constant or falling, up to the tolerance over the
+// whole range. This is typical of frameworks that reserve memory ahead. Such measurements say nothing about
+// larger batches. The line is then flat at the largest measurement, and ends at the largest measured batch.
+// If one batch size has different measurements, the line covers all of them, so the largest decides.
+// largest_excess shows how much of the differences the tolerance does not explain.
 
 #include <algorithm>
 #include <cstddef>
@@ -61,9 +62,12 @@ struct MemoryFitOptions {
 
 /// The knowledge that the measurements gave.
 enum class MemoryKnowledge {
-    measured,       ///< both parts, from several batch sizes
-    fixed_assumed,  ///< one batch size; cautious above it, not below
-    no_growth       ///< constant or contradictory; valid up to the largest measured batch
+    measured,  ///< both parts, from several batch sizes
+    /// The fixed part was assumed, because only one batch size was measured; cautious above that batch, not
+    /// below.
+    fixed_assumed,
+    /// Measurements are constant or contradictory; the model is valid up to the largest measured batch.
+    no_growth
 };
 
 /// A memory model and its basis.
@@ -114,7 +118,7 @@ inline Line least_covering_line(std::span<const MemoryPoint> points, std::span<c
     for (const MemoryPoint& corner : hull) highest = std::max(highest, corner.bytes);
     const auto consider = [&](Line line) {
         if (!(line.slope >= 0)) return;
-        double lift = 0;  // rounding may put a line through corners slightly below one of them
+        double lift = 0;  // rounding may put a line through two corners slightly below a third
         for (const MemoryPoint& corner : hull) {
             const double below = corner.bytes - line.at(corner.batch);
             if (below > 1e-12 * highest) return;

@@ -27,7 +27,7 @@ struct FreeSpace {
     std::size_t whole_nodes = 0;  ///< nodes that no job uses
     int whole_node_gpus = 0;      ///< GPUs on them
 
-    /// Returns the part of the free GPUs that are not on wholly free nodes; 0 if no GPU is free.
+    /// Returns the fraction of the free GPUs that are not on wholly free nodes; 0 if no GPU is free.
     [[nodiscard]] double fragmentation() const {
         return gpus == 0 ? 0 : 1 - static_cast<double>(whole_node_gpus) / gpus;
     }
@@ -42,9 +42,9 @@ struct FreeSpace {
     friend constexpr bool operator==(const FreeSpace&, const FreeSpace&) = default;
 };
 
-/// Returns by node the GPUs that a new job could get: none on drained nodes, nor on nodes of a job over
-/// several nodes. Throws std::invalid_argument for a node that does not exist or has too few GPUs for its
-/// jobs, and for clusters that validate_nodes() refuses.
+/// Returns for each node the number of GPUs that a new job could get there. It is 0 on drained nodes and on
+/// nodes of a job over several nodes. Throws std::invalid_argument for a node that does not exist or has
+/// too few GPUs for its jobs, and for clusters that validate_nodes() refuses.
 [[nodiscard]] inline std::vector<int> free_gpus(const Cluster& cluster,
                                                 std::span<const Placement> placements) {
     validate_nodes(cluster);
@@ -69,7 +69,8 @@ struct FreeSpace {
     return free;
 }
 
-/// Sums up `free` (GPUs by node, see free_gpus()) over these nodes, for example those of a pool.
+/// Returns the free space of these nodes, for example those of a pool. `free` contains the free GPUs by
+/// node (see free_gpus()).
 [[nodiscard]] inline FreeSpace free_space(const Cluster& cluster, std::span<const std::size_t> nodes,
                                           std::span<const int> free) {
     FreeSpace space;

@@ -1,15 +1,16 @@
 #ifndef GOODPUT_PLACE_REQUEST_HPP
 #define GOODPUT_PLACE_REQUEST_HPP
 
-// The question to a placement algorithm, and its answer.
+// The request to a placement algorithm (placer), and its result.
 //
 // A request is one job, with its allotment and the nodes where it runs now. A job over several nodes takes
 // whole nodes and shares none of them. A job on one node is never split. A job *holds its allotment* if its
 // current placement has the pool and shape of the allotment and, for a job over several nodes, if no other
-// job that keeps its allotment shares these nodes. Moving such a job has a cost. Any other job restarts
-// anyway and may go anywhere, and so may a job that is told to leave. On a drained node a job that holds
-// its allotment stays as if it were pinned, and nothing else is placed there. Other systems let jobs over
-// several nodes share them: a request says so (`shares_nodes`), and such a job stays exactly where it is.
+// job that keeps its allotment uses these nodes. Moving such a job has a cost. Any other job restarts
+// anyway and may go anywhere, and so may a job that is told to leave. A job that holds its allotment on a
+// drained node stays as if it were pinned, and no other job is placed there. Other systems let jobs over
+// several nodes share nodes with others. The request then says so (`shares_nodes`), and such a job stays
+// exactly where it is.
 //
 // Placers refuse (std::invalid_argument) impossible shapes, unknown or overfilled nodes, move costs outside
 // 0 to 1e9 s, and pinned jobs whose part is not what they hold. A job whose pool does not exist or is too
@@ -31,20 +32,21 @@
 
 namespace goodput {
 
-/// The request for one job. Its index in the list is its priority: lower means more important.
+/// The request for one job. Its index in the list is its priority: a lower index is more important.
 struct PlacementRequest {
-    PoolShare part = {};      ///< GPUs to place; empty if the job gets nothing this round
-    Placement current = {};   ///< nodes where it runs; empty if it does not run
-    double move_cost = 0;     ///< seconds lost if a job that holds its allotment is moved; counted in ms
-    bool pinned = false;      ///< whether it keeps exactly what it holds; ignored if the job does not run
-    std::string within = {};  ///< level within one domain of which it must stay, as Job::within
+    PoolShare part = {};     ///< GPUs to place; empty if the job gets nothing this round
+    Placement current = {};  ///< nodes where it runs; empty if it does not run
+    double move_cost = 0;    ///< seconds lost if a job that holds its allotment is moved; counted in ms
+    bool pinned = false;     ///< whether it keeps exactly what it holds; ignored if the job does not run
+    /// Name of a topology level; the job must stay within one domain of it, as with Job::within.
+    std::string within = {};
     /// Whether it may not stay even if it holds its allotment; ignored for a pinned job.
     bool leaves = false;
-    /// Whether it is pinned to nodes that it shares. It takes the GPUs that it holds there, and others the
-    /// rest.
+    /// Whether it is pinned to nodes that it shares with other jobs. It takes the GPUs that it holds there,
+    /// and other jobs may take the rest.
     bool shares_nodes = false;
-    /// Seconds for which it needs its nodes. If nodes leave earlier (Node::leaves_seconds), it gets those
-    /// that leave last.
+    /// Seconds for which it needs its nodes. If it must get nodes that leave earlier
+    /// (Node::leaves_seconds), it gets those that leave last.
     double needs_seconds = std::numeric_limits<double>::infinity();
 };
 
@@ -63,7 +65,7 @@ struct PlacementResult {
     std::vector<std::size_t> moved;
     double move_cost = 0;        ///< seconds lost by the moved jobs
     double move_cost_bound = 0;  ///< lower bound on the move cost of any placement of the same jobs
-    /// Whether no placement leaves fewer jobs out (apart from impossible ones).
+    /// Whether no placement leaves fewer jobs without nodes (apart from impossible ones).
     bool fewest_unplaced_proven = true;
     std::size_t whole_free_nodes = 0;  ///< nodes that no job uses and that are not drained
     int largest_free_block = 0;        ///< most free GPUs on one node
@@ -95,16 +97,16 @@ struct PlacementResult {
     }
 };
 
-/// A claim of a job that takes whole nodes anew to a node on which it already holds GPUs.
+/// A claim to a node: the job takes whole nodes anew, and already holds GPUs on this node.
 struct HomeClaim {
     std::size_t job = 0;   ///< index into the needs of all jobs
     std::size_t node = 0;  ///< index of the node
     int held = 0;          ///< GPUs that the job holds on it
 };
 
-/// Removes the claims that are not to be granted. `need` is the number of nodes that each job takes. The
-/// remaining claims are then granted by the GPUs held on the node, the most first, until each job has the
-/// nodes that it needs; each node goes to one job.
+/// A function that removes the claims that are not to be granted. `need` is the number of nodes that each
+/// job takes. The remaining claims are then granted one by one, those with the most GPUs held first, until
+/// each job has the nodes that it needs. Each node goes to one job.
 using HomeChoice = void (*)(std::vector<HomeClaim>& claims, std::span<const int> need);
 
 namespace detail {
@@ -112,7 +114,7 @@ namespace detail {
 /// Converts the cost of a move to the unit in which it is counted.
 inline std::int64_t milliseconds(double seconds) { return std::llround(seconds * 1000); }
 
-/// Distributes the GPUs of a part over its whole nodes: the first nodes are full, the last ones take the
+/// Distributes the GPUs of a part over its whole nodes: the first nodes are full, the last ones get the
 /// rest, and every node gets at least one GPU.
 inline void fill_whole_nodes(const PoolShare& part, Placement& placement) {
     std::sort(placement.begin(), placement.end());

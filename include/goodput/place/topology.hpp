@@ -1,15 +1,15 @@
 #ifndef GOODPUT_PLACE_TOPOLOGY_HPP
 #define GOODPUT_PLACE_TOPOLOGY_HPP
 
-// Nodes are in racks, and racks in zones. A job that spans several of them has a cost.
+// A topology says which nodes are close together: nodes are in racks, and racks in zones. A job that spans
+// several of them has a cost.
 //
 // A topology is a tree over the nodes, given level by level from the inside (rack) to the outside (zone). A
 // placement that touches d_l domains of level l costs
 //
 //     sum_l cost_l (d_l - 1)
-//
-// so a job on one node or within one rack costs nothing. The caller chooses the unit: seconds per
-// iteration, or just an order of preference.
+// where cost_l is the cost of the level. So a job on one node or within one rack costs nothing. The caller
+// chooses the unit: seconds per iteration, or just an order of preference.
 
 #include <algorithm>
 #include <cstddef>
@@ -31,7 +31,7 @@ namespace goodput {
 struct TopologyLevel {
     std::string name{};  ///< name of the level, for messages
     double cost = 0;     ///< cost of every domain after the first, at least 0
-    /// Domain of each node, in the order of Cluster::nodes; any numbers.
+    /// Domain of each node, in the order of Cluster::nodes. The numbers need not be consecutive.
     std::vector<std::size_t> domain_of{};
 };
 
@@ -79,8 +79,9 @@ inline void validate(const Topology& topology, const Cluster& cluster) {
            });
 }
 
-/// Returns the nodes of the domain with the most nodes, in ascending order; only nodes of the pool with
-/// `usable(node)` count. A job that must stay within one domain can get at most this many whole nodes.
+/// Returns the nodes of the domain with the most nodes, in ascending order. Only nodes of the pool for
+/// which `usable(node)` holds are considered. A job that must stay within one domain can get at most this
+/// many whole nodes.
 template <class Usable>
 [[nodiscard]] std::vector<std::size_t> largest_domain(const TopologyLevel& level, const Pool& pool,
                                                       Usable usable) {
@@ -93,8 +94,8 @@ template <class Usable>
     return largest;
 }
 
-/// Returns for each node whether one of these jobs keeps GPUs there in any case. Then no other job can have
-/// the whole node.
+/// Returns for each node whether one of these jobs certainly keeps GPUs there (a pinned job). Then no other
+/// job can have the whole node.
 [[nodiscard]] inline std::vector<char> kept_nodes(const Cluster& cluster, std::span<const Job> jobs) {
     std::vector<char> kept(cluster.nodes.size(), 0);
     for (const Job& job : jobs)
@@ -103,10 +104,11 @@ template <class Usable>
     return kept;
 }
 
-/// Returns the nodes of a pool that a job can have as whole nodes, given what it holds. They are the open
-/// nodes that no other job keeps (`kept` as from kept_nodes(); empty if none). If the job must stay within
-/// a domain of level `within` (Job::within; ignored if empty or unknown), they are those of the domain that
-/// has the most. The topology must belong to this cluster. O(nodes log nodes).
+/// Returns the nodes of a pool that a job can have as whole nodes, given what it holds. These are the open
+/// nodes that no other job keeps (`kept` is the result of kept_nodes(), or empty if no job keeps anything).
+/// If the job must stay within a domain of level `within` (Job::within; ignored if empty or unknown), only
+/// the nodes of the domain that has the most of them are returned. The topology must belong to this
+/// cluster. O(nodes log nodes).
 [[nodiscard]] inline std::vector<std::size_t> nodes_within_reach(const Topology& topology,
                                                                  const std::string& within,
                                                                  const Cluster& cluster, const Pool& pool,
@@ -126,11 +128,11 @@ template <class Usable>
 
 namespace detail {
 
-/// Finds how many whole nodes of each pool the domains of one level have for jobs that must stay within
-/// one.
+/// For jobs that must stay within one domain of a level: finds how many whole nodes of each pool the
+/// domains of that level have.
 class DomainSizes {
 public:
-    /// Counts the open nodes that no job keeps; `kept` is as from kept_nodes(). O(nodes log nodes).
+    /// Counts the open nodes that no job keeps; `kept` is the result of kept_nodes(). O(nodes log nodes).
     DomainSizes(const TopologyLevel& level, const Cluster& cluster, std::span<const char> kept)
         : level_(level), cluster_(cluster), kept_(kept), pools_(pools_of(cluster)) {
         nodes_of_.resize(pools_.size());
@@ -141,15 +143,15 @@ public:
                     most = std::max(most, ++nodes_of_[pool][level.domain_of[node]]);
         }
     }
-    /// Returns by GPU type the most nodes that a job can have within a domain, or holds. O(pools + nodes
-    /// held).
+    /// Returns by GPU type the most nodes that a job can have within a domain, or the nodes that it holds
+    /// if these are more. O(pools + nodes held).
     [[nodiscard]] std::vector<int> most_nodes(const Job& job) const {
         std::vector<int> most(job.types.size(), 1), held(job.types.size(), 0);
         const auto raise = [&](std::size_t type, int nodes) {
             if (type < most.size()) most[type] = std::max(most[type], nodes);
         };
         for (std::size_t pool = 0; pool < pools_.size(); ++pool) raise(pools_[pool].gpu_type, most_[pool]);
-        // A kept node is open to the job that holds it.
+        // A kept node counts as free for the job that holds it.
         std::map<std::pair<std::size_t, std::size_t>, int> more;
         for (const NodeShare& share : job.placement) {
             const Node& node = cluster_.nodes[share.node];
@@ -175,12 +177,13 @@ private:
 
 }  // namespace detail
 
-/// Limits jobs that must stay within a domain (Job::within), so that they are not offered what could not be
-/// laid out. The limit per GPU type is the most nodes within their reach in any pool of the type, or the
-/// nodes that they hold if these are more. TypeLimits::nodes_now counts only nodes that are not kept.
-/// max_nodes is lowered to the number without regard to kept nodes, because a job may be waiting for these.
-/// Other jobs stay as they are; all do if there is no such level. The topology must belong to this cluster.
-/// `kept` is as from kept_nodes(), or empty if no node is kept. O(levels * nodes log nodes + jobs * pools).
+/// Limits jobs that must stay within a domain (Job::within), so that they are not offered what cannot be
+/// laid out. For each GPU type, the limit is the most nodes that one domain has in any pool of the type, or
+/// the number of nodes that the job holds if this is more. TypeLimits::nodes_now is set to the limit
+/// computed from the nodes that no other job keeps. TypeLimits::max_nodes is lowered to the limit computed
+/// from all nodes, because a job may be waiting for kept ones. Other jobs are not changed; if the level
+/// does not exist, no job is changed. The topology must belong to this cluster. `kept` is the result of
+/// kept_nodes(), or empty if no node is kept. O(levels * nodes log nodes + jobs * pools).
 inline void limit_to_domains(std::span<Job> jobs, const Topology& topology, const Cluster& cluster,
                              std::span<const char> kept = {}) {
     for (const TopologyLevel& level : topology.levels) {
@@ -203,8 +206,8 @@ inline void limit_to_domains(Job& job, const Topology& topology, const Cluster& 
     limit_to_domains(std::span<Job>(&job, 1), topology, cluster, kept);
 }
 
-/// Returns the cost of a placement's spread over the levels. Takes O(levels * nodes log nodes), with the
-/// nodes of the placement.
+/// Returns the cost of a placement's spread over the levels. Takes O(levels * nodes log nodes), where nodes
+/// are those of the placement.
 [[nodiscard]] inline double spread_cost(const Topology& topology, const Placement& placement) {
     double cost = 0;
     if (placement.size() < 2) return cost;
@@ -228,9 +231,9 @@ struct NodeSite {
     std::string rack{};  ///< rack within its zone; racks of the same name in two zones are different
 };
 
-/// Returns the levels "rack" and "zone". A level exists only if a node names one. Nodes without a name are
-/// together. One more zone costs more than any number of racks. `sites` is in the order of Cluster::nodes.
-/// O(nodes log nodes).
+/// Returns the levels "rack" and "zone". A level exists only if a node names one. Nodes without a name form
+/// one domain together. The costs are such that one more zone costs more than any number of racks. `sites`
+/// is in the order of Cluster::nodes. O(nodes log nodes).
 [[nodiscard]] inline Topology topology_of(std::span<const NodeSite> sites) {
     std::map<std::pair<std::string, std::string>, std::size_t> racks;
     std::map<std::string, std::size_t> zones;

@@ -4,9 +4,9 @@
 // Chooses, among placements with equally few moves, one whose jobs are close together (topology.hpp).
 //
 // An inner placer (least_moves.hpp) decides which jobs stay, which move, and which nodes have room left for
-// blocks. These decisions remain. But jobs that take whole nodes anew may exchange these among each other
-// and with wholly free nodes, without further moves. detail/topology_placer.hpp says how, and what is
-// proven.
+// jobs on parts of nodes. These decisions remain. But jobs that take whole nodes anew may exchange these
+// nodes among each other and with wholly free nodes, which needs no further moves.
+// detail/topology_placer.hpp says how this is done, and what is proven.
 
 #include <algorithm>
 #include <chrono>
@@ -38,16 +38,16 @@ struct Spread {
     double cost = 0;  ///< cost of all jobs, in the unit of TopologyLevel::cost
     /// Lower bound for any choice among the nodes that the inner placer left for the jobs.
     double bound = 0;
-    /// Whether no other nodes for the jobs that are placed anew are closer together.
+    /// Whether it is proven that no other nodes for the jobs that are placed anew are closer together.
     [[nodiscard]] bool proven() const { return cost <= bound * (1 + 1e-12); }
 };
 
-/// The placer described above. It satisfies Placer. The topology must belong to the cluster of the next
-/// place().
+/// The placer that the opening comment describes. It satisfies Placer. The topology must belong to the
+/// cluster that the next place() gets.
 class TopologyPlacer {
 public:
-    /// Without levels this answers as LeastMovesPlacer does. `options` limit the effort of the inner
-    /// placer.
+    /// Makes a placer for a topology. Without levels it answers as LeastMovesPlacer does. `options` limit
+    /// the effort of the inner placer.
     explicit TopologyPlacer(Topology topology = {}, PlacementOptions options = {})
         : topology_(std::move(topology)), options_(options) {}
 
@@ -55,16 +55,16 @@ public:
     void set_topology(Topology topology) { topology_ = std::move(topology); }
 
     /// Sets the time after which the next place() stops its search for more room and returns the best
-    /// answer so far. Without a time it always searches to its fixed limits, with the same answer on every
-    /// machine.
+    /// answer so far. If no time is set, it always searches to its fixed limits, with the same answer on
+    /// every machine.
     void set_time(std::optional<std::chrono::nanoseconds> time) { time_ = time; }
 
     /// The topology of the next place().
     [[nodiscard]] const Topology& topology() const { return topology_; }
 
-    /// Returns the inner placer's answer, with other nodes where these cost less; valid until the next
-    /// call. Throws std::invalid_argument if the topology does not belong to this cluster, and whatever the
-    /// inner placer refuses.
+    /// Returns the inner placer's answer, with other nodes for some jobs if these cost less; valid until
+    /// the next call. Throws std::invalid_argument if the topology does not belong to this cluster, and in
+    /// all cases in which the inner placer throws.
     const PlacementResult& place(const Cluster& cluster, std::span<const PlacementRequest> requests);
 
     /// Whether a placement is in one domain of the level with that name; true if there is no such level.

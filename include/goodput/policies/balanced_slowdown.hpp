@@ -1,30 +1,30 @@
 #ifndef GOODPUT_POLICIES_BALANCED_SLOWDOWN_HPP
 #define GOODPUT_POLICIES_BALANCED_SLOWDOWN_HPP
 
-// Balances completion times, fairness and makespan for jobs of fixed sizes whose work is known. It decides
-// anew in every round what a round of GPUs is worth to each job.
+// Balances completion times, fairness and makespan for jobs of fixed sizes whose work is known. In every
+// round it computes anew what the GPUs of that round are worth to each job.
 //
-// Consider a job of s GPUs and age A that needs R more seconds (including a start, if it waits) and I
-// seconds in all.
+// Consider a job of s GPUs and age A. It needs R more seconds (including a start, if it waits), and I
+// seconds in all without waiting.
 //
-//   Critical jobs come first. The cluster finishes no earlier than T = max(sum s R / GPUs, max R), and a
-//   waiting job with R = T delays the end (McNaughton 1959). A waiting job is critical if R >= (1 - margin)
-//   T. A running job remains critical down to (1 - 2 margin) T, so that jobs do not take turns with a restart
-//   each.
+// Critical jobs come first. The cluster finishes no earlier than T = max(sum of s R over all jobs / GPUs,
+// largest R), and a waiting job with R = T delays the end (McNaughton 1959). A waiting job is critical if R
+// >= (1 - margin) T. A running job remains critical until R < (1 - 2 margin) T, so that jobs do not take
+// turns with a restart each.
 //
-//   Other jobs are worth the gain per GPU, weight / (s R) (Smith 1956). The weight is the cost of a second of
-//   delay if the sum of all slowdowns to the power of p should be small:
+// The GPUs of other jobs are worth the gain per GPU, weight / (s R) (Smith 1956). The weight is the cost of
+// one second of delay, if the sum of all slowdowns to the power of p should be small:
 //
 //       slowdown = (A + R) / I        weight = slowdown^(p-1) / I
 //
-//   p = 1 is the mean slowdown, which favours short jobs. The larger p is, the more the worst slowdown
-//   counts.
+// p = 1 is the mean slowdown, which favours short jobs. The larger p is, the more the worst slowdown counts.
 //
-// The value of an option is this worth in proportion to its speed: R over the seconds that the job would
-// need with the option, including a restart if it would have to move. So the GPUs of each type go where
-// they help most, and not all to the first job. R is the remaining work over the largest goodput, and I the
-// done and the remaining work. If a job declared nothing, the expectation from its kind counts
-// (Job::expected_examples). If nothing is known of it, it is expected to go on for as long as it has run.
+// The value of an option is this worth of its GPUs, reduced in proportion to its speed: R over the seconds
+// that the job would need with the option, including a restart if it would have to move. So the GPUs of
+// each type go where they help most, and not all to the first job. R is the remaining work over the largest
+// goodput, and I is computed from the done and the remaining work. If a job has not declared its work, the
+// expectation from jobs of its kind is used (Job::expected_examples). If there is none, the job is expected
+// to go on for as long as it has run.
 
 #include <algorithm>
 #include <cmath>
@@ -41,14 +41,15 @@ namespace goodput {
 
 /// Serves critical jobs first, then those whose slowdown grows fastest.
 struct BalancedSlowdown {
-    /// Jobs run with the GPUs and batch size that their owners asked for.
+    /// A replay runs jobs with the GPUs and batch size for which their owners asked.
     static constexpr bool rigid_jobs = true;
-    static constexpr bool weights_count = false;  ///< the weights are in the gain already
-    /// p, the power of slowdowns in their sum, at least 1. Compared with each other, 2 favours the average
-    /// and 4 the worst slowdown, by about 2 % of the average.
+    /// False, because the gain already contains the weights.
+    static constexpr bool weights_count = false;
+    /// p, the power of slowdowns in their sum, at least 1. p = 2 favours the average slowdown and p = 4 the
+    /// worst one; the averages of the two differ by about 2 %.
     double power = 3;
-    /// How much shorter than the longest job a critical job may be, from 0 to 0.5. Half of the default and
-    /// twice the default change average and makespan by 1 to 2 %.
+    /// How much shorter than the longest job a critical job may be, as a fraction from 0 to 0.5. Half and
+    /// twice the default change average slowdown and makespan by 1 to 2 %.
     double margin = 0.04;
 
     /// Throws std::invalid_argument for settings out of range.
@@ -59,7 +60,7 @@ struct BalancedSlowdown {
             bad_input("policy balanced slowdown", "margin", margin, "between 0 and 0.5");
     }
 
-    /// Sets values to what a round of each option gains.
+    /// Sets each value to what the option gains in one round.
     void value_round(const Round& round, std::span<const OptionRow> rows) const {
         double gpus = 0;
         for (std::size_t p = 0; p < round.pools.size(); ++p) gpus += round.capacity[p];
@@ -86,7 +87,8 @@ struct BalancedSlowdown {
 
 private:
     static constexpr double least_seconds = 1;
-    static constexpr double critical_value = 2;  // per GPU, compared with at most 1 for all other jobs
+    // Added per GPU for critical jobs. For all other jobs, the worth of a GPU is at most 1.
+    static constexpr double critical_value = 2;
 
     struct Place {
         int gpus = 0;        // 0 if nothing is offered
@@ -97,7 +99,7 @@ private:
         double index = 0;  // gain per GPU
     };
 
-    /// Sets each value to the gain of the option's GPUs, in proportion to how soon the job would end with
+    /// Sets each value to the worth of the option's GPUs, in proportion to how soon the job would end with
     /// it.
     static void value_options(const Round& round, const OptionRow& row, const Place& place, double largest) {
         const Configuration held = round.held_by(row.job);

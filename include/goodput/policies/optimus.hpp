@@ -7,25 +7,24 @@
 //     least sum over the admitted jobs of work_j / goodput_jk
 //
 // where work is the remaining work that the job declared (Job::remaining_examples). The published greedy
-// rule gives one GPU at a time to the job with the largest work / goodput(K) - work / goodput(K + 1), which
-// approximates this sum. The allotment finds its least value. With T = work / goodput and `spread` = the
-// sum over admitted jobs of (longest T - shortest T) of their options, the values are
+// rule gives one GPU at a time to the job with the largest work / goodput(K) - work / goodput(K + 1), K
+// being its number of GPUs. This approximates the least sum; here the allotment finds the least sum itself.
+// With T = work / goodput, and `spread` the sum over the admitted jobs of (longest T - shortest T) of their
+// options, the values are
 //
-//     value = 1 + spread + longest T - T         nearly 0 for the options of jobs that are not admitted
-//
-// so no saving is worth dropping an admitted job, and jobs that are not admitted get what no other job can
-// use. (The allotment's relative gap refers to the sum of these values. With n jobs, the sum of remaining
-// times is exact to about gap * n * spread.)
+// so no saving is worth leaving out an admitted job, and jobs that are not admitted get what no other job
+// can use. (The allotment's relative gap refers to the sum of these values. With n jobs, the sum of
+// remaining times is exact to about gap * n * spread.)
 //
 // Differences from the published system:
-// - The owner declares the work; Optimus extrapolates the loss curve (its re-implementations know the
-//   truth). A job that declared nothing, or of which nothing has been measured, counts as if it had
-//   `assumed_seconds` left on its slowest option.
+// - The owner declares the work; the published Optimus extrapolates the loss curve, and its
+//   re-implementations use the true value. A job without declared work, or without any measurement, is
+//   assumed to have `assumed_seconds` left on its slowest option.
 // - Only GPUs are allotted, no parameter servers. The sizes are those that always pack.
 // - Models are learnt while jobs run, so a job gets at most twice the number of GPUs on which it was
 //   measured (published: a few profile runs before the first start).
-// - The cost of a restart counts. The published rule ignores it, but decides only every ten minutes, and
-//   for one GPU type, where a job need not move while its number of GPUs stays.
+// - The cost of a restart is included. The published rule ignores it, but it decides only every ten
+//   minutes, and for one GPU type, where a job need not move while its number of GPUs stays the same.
 // - A job waits if its smallest allotment does not fit what earlier jobs leave, even if moving another job
 //   to another GPU type would make room.
 
@@ -41,18 +40,18 @@
 
 namespace goodput {
 
-/// Least sum of the admitted jobs' remaining times. It is a RoundPolicy.
+/// Minimises the sum of the admitted jobs' remaining times. It is a RoundPolicy.
 struct Optimus {
     double assumed_seconds = 3600;  ///< remaining time of a job without declared work
     /// Whether T includes the cost of a restart, for all options except the held one.
     bool counts_restarts = true;
 
-    static constexpr bool weights_count = false;  ///< admission does not depend on the weights
+    static constexpr bool weights_count = false;  ///< false, because admission does not depend on the weights
 
     /// Throws std::invalid_argument if the remaining time is not above 0.
     void validate() const { require_positive("policy optimus", "assumed", assumed_seconds); }
 
-    /// Returns twice the GPUs measured on any type, at least one replica.
+    /// Returns twice the most GPUs on which the job was measured, over all types; at least one replica.
     [[nodiscard]] int most_gpus(const Job& job, const JobModel& model, std::size_t gpu_type) const {
         return Sia{}.most_gpus(job, model, gpu_type);
     }
@@ -97,7 +96,7 @@ struct Optimus {
 private:
     static constexpr double not_admitted = -1;
 
-    /// Computes T for a job's options.
+    /// Computes T of the opening comment for a job's options.
     class RemainingSeconds {
     public:
         RemainingSeconds(const Optimus& policy, const Round& round, const OptionRow& row)

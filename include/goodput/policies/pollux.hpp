@@ -1,15 +1,15 @@
 #ifndef GOODPUT_POLICIES_POLLUX_HPP
 #define GOODPUT_POLICIES_POLLUX_HPP
 
-// Pollux's policy (Qiao et al., OSDI'21, section 4.2; the released artifact where the two differ). It
-// maximises the power mean of all J active jobs' speedups,
+// Pollux's policy (Qiao et al., OSDI'21, section 4.2; where paper and released artifact differ, as in the
+// artifact). It maximises the power mean of the speedups of all J active jobs,
 //
 //     ( 1/J * sum_j (speedup_j + e)^p )^(1/p)           p = 0: the geometric mean; e > 0 spares 0^p
 //     speedup = factor * goodput / goodput on the fair share of ceil(C / J) of the cluster's C GPUs
 //     factor  = max(age - restarts * cost, 0) / (age + cost)            1 for what the job holds already
 //
-// The mean is monotone in a sum over jobs, and a job that gets nothing has speedup 0. So the largest power
-// mean is the largest sum of
+// The mean increases with a sum over jobs, and a job that gets nothing has speedup 0. So the power mean is
+// largest if the sum of these values is largest:
 //
 //     value = e^p - (speedup + e)^p   (p < 0)      log(speedup + e) - log(e)   (p = 0)
 //             (speedup + e)^p - e^p   (p > 0)
@@ -19,15 +19,16 @@
 //
 // Differences from the published system:
 // - The optimum replaces a genetic search over jobs and nodes. Shapes are those that always pack.
-// - GPUs of all types count alike, as in a cluster of one type: an option is compared with the fair share
-//   of its own type. So on a mixed cluster the types' speeds cancel out, and Pollux does not look for the
-//   right type.
+// - GPUs of all types count the same, as in a cluster of one type: an option is compared with the fair
+//   share of its own type. So on a mixed cluster the speeds of the types cancel out, and Pollux does not
+//   look for the best type.
 // - Goodput on the fair share is interpolated between the options offered, and proportional to GPUs beyond
 //   the largest (published: predicted by the model, even for sizes that the job may not have yet).
-// - The cost of a restart is the job's own, and not 30 s for all jobs; a start costs nothing. The published
-//   factor also counts starts, and gives a job of age 0 nothing.
-// - e is 0.01, not 0.001. For p = -1, every running job counts about e^p, and the allotment stops at a gap
-//   relative to the sum of the values.
+// - The cost of a restart is the job's own, not 30 s for all jobs, and a start costs nothing. The published
+//   factor also includes starts, and gives a job of age 0 nothing.
+// - e is 0.01, not 0.001. For p = -1, every running job adds about e^p to the sum of the values, and the
+//   allotment stops at a gap relative to this sum. With a smaller e, the differences between jobs would be
+//   lost in the gap.
 
 #include <algorithm>
 #include <cmath>
@@ -41,19 +42,19 @@
 
 namespace goodput {
 
-/// Largest power mean of the jobs' speedups. It is a RoundPolicy.
+/// Maximises the power mean of the jobs' speedups. It is a RoundPolicy.
 struct Pollux {
     double fairness_power = -1;  ///< p: the lower, the more even the speedups
     double idle_speedup = 0.01;  ///< e: added to every speedup
 
-    /// Throws std::invalid_argument for settings with which values are not finite.
+    /// Throws std::invalid_argument for settings with which values would not be finite.
     void validate() const {
         require_positive("policy pollux", "idle", idle_speedup);
         if (!std::isfinite(fairness_power) || !std::isfinite(std::pow(idle_speedup, fairness_power)))
             bad_input("policy pollux", "p", fairness_power, "a finite number for which idle^p is finite");
     }
 
-    /// Returns twice the GPUs measured on any type, at least one replica.
+    /// Returns twice the most GPUs on which the job was measured, over all types; at least one replica.
     [[nodiscard]] int most_gpus(const Job& job, const JobModel& model, std::size_t gpu_type) const {
         return Sia{}.most_gpus(job, model, gpu_type);
     }
@@ -63,13 +64,13 @@ struct Pollux {
         int gpus = 0;
         for (const Pool& pool : round.pools) gpus += pool.gpus();
         const auto jobs = static_cast<int>(rows.size());
-        // If all nodes are drained, jobs that may stay are compared with one GPU.
+        // If all nodes are drained, the fair share is one GPU, for jobs that may stay on drained nodes.
         for (const OptionRow& row : rows)
             value_row(round, row, std::clamp((gpus + jobs - 1) / jobs, 1, row.job.max_gpus));
     }
 
-    /// Returns the goodput on `gpus` GPUs of a share's pool, interpolated between the options there, and
-    /// proportional beyond them. Returns 0 if there are no options.
+    /// Returns the goodput on `gpus` GPUs of a share's pool: interpolated between the options there, and
+    /// proportional to the number of GPUs beyond the largest option. Returns 0 if there are no options.
     [[nodiscard]] static double goodput_at(std::span<const Option> options, const PoolShare& pool, int gpus) {
         Point below{0, 0}, above{std::numeric_limits<int>::max(), 0};
         for (const Option& option : options) {

@@ -2,21 +2,21 @@
 #define GOODPUT_POLICY_AGEING_HPP
 
 // Limits how long a job can wait. A job of many GPUs never finds them all free at once if short jobs take
-// every GPU that is released; this happens under any policy that values a sum. With W =
-// `longest_wait_seconds`, a job of at least g GPUs that was submitted at s and has held a GPU-seconds is
-// due at
+// every GPU that is released; this happens under any policy that maximises a sum of values. Let W be
+// `longest_wait_seconds`. A job that needs at least g GPUs, was submitted at time s and has held a
+// GPU-seconds is due at
 //
 //     due = s + W + 24 a / g          so after W it gets a 24th of the time, if it wants it
 //
-// and overdue from then on. A running job stops being overdue only W later, so that two jobs do not take
-// turns with a restart each. Among all overdue jobs, the one that was due first (W earlier if it runs) is
-// worth more than all others together, so it certainly gets something. The policy decides what it gets, and
-// everything else. If pinned jobs (jobs that keep what they hold) leave it no room, waiting jobs that would
-// be pinned once started get nothing that it could have, until there is room. docs/policy.md bounds how
-// late a job starts: a job i before it in this order stays there until it has had (W + s - s_i) / 24
-// seconds on its GPUs, and while it is first it has them.
+// and overdue from then on. A running job remains overdue until W later, so that two jobs do not take turns
+// with a restart each. The overdue job that was due first (where a running job counts as due W earlier) is
+// worth more than all other jobs together, so it certainly gets one of its options. The policy decides
+// which one, and everything else. If pinned jobs (jobs that keep what they hold) leave no room for it,
+// waiting jobs that would be pinned once started get nothing that it could have, until there is room.
+// docs/policy.md bounds how late a job starts: a job i that is due earlier stays first until it has had (W
+// + s - s_i) / 24 seconds on its GPUs, and it has them while it is first.
 //
-// Values do not change before a job is W old.
+// Values do not change before some job is W seconds old.
 
 #include <algorithm>
 #include <cstddef>
@@ -33,11 +33,11 @@ namespace goodput {
 
 namespace detail {
 
-/// One over the part of the time that an overdue job gets.
+/// One over the fraction of the time that an overdue job gets.
 inline constexpr double waits_a_turn = 24;
 
-/// Returns the time since which the job is overdue by the rule above, in seconds on the clock of the round.
-/// Empty if it is not.
+/// Returns the time since which the job is overdue by the rule of the opening comment, in seconds on the
+/// clock of the round. Empty if the job is not overdue.
 inline std::optional<double> overdue_since(const Round& round, const Job& job, double longest_wait_seconds) {
     if (job.keeps_what_it_holds() || round.age_of(job) < longest_wait_seconds) return std::nullopt;
     const int gpus = job.adaptivity == Adaptivity::none ? job.max_gpus : job.min_gpus;
@@ -61,7 +61,8 @@ inline bool any_fits(const OptionRow& row, std::span<const double> capacity) {
     return false;
 }
 
-/// Sets values so that jobs that would keep what they start on get nothing that the row's options take.
+/// Lowers to 0 the values of waiting jobs that would be pinned once started, for options that take anything
+/// of what the overdue job's options take.
 inline void hold_back(std::span<const OptionRow> rows, const OptionRow& overdue,
                       std::span<const double> capacity) {
     std::vector<char> wanted(capacity.size());
@@ -75,8 +76,9 @@ inline void hold_back(std::span<const OptionRow> rows, const OptionRow& overdue,
                     if (use.units > 0 && wanted[use.resource]) row.values[k] = std::min(row.values[k], 0.0);
 }
 
-/// Changes the values of a round by the rule above. Values of a row are later multiplied by factor(job),
-/// which must be above 0. Takes O(rows), and O(options) if any job is overdue.
+/// Changes the values of a round by the rule of the opening comment. The caller multiplies the values of a
+/// row by factor(job) afterwards, which must be above 0. Takes O(rows), and O(options) if any job is
+/// overdue.
 template <class Factor>
 void serve_overdue(const Round& round, std::span<const OptionRow> rows, double longest_wait_seconds,
                    Factor factor) {
@@ -106,28 +108,30 @@ void serve_overdue(const Round& round, std::span<const OptionRow> rows, double l
 
 }  // namespace detail
 
-/// Adds the rule above to another policy. GoodputPolicy and DeclaredGoodputPolicy have it themselves.
+/// Adds the rule of the opening comment to another policy. GoodputPolicy and DeclaredGoodputPolicy already
+/// contain it.
 template <class P>
 struct Ageing {
     static_assert(policy_fits<P>());
 
-    static constexpr bool weights_count = false;            ///< the weights are in the values already
+    /// False, because the values already contain the weights.
+    static constexpr bool weights_count = false;
     static constexpr bool rigid_jobs = runs_rigid_jobs<P>;  ///< the same as for P
 
-    P policy{};                           ///< decides everything else
-    double longest_wait_seconds = 43200;  ///< W of the rule above, above 0
+    P policy{};                           ///< policy that decides everything else
+    double longest_wait_seconds = 43200;  ///< W of the opening comment, above 0
 
-    /// Throws std::invalid_argument for whatever P refuses, and for a wait that is not above 0.
+    /// Throws std::invalid_argument for everything that P refuses, and for a wait that is not above 0.
     void validate() const {
         require_positive("policy ageing", "longest_wait_seconds", longest_wait_seconds);
         if constexpr (requires { policy.validate(); }) policy.validate();
     }
-    /// The same as P's.
+    /// Returns what P returns.
     [[nodiscard]] int most_gpus(const Job& job, const JobModel& model,
                                 std::size_t gpu_type) const requires GrowthLimit<P> {
         return policy.most_gpus(job, model, gpu_type);
     }
-    /// The same as P's.
+    /// Returns what P returns.
     [[nodiscard]] std::optional<GradientStatistics> expected_gradient(const Job& job) const requires
         GradientForecast<P> {
         return policy.expected_gradient(job);

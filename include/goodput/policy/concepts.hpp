@@ -8,10 +8,10 @@
 //   a job's options compared with each other (normalising)       void value_row(round, job, options, values)
 //   all jobs' options compared with each other (queues)          void value_round(round, rows)
 //
-// Options worth 0 or less are not given, except those that a job must keep. The allotment maximises the sum
-// of the values, so values must be comparable between jobs. Option::goodput is not, because its unit
-// differs between jobs. A policy may, for example, divide it by best_goodput(options). A policy may also
-// have
+// A job never gets an option worth 0 or less, unless it must keep that option. The allotment maximises the
+// sum of the values, so values must be comparable between jobs. Option::goodput is not comparable, because
+// its unit differs between jobs. A policy may, for example, divide it by best_goodput(options). A policy
+// may also have
 //
 //   int most_gpus(job, model, gpu_type)                   larger options are not offered this round
 //   optional<GradientStatistics> expected_gradient(job)   options are valued with these statistics; the batch
@@ -38,7 +38,8 @@
 
 namespace goodput {
 
-/// The moment of the decision, as a policy sees it. What is known about goodput is already in the options.
+/// The moment of the decision, as a policy sees it. The options already contain what is known about
+/// goodput.
 struct Round {
     double time_seconds = 0;      ///< current time, on the clock of Job::submitted_seconds
     const Cluster& cluster;       ///< nodes at this time
@@ -101,23 +102,24 @@ concept GradientForecast = requires(const P& policy, const Job& job) {
     { policy.expected_gradient(job) } -> std::convertible_to<std::optional<GradientStatistics>>;
 };
 
-/// Whether the policy runs jobs with the GPUs and batch size that their owners asked for. It then has
-/// `static constexpr bool rigid_jobs = true`.
+/// Whether a replay should run jobs with the GPUs and batch size for which their owners asked. Such a
+/// policy has `static constexpr bool rigid_jobs = true`.
 template <class P>
 inline constexpr bool runs_rigid_jobs = requires {
     requires P::rigid_jobs;
 };
 
-/// Whether values are multiplied by Job::weight. A policy with `static constexpr bool weights_count =
-/// false` gives values that only say which jobs are served, so a factor on them would have no meaning.
+/// Whether values are multiplied by Job::weight. A policy has `static constexpr bool weights_count = false`
+/// if its values only say which jobs are served, because multiplying such values by a weight has no
+/// meaning.
 template <class P>
 inline constexpr bool counts_weights = !requires {
     requires !P::weights_count;
 };
 
-/// A policy that says what another option would be worth to a job, compared with those that it has valued.
-/// Makers that find options at prices (schedule/makers.hpp) need this from a policy that values whole
-/// rounds.
+/// A policy that can say what one more option would be worth to a job, compared with the options that it
+/// has valued. Makers that find options at prices (schedule/makers.hpp) need this from a policy that values
+/// whole rounds.
 template <class P>
 concept ValuesBeside = requires(const P& policy, const Round& round, const OptionRow& row,
                                 const Option& option) {
@@ -125,9 +127,9 @@ concept ValuesBeside = requires(const P& policy, const Round& round, const Optio
 };
 
 /// Checks a policy. If it does not fit, compilation fails with one line that says which function is wrong,
-/// and how: one of the three is missing or wrong, or one of the optional functions or constants above is
-/// wrong, which would otherwise be ignored silently. For overloaded functions, it only checks that one of
-/// them fits.
+/// and how. It checks that one of the three functions is there and right, and that the optional functions
+/// and constants of the opening comment are right if they are there: without this check, wrong ones would
+/// be ignored silently. Of overloaded functions, only one must fit.
 template <class P>
 consteval bool policy_fits() {
     constexpr bool names_value = requires { &P::value; };
@@ -165,7 +167,7 @@ consteval bool policy_fits() {
     return true;
 }
 
-/// Replaces an index that would stand for all rows or all options.
+/// In place of the index of a row or an option: all rows, or all options.
 inline constexpr std::size_t no_index = std::numeric_limits<std::size_t>::max();
 
 /// Lets a policy of any form fill all rows, and multiplies the values by the jobs' weights. Each call of
@@ -196,14 +198,14 @@ void value_rows(const P& policy, const Round& round, std::span<const OptionRow> 
     value_rows(policy, round, rows, [](std::size_t, std::size_t, auto call) { call(); });
 }
 
-/// Returns the worth of another option to a job, compared with the options of the row, whose values are
-/// known.
+/// Returns the worth of one more option to a job, compared with the options of the row, which have been
+/// valued.
 template <Policy P>
 requires(!RoundPolicy<P> || ValuesBeside<P>) double value_beside(const P& policy, const Round& round,
                                                                  const OptionRow& row, const Option& option) {
     const double weight = counts_weights<P> ? row.job.weight : 1;
     if constexpr (ValuesBeside<P>) {
-        // In the unit of the row's values, weight included.
+        // This is already in the unit of the row's values, and includes the weight.
         return policy.value_beside(round, row, option);
     } else if constexpr (RowPolicy<P>) {
         std::vector<Option> options(row.options.begin(), row.options.end());

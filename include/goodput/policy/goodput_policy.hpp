@@ -10,20 +10,21 @@
 //
 //     lost = cost / (cost + held seconds)      1 / held seconds = speed / R + 1 / horizon
 //     kept = 1 - lost                                          of the speed, for a start or a change
-//          * max(age - restarts * cost, 0) / (age + cost)      for a change (1 while age < cost)
+//          * max(age - restarts * cost, 0) / (age + cost)      for a change (1 while age < restart cost)
 //
-// where R is the time in seconds that a job is expected to need on its best option (multiplied by 1 /
-// patience, by default one half, for a running job, and at least the time of a restart), L_j is the number
-// of jobs expected to outlast job j, and cost = restart_weight * restart cost. docs/policy.md gives the
-// reasons.
+// R is the time in seconds that a job is expected to need on its best option; for `lost` it is at least the
+// time of a restart, and for L_j the R of a running job is divided by `patience`, so that running jobs come
+// first. L_j is the number of jobs that are expected to outlast job j, w is w_j times Job::weight, p, q and
+// the other names are settings of GoodputPolicy, and cost = restart_weight * restart cost. docs/policy.md
+// gives the reasons.
 //
-// R comes from what jobs of the same kind have shown (Job::expected_examples). With declared work
-// (DeclaredGoodputPolicy) it is what is really left. If no job of the kind has come so far, a job is
-// expected to go on for about as long as it has run (`usual_seconds`, doubled as often as needed).
+// R comes from what jobs of the same kind have shown (Job::expected_examples). DeclaredGoodputPolicy uses
+// the declared work that is left. If neither is known, a job is expected to go on for about as long as it
+// has run (`usual_seconds`, doubled until it is at least that long).
 //
-// A job of which nothing is known starts on one replica, and learns. If a job has not measured its gradient
-// noise, the policy assumes the noise with which jobs of its kind begin, or else `initial_noise` (in
-// initial batches). No job waits for ever: see ageing.hpp.
+// A job about which nothing is known starts on one replica, and measurements follow. If a job has not
+// measured its gradient noise, the policy assumes the noise with which jobs of its kind begin, or else
+// `initial_noise` (in initial batches). No job waits forever: see ageing.hpp.
 
 #include <algorithm>
 #include <array>
@@ -41,9 +42,9 @@ namespace goodput {
 
 namespace detail {
 
-/// Counts how many of a set of times are expected to be longer than one of them: the sum of 1 / (1 + (time
-/// / other)^sharpness) over the others. Times are counted in bins of a sixteenth of a power of two. This
-/// takes O(1) per time and a few thousand steps, and allocates no memory.
+/// Counts, for each of a set of times, how many of the others are expected to be longer: the sum of 1 / (1
+/// + (time / other)^sharpness) over the others. Times are counted in bins, 16 per doubling. This takes O(1)
+/// per time and a few thousand steps, and allocates no memory.
 class OutlastingCount {
 public:
     /// Adds a time, in seconds.
@@ -84,17 +85,23 @@ private:
 struct GoodputPolicy {
     double fairness_power = 0.7;  ///< p: the lower, the more even the relative speeds; in (0, 1]
     double order_power = 0.7;     ///< q: weight of the number of jobs that outlast a job; 0 to 8
-    double sharpness = 4;         ///< certainty of expectations: how quickly a longer time counts as longer
-    double patience = 2;        ///< the time left of a running job is divided by this when jobs are compared
+    /// Certainty of expectations: with a larger sharpness, a job counts as outlasting another one already
+    /// if its time is a little longer.
+    double sharpness = 4;
+    /// Divides the time left of a running job when the times of jobs are compared, so that running jobs
+    /// come first.
+    double patience = 2;
     double restart_weight = 2;  ///< factor on the seconds of a restart
-    double horizon_seconds = 3600;  ///< seconds after which the cluster has changed
-    double usual_seconds = 300;     ///< time on its best option of a job of which nothing is known
+    /// Seconds after which a decision no longer matters, because the cluster has changed.
+    double horizon_seconds = 3600;
+    /// Seconds on its best option that a job needs about which nothing is known.
+    double usual_seconds = 300;
     /// Gradient noise scale before it is measured, in initial batches; 0 for none.
     double initial_noise = 10;
-    /// Time after which a job gets its turn (ageing.hpp); infinite for never.
+    /// Time after which a waiting job is overdue (ageing.hpp); infinite for never.
     double longest_wait_seconds = 43200;
 
-    /// Throws std::invalid_argument for settings that make no sense.
+    /// Throws std::invalid_argument for settings out of range.
     void validate() const {
         if (!(fairness_power > 0 && fairness_power <= 1))
             bad_input("policy goodput", "p", fairness_power, "above 0 and at most 1");
@@ -117,7 +124,7 @@ struct GoodputPolicy {
         return std::nullopt;
     }
 
-    /// Returns one replica for a job of which nothing is known, and no limit for others.
+    /// Returns one replica for a job without measurements, and no limit for others.
     [[nodiscard]] int most_gpus(const Job& job, const JobModel& model, std::size_t gpu_type) const {
         const bool known = std::any_of(model.types.begin(), model.types.end(), [](const TypeModel& type) {
             return type.fitted || type.most_replicas > 0;
@@ -125,18 +132,18 @@ struct GoodputPolicy {
         return known ? std::numeric_limits<int>::max() : job.types[gpu_type].gpus_per_replica;
     }
 
-    /// Sets the values of all jobs' options; at least 0, and 0 without goodput.
+    /// Sets the values of all jobs' options. Values are at least 0, and 0 if the option has no goodput.
     void value_round(const Round& round, std::span<const OptionRow> rows) const {
         value_round(round, rows, false);
     }
 
-    /// Sets the values of all jobs' options. `declared` says whether declared work counts.
+    /// The same; `declared` says whether the declared work is used.
     void value_round(const Round& round, std::span<const OptionRow> rows, bool declared) const {
         detail::OutlastingCount outlasting;
         for (const OptionRow& row : rows) {
             const double left = expected_seconds(row.job, row.options, declared);
             outlasting.add(counted(row.job, left));
-            // The place of the values first holds the number from which they are computed.
+            // Until the values are computed, their place holds the time from which they are computed.
             if (!row.values.empty()) row.values.front() = left;
         }
         outlasting.finish(sharpness);
@@ -153,8 +160,8 @@ struct GoodputPolicy {
     }
 
     /// Returns the worth of another option compared with those of the row, in the unit of their values. It
-    /// depends on the speed relative to theirs, and may exceed all of them. Returns 0 if no option of the
-    /// row is worth anything.
+    /// depends on the option's speed relative to theirs, and may exceed all their values. Returns 0 if no
+    /// option of the row is worth anything.
     [[nodiscard]] double value_beside(const Round& round, const OptionRow& row, const Option& option,
                                       bool declared = false) const {
         const Speeds speeds(*this, round, row, expected_seconds(row.job, row.options, declared));
@@ -169,7 +176,7 @@ struct GoodputPolicy {
         const double most = powered(row.options[fast]), least = powered(row.options[slow]);
         if (!detail::overdue_since(round, row.job, longest_wait_seconds))
             return row.values[fast] * powered(option) / most;
-        // An overdue job may have the same amount added to all its values.
+        // If the job is overdue, the same amount may have been added to all its values.
         const double slope = most > least ? (row.values[fast] - row.values[slow]) / (most - least) : 0;
         return row.values[fast] + slope * (powered(option) - most);
     }
@@ -191,7 +198,8 @@ struct GoodputPolicy {
 private:
     static constexpr double longest_seconds = 1e12;  // longer times count as this
 
-    /// Returns the time by which a job is compared with others, from the time that it is expected to need.
+    /// Returns the time with which a job enters the comparison with others, from the time that it is
+    /// expected to need.
     [[nodiscard]] double counted(const Job& job, double left) const {
         return job.placement.empty() ? left : left / patience;
     }
@@ -244,10 +252,10 @@ private:
 
 /// Uses the declared remaining work of jobs that have it.
 struct DeclaredGoodputPolicy {
-    /// The settings shared with GoodputPolicy. Declared work does not fluctuate, so it counts in full.
+    /// The settings of GoodputPolicy. Declared work is more certain than an expectation, so it counts more.
     GoodputPolicy undeclared{.order_power = 1, .sharpness = 8, .patience = 1};
 
-    /// Throws std::invalid_argument for settings that make no sense.
+    /// Throws std::invalid_argument for settings out of range.
     void validate() const { undeclared.validate(); }
 
     /// The same as GoodputPolicy's.

@@ -1,8 +1,9 @@
 #ifndef GOODPUT_POLICY_QUEUE_HPP
 #define GOODPUT_POLICY_QUEUE_HPP
 
-// Policies that serve jobs one after another in some order. Each job takes the option that it likes best
-// among what the jobs before it left, and the allotment must give exactly that.
+// Policies that serve jobs one after another in some order. Each job takes the option that it prefers among
+// those that the jobs before it left. The values are such that the allotment must give exactly these
+// options.
 //
 // LeastAttainedService serves the job with the least attained service first (foreground-background; Nuyens
 // and Wierman's survey, Performance Evaluation 2008). As in Tiresias (NSDI'19), service has two dimensions:
@@ -10,12 +11,12 @@
 //
 //     attained GPU-seconds - (lead if the job runs, else 0)               then by submission
 //
-// and each gets all the GPUs that it asked for, or none. Without knowledge of how long jobs last, this
+// and each job gets all the GPUs for which it asked, or none. Without knowledge of how long jobs last, this
 // favours short ones. On one server it is the best order without knowledge of the future, if a job that has
 // run longer is also likely to go on longer, and if preempting costs nothing. Here a restart has a cost.
 // With lead 0, the textbook rule, two equal jobs that do not fit together take turns every round. So a
-// running job is only overtaken by jobs that have attained less by more than `lead`. Gavel's max-min
-// fairness over fractions of time is also called LAS, but is a different policy.
+// waiting job overtakes a running one only if it has attained less by more than `lead`. Gavel also calls
+// its max-min fairness over fractions of time LAS, but that is a different policy.
 
 #include <algorithm>
 #include <cstddef>
@@ -32,7 +33,7 @@ namespace goodput {
 
 namespace detail {
 
-/// Prefers what the job holds, then the largest goodput.
+/// The default liking: prefers what the job holds, then the largest goodput.
 struct LikesWhatItHolds {
     double operator()(const Round& round, const OptionRow& row, const Option& option, double) const {
         const Configuration held = round.held_by(row.job);
@@ -46,18 +47,19 @@ struct AllAlike {
     double operator()(const OptionRow&) const { return 1; }
 };
 
-/// Serves rows in the given order. Values are 1 for the option that a job takes, else 0. A job takes the
-/// option with the largest liking(round, row, option, units left of the first resource that it takes) above
-/// 0 among those that fit what is left of Round::capacity; the first one if there are several. Jobs that
-/// keep what they hold come before all others. Without backfilling, the first job that finds nothing ends
-/// the round.
+/// Serves rows in the given order. Sets the value of the option that a job takes to 1, and all others to 0.
+/// A job considers the options that fit what is left of Round::capacity, and takes the one with the largest
+/// liking(round, row, option, units left of the first resource that it takes) above 0; the first one if
+/// there are several. Jobs that keep what they hold come before all others. Without backfilling, the first
+/// job that finds nothing ends the round.
 ///
-/// Several options may have the same GPUs with more or less host resources. Then a job is served with the
-/// leanest one, and all its options with these GPUs get a value. Each GPU counts more than all that jobs
-/// can gain by faster variants, so that the job is served in any case. A variant adds up to 1, so that host
-/// resources go where they help most: in proportion to its speed relative to the leanest one, and to
-/// weight(row), which is above 0. These differences are small compared with the sum of all values, so only
-/// a gap of 1e-6 or less tells them apart.
+/// Several options may have the same GPUs with more or less cores and memory (variants). Then a job is
+/// served with the variant that takes least, and all its options with these GPUs get a value. The part of
+/// the value that counts GPUs exceeds all that jobs can gain by faster variants, so that the job is served
+/// in any case. The choice of a variant adds up to 1, so that cores and memory go where they help most: in
+/// proportion to the speed relative to the leanest variant, and to weight(row), which is above 0. These
+/// differences are small compared with the sum of all values, so an allotment distinguishes them only with
+/// a gap of 1e-6 or less.
 template <class Liking = LikesWhatItHolds, class Weight = AllAlike>
 void serve_in_order(const Round& round, std::span<const OptionRow> rows, std::span<const std::size_t> order,
                     bool backfill, Liking liking = {}, Weight weight = {}) {
@@ -65,7 +67,7 @@ void serve_in_order(const Round& round, std::span<const OptionRow> rows, std::sp
     const auto fits = [&](const ResourceUse& use) {
         return use.units <= left[use.resource] + 1e-9 * round.capacity[use.resource];
     };
-    // Returns the largest part of a capacity that an option takes.
+    // Returns the largest fraction of any capacity that an option takes.
     const auto part_of = [&](std::span<const ResourceUse> uses) {
         double part = 0;
         for (const ResourceUse& use : uses)
@@ -76,8 +78,8 @@ void serve_in_order(const Round& round, std::span<const OptionRow> rows, std::sp
         return std::any_of(row.options.begin(), row.options.end(),
                            [](const Option& option) { return !option.configuration.host().empty(); });
     });
-    // Options with the same GPUs are consecutive. These functions find the end of such a run, and its
-    // leanest option.
+    // Options with the same GPUs are consecutive. These functions find the end of such a run, and the
+    // option in it that takes least.
     const auto end_of_variants = [&](const OptionRow& row, std::size_t first) {
         std::size_t end = first + 1;
         while (variants && end < row.options.size() &&
@@ -93,8 +95,8 @@ void serve_in_order(const Round& round, std::span<const OptionRow> rows, std::sp
                 lean = k;
         return lean;
     };
-    // Served rows. Until all are served, their values hold the speeds of the options relative to the
-    // leanest.
+    // Served rows with the number of their GPUs. Until all rows are served, their values hold the speeds of
+    // the options relative to the leanest one.
     std::vector<std::pair<const OptionRow*, int>> served;
     double most = 0, gains = 0;
     const auto compare_variants = [&](const OptionRow& row, std::size_t chosen) {
@@ -162,12 +164,12 @@ std::vector<std::size_t> ordered(std::span<const OptionRow> rows, Key key) {
 /// First in, first out: running jobs keep what they hold, and waiting ones follow in the order of
 /// submission.
 struct Fifo {
-    /// A replay runs jobs with the GPUs and batch size that their owners asked for.
+    /// A replay runs jobs with the GPUs and batch size for which their owners asked.
     static constexpr bool rigid_jobs = true;
     static constexpr bool weights_count = false;  ///< its values only say which jobs are served
-    bool backfill = false;                        ///< lets later jobs pass one that does not fit
+    bool backfill = false;                        ///< whether later jobs may pass one that does not fit
 
-    /// Sets values that give each job in the queue what it takes.
+    /// Sets values that give each job what it takes in the order of the queue.
     void value_round(const Round& round, std::span<const OptionRow> rows) const {
         const auto order =
             detail::ordered(rows, [](const OptionRow& row) { return row.job.placement.empty(); });
@@ -175,15 +177,15 @@ struct Fifo {
     }
 };
 
-/// Shortest remaining time first, with preemption. The time is the declared remaining work over the best
-/// goodput offered. Jobs without declared work come last, in the order of submission.
+/// Shortest remaining time first, with preemption. The time is the declared remaining work divided by the
+/// best goodput offered. Jobs without declared work come last, in the order of submission.
 struct ShortestRemainingTime {
-    /// Jobs run with the GPUs and batch size that their owners asked for.
+    /// A replay runs jobs with the GPUs and batch size for which their owners asked.
     static constexpr bool rigid_jobs = true;
     static constexpr bool weights_count = false;  ///< its values only say which jobs are served
-    bool backfill = true;                         ///< lets later jobs pass one that does not fit
+    bool backfill = true;                         ///< whether later jobs may pass one that does not fit
 
-    /// Sets values that give each job in the queue what it takes.
+    /// Sets values that give each job what it takes in the order of the queue.
     void value_round(const Round& round, std::span<const OptionRow> rows) const {
         const auto seconds = [](const OptionRow& row) {
             const double best = best_goodput(row.options);
@@ -191,7 +193,8 @@ struct ShortestRemainingTime {
                                                           : std::numeric_limits<double>::infinity();
         };
         const auto order = detail::ordered(rows, seconds);
-        // Share cores and memory by weight over size (Smith's rule, 1956).
+        // Give cores and memory first where the weight over the remaining time is largest (Smith's rule,
+        // 1956).
         const auto weight = [&](const OptionRow& row) {
             const double left = seconds(row);
             return left < longest_seconds ? 1 / std::max(left, 1.0) : 1 / longest_seconds;
@@ -207,18 +210,18 @@ static_assert(RoundPolicy<Fifo> && RoundPolicy<ShortestRemainingTime>);
 
 /// Serves the jobs with the least GPU time first. It is a RoundPolicy.
 struct LeastAttainedService {
-    /// Jobs run with the GPUs and batch size that their owners asked for.
+    /// A replay runs jobs with the GPUs and batch size for which their owners asked.
     static constexpr bool rigid_jobs = true;
     static constexpr bool weights_count = false;  ///< its values only say which jobs are served
-    /// Least difference in attained service with which a waiting job overtakes a running one. One GPU-hour
-    /// is several minutes of a job on one node, and a restart takes up to some minutes.
+    /// Least difference in attained service with which a waiting job overtakes a running one. The default,
+    /// one GPU-hour, is several minutes of a job on one node, which is as long as a restart takes at most.
     double lead_gpu_seconds = 3600;
-    bool backfill = true;  ///< lets later jobs pass one that does not fit
+    bool backfill = true;  ///< whether later jobs may pass one that does not fit
 
     /// Throws std::invalid_argument for a negative lead.
     void validate() const { require_at_least("policy las", "lead", lead_gpu_seconds, 0); }
 
-    /// Sets values that give each job in the queue what it takes.
+    /// Sets values that give each job what it takes in the order of the queue.
     void value_round(const Round& round, std::span<const OptionRow> rows) const {
         const auto order = detail::ordered(rows, [&](const OptionRow& row) {
             return row.job.attained_gpu_seconds - (row.job.placement.empty() ? 0 : lead_gpu_seconds);

@@ -1,7 +1,8 @@
 #ifndef GOODPUT_POLICY_SIA_HPP
 #define GOODPUT_POLICY_SIA_HPP
 
-// Sia's policy (Jayaram Subramanya et al., SOSP'23; the released simulator where the two differ).
+// Sia's policy (Jayaram Subramanya et al., SOSP'23; where paper and released simulator differ, as in the
+// simulator).
 //
 //     speedup = goodput / least goodput of the job's options * replica size of that option   (the smallest
 //                                                                                             of equals)
@@ -9,11 +10,11 @@
 //     W       = round((factor * speedup)^p), at most 3000
 //     value   = lambda - W   (p < 0)      or W - lambda   (p > 0)
 //
-// The factor is applied to every option except the held one. If p < 0, a small W is good, and getting
-// nothing costs lambda.
+// For a job that runs, the factor is applied to every option except the one that it holds. If p < 0, a
+// small W is good, and getting nothing costs lambda.
 //
-// Maximising the sum of the values is Sia's objective up to a constant. A job starts on one replica, and
-// gets at most twice the number of GPUs on which it was measured.
+// Maximising the sum of the values is the same as Sia's objective, except for a constant. A job starts on
+// one replica, and then gets at most twice the number of GPUs on which it was measured.
 
 #include <algorithm>
 #include <cmath>
@@ -35,7 +36,7 @@ struct Sia {
     double largest = 3000;  ///< W is at most this
 
     /// Throws std::invalid_argument for settings with which no job would be served, or all values would be
-    /// alike.
+    /// equal.
     void validate() const {
         if (!std::isfinite(fairness_power) || fairness_power == 0)
             bad_input("policy sia", "p", fairness_power, "a finite number other than 0");
@@ -47,7 +48,7 @@ struct Sia {
         require_positive("policy sia", "largest", largest);
     }
 
-    /// Returns twice the GPUs measured on any type, at least one replica.
+    /// Returns twice the most GPUs on which the job was measured, over all types; at least one replica.
     [[nodiscard]] int most_gpus(const Job& job, const JobModel& model, std::size_t gpu_type) const {
         long long most = 0;
         for (std::size_t t = 0; t < model.types.size(); ++t)
@@ -56,7 +57,7 @@ struct Sia {
         return static_cast<int>(std::min<long long>(most, std::numeric_limits<int>::max()));
     }
 
-    /// Sets the values of a job's options to lambda - W or W - lambda; 0 without goodput.
+    /// Sets the values of a job's options to lambda - W or W - lambda, or to 0 if an option has no goodput.
     void value_row(const Round& round, const Job& job, std::span<const Option> options,
                    std::span<double> values) const {
         double least = std::numeric_limits<double>::infinity(), unit = 1;

@@ -1,8 +1,9 @@
 #ifndef GOODPUT_SCHEDULE_CHOSEN_SCHEDULER_HPP
 #define GOODPUT_SCHEDULE_CHOSEN_SCHEDULER_HPP
 
-// Policies and schedulers that are chosen at run time, for example by a name in a file. They have one type,
-// whatever their parts are. A round takes as long as with a Scheduler of the same parts.
+// Policies and schedulers that are chosen at run time, for example by a name in a file. ChosenPolicy and
+// ChosenScheduler are one type each, whatever parts they hold. A round takes as long as with a Scheduler of
+// the same parts.
 
 #include <concepts>
 #include <cstddef>
@@ -25,16 +26,18 @@ namespace goodput {
 /// A policy that holds any other policy behind one type. Copies share the policy inside.
 class ChosenPolicy {
 public:
-    static constexpr bool weights_count = false;  ///< the policy inside has applied the weights
+    /// The scheduler must not apply the jobs' weights, because the policy inside has applied them.
+    static constexpr bool weights_count = false;
 
     /// Holds this policy.
     template <Policy P>
     requires(!std::same_as<P, ChosenPolicy>) explicit ChosenPolicy(P policy)
         : ChosenPolicy(std::make_shared<const P>(std::move(policy))) {}
 
-    /// Whether jobs run as their owners asked for (policy/concepts.hpp).
+    /// Whether every job runs as its owner asked for, with a fixed number of GPUs and a fixed batch size
+    /// (policy/concepts.hpp).
     [[nodiscard]] bool is_rigid() const { return is_rigid_; }
-    /// The joint of the policy inside.
+    /// The joint of the policy inside: a pointer to it and to its functions (joints.hpp).
     [[nodiscard]] const PolicyJoint& joint() const { return joint_; }
     /// Fills all rows as the policy inside does. If that throws, this throws std::runtime_error with its
     /// message; the type of the exception is lost.
@@ -54,7 +57,7 @@ private:
     std::shared_ptr<const void> policy_;
 };
 
-/// Returns the joint of the policy inside, with everything that it can do.
+/// Returns the joint of the policy inside, with all optional functions that this policy has.
 [[nodiscard]] inline PolicyJoint policy_joint(const ChosenPolicy& policy) { return policy.joint(); }
 
 /// A scheduler of any parts behind one type. Copies share the parts, and must not plan at the same time.

@@ -2,6 +2,7 @@
 #define GOODPUT_SCHEDULE_CLUSTER_LIMITS_HPP
 
 // Limits on what all jobs together take: dollars, watts, licences, spot GPUs, and quotas of teams.
+// limits.hpp says what a limit is, and what its rows are.
 
 #include <algorithm>
 #include <cstddef>
@@ -24,7 +25,7 @@ namespace goodput {
 
 namespace detail {
 
-/// Unknown names beyond this number are not compared with the known ones.
+/// At most this many unknown names are compared with the known ones in search of a typing error.
 inline constexpr std::size_t most_names = 64;
 
 /// Returns the mean of `amount` per GPU for each pool of the round, over all its nodes including drained
@@ -50,15 +51,15 @@ inline double total_of(const Configuration& configuration, const Round& round,
     return total;
 }
 
-/// Returns the spot GPUs that a configuration occupies.
+/// Returns the number of GPUs on spot nodes that a configuration occupies.
 inline int spot_gpus_of(const Configuration& configuration) {
     int gpus = 0;
     for (const PoolShare& part : configuration.parts()) gpus += part.spot ? part.occupied_gpus() : 0;
     return gpus;
 }
 
-/// Warns if no node has a price, or if a node has none although others of its kind do. Such nodes cost
-/// nothing.
+/// Warns if no node has a price, or if a node has none although others of its GPU type, size and spot flag
+/// do. Nodes without a price cost nothing.
 inline void warn_of_prices(const Cluster& cluster, const std::string& budget,
                            std::vector<std::string>& warnings) {
     const auto is_priced = [](const Node& node) { return node.dollars_per_hour > 0; };
@@ -92,9 +93,10 @@ inline void warn_of_spot(const Cluster& cluster, const std::string& limit,
 
 }  // namespace detail
 
-/// Limits the dollars per hour of all jobs together, by Node::dollars_per_hour. A configuration costs its
-/// share of the nodes of its pools. A Scheduler makes nodes with different prices pools of their own; only
-/// nodes over which one job runs stay together, and count at their mean price.
+/// Limits the dollars per hour of all jobs together, by Node::dollars_per_hour. A configuration pays the
+/// mean price per GPU of its pools. A Scheduler makes nodes with different prices pools of their own, so
+/// that this mean is exact. It keeps nodes with different prices in one pool only if a job runs over them
+/// or needs more of them than have one price (detail/price_groups.hpp).
 class Budget {
 public:
     /// Allows at most `dollars_per_hour`; no limit if it is empty.
@@ -122,7 +124,7 @@ private:
     std::vector<double> per_gpu_;  // by pool
 };
 
-/// Limits the spot GPUs of all jobs together, which the provider may take back at once.
+/// Limits the spot GPUs of all jobs together. The provider may take all spot GPUs back at the same time.
 class SpotCap {
 public:
     /// Allows at most `gpus`; no limit if it is empty.
@@ -152,8 +154,8 @@ public:
     PowerCap(double most_watts, std::vector<double> watts_per_gpu)
         : most_(most_watts), watts_(std::move(watts_per_gpu)) {}
 
-    /// Adds one row. Throws std::invalid_argument if the number of watts is not that of the cluster's GPU
-    /// types.
+    /// Adds one row. Throws std::invalid_argument if the number of entries of `watts_per_gpu` is not the
+    /// number of the cluster's GPU types.
     void rows(const Round& round, LimitRows& rows) const {
         if (watts_.size() != round.cluster.gpu_types.size())
             bad_input("power cap", "GPU types with watts", watts_.size(),
@@ -195,7 +197,8 @@ public:
         for (const std::string& kind : kinds_)
             if (job.kind == kind) uses.add(0, 1);
     }
-    /// Warns if there are no kinds, and of kinds without a job if a job has a kind of nearly that name.
+    /// Warns if the licences are for no kind of job. Also warns of a kind without jobs if some job's kind
+    /// is spelled nearly the same.
     void warn(const Round& round, std::vector<std::string>& warnings) const {
         const std::string whose = "the licences of " + name_ + ": ";
         if (kinds_.empty()) warnings.push_back(whose + "they are for no kind of job, so they limit nothing");
@@ -297,8 +300,8 @@ public:
         if (quota_rows.spot != none) uses.add(quota_rows.spot, detail::spot_gpus_of(configuration));
     }
     /// Warns of jobs whose team is nearly the name of one with a quota, of quotas of teams without jobs,
-    /// and of jobs whose fewest GPUs exceed their team's quota; also as detail::warn_of_prices() and
-    /// warn_of_spot() do.
+    /// and of jobs whose fewest GPUs exceed their team's quota. For quotas on dollars and spot GPUs, also
+    /// gives the warnings of detail::warn_of_prices() and warn_of_spot().
     void warn(const Round& round, std::vector<std::string>& warnings) const {
         if (quotas_.empty() || round.jobs.empty()) return;
         std::vector<std::string_view> known;

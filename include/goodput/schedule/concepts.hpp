@@ -2,8 +2,9 @@
 #define GOODPUT_SCHEDULE_CONCEPTS_HPP
 
 // Concepts for the parts of a Scheduler besides the policy (policy/concepts.hpp) and the placer
-// (place/request.hpp): the predictor, the solver, the station after the nodes, and the factors. Any type
-// with the required functions satisfies a concept.
+// (place/request.hpp): the predictor, which says how good options are; the solver, which chooses an option
+// for each job; the station, which may change the choice once the nodes are known; and the factors, which
+// change the goodput of options. Any type with the required functions satisfies a concept.
 
 #include <concepts>
 #include <cstddef>
@@ -28,19 +29,19 @@
 
 namespace goodput {
 
-/// Predicts how good each option of a job is. `predictor(job, model, options)` sets plan, goodput and
-/// knowledge of all options, whose allotments are set; the goodput is 0 if no batch plan fits. Write a
-/// predictor to use throughput or efficiency models of your own: `model` is the job's entry in
-/// Snapshot::models, and the predictor may ignore it. The call is not const, so that a predictor may keep
-/// its buffers. GoodputPredictor satisfies this.
+/// Predicts how good each option of a job is. `predictor(job, model, options)` is given options whose
+/// configurations are set, and sets their plan, goodput and knowledge. The goodput is 0 if no batch plan
+/// fits. Write a predictor to use throughput or efficiency models of your own: `model` is the job's entry
+/// in Snapshot::models, and the predictor may ignore it. The call is not const, so that a predictor may
+/// keep its buffers. GoodputPredictor satisfies this.
 template <class Predictor>
 concept OptionPredictor = requires(Predictor& predictor, const Job& job, const JobModel& model,
                                    std::span<Option> options) {
     predictor(job, model, options);
 };
 
-/// A predictor that also takes gradient statistics other than the job's. A policy with
-/// expected_gradient(job) needs one.
+/// A predictor that can also predict with gradient statistics other than the job's own. A policy that has
+/// expected_gradient(job) needs such a predictor.
 template <class Predictor>
 concept ForecastPredictor = OptionPredictor<Predictor> &&
     requires(Predictor& predictor, const Job& job, const JobModel& model, std::span<Option> options,
@@ -48,8 +49,8 @@ concept ForecastPredictor = OptionPredictor<Predictor> &&
     predictor(job, model, options, gradient);
 };
 
-/// A predictor that says how long a job keeps the batch plan that it runs with (Job::running_plan). It is
-/// asked about the option that the job holds, filled in with the best plan.
+/// A predictor that decides whether a job keeps the batch plan that it runs with (Job::running_plan). It is
+/// asked about the option that the job holds, after the best plan was filled in.
 template <class Predictor>
 concept KeepsRunningPlans = requires(Predictor& predictor, const Job& job, const JobModel& model,
                                      Option& option) {
@@ -92,26 +93,27 @@ struct AnyInput {
 
 }  // namespace detail
 
-/// A predictor whose answers depend only on configurations, gradient statistics, and the numbers and lists
-/// that Predictor::for_each_input(job, model, input) names. DeclaresInputsOf must name the predictor
-/// itself, because a class that derives from it may read more.
+/// A predictor whose answers depend only on three things: configurations, gradient statistics, and the
+/// numbers and lists that Predictor::for_each_input(job, model, input) passes to `input`. DeclaresInputsOf
+/// must be the predictor's own type, because a class that derives from the predictor may read more.
 template <class Predictor>
 concept DeclaresInputs = std::same_as<typename Predictor::DeclaresInputsOf, Predictor> &&
     requires(const Job& job, const JobModel& model, detail::AnyInput& input) {
     Predictor::for_each_input(job, model, input);
 };
 
-/// A maker whose lists depend only on the cluster, the pools, the most GPUs of each type, and what
-/// Maker::for_each_input(job, input) names.
+/// A maker (a part that lists options, makers.hpp) whose lists depend only on the cluster, the pools, the
+/// most GPUs of each type, and what Maker::for_each_input(job, input) passes to `input`.
 template <class Maker>
 concept DeclaresJobInputs = std::same_as<typename Maker::DeclaresInputsOf, Maker> &&
     requires(const Job& job, detail::AnyInput& input) {
     Maker::for_each_input(job, input);
 };
 
-// A station runs once the nodes are known. Rows are sums over a pool, and a single node may not have what a
-// sum promises: cores and memory, a disk, a link. A station sees which jobs are on which nodes, and may
-// give a job another of its options, other nodes, or nothing. It is a struct with
+// A station runs once the nodes are known. A row of the allotment problem limits a sum over a pool, and a
+// single node may have less than the sum suggests: cores and memory, a disk, a link. A station sees which
+// jobs are on which nodes, and may give a job another of its options, other nodes, or nothing. It is a
+// struct with
 //
 //     void operator()(const Round& round, const AllotmentProblem& problem, std::span<PlacedJob> placed)
 //
@@ -120,20 +122,20 @@ concept DeclaresJobInputs = std::same_as<typename Maker::DeclaresInputsOf, Maker
 //     bool has_room(const Configuration& configuration, const NodeShare& share) const
 //     void take(const Configuration& configuration, const Placement& placement)
 //
-// What its changes leave free then goes to jobs whose options it withdrew and to waiting jobs, if it says
-// that there is room (detail/leftovers.hpp).
+// The changes of a station may leave GPUs free. These then go to jobs whose options the station withdrew
+// and to waiting jobs, if has_room() says that the nodes have room (detail/leftovers.hpp).
 
 /// A job that has found nodes.
 struct PlacedJob {
     std::size_t job = 0;                ///< index into Round::jobs, and into the problem
     std::span<const Option> options{};  ///< all options that it was offered, in the order of the problem
-    bool keeps = false;                 ///< whether it keeps its GPUs on its nodes in any case
+    bool keeps = false;                 ///< whether it keeps its GPUs on its nodes, whatever happens
     /// Option that it has nodes for. The station may change it; no_option withdraws it.
     std::size_t option = no_option;
     Placement placement{};  ///< nodes of the option; the station may change them
-    std::string why{};      ///< reason for the owner if the option is withdrawn
-    /// Whether it keeps running over several nodes that it shares with others. No other nodes would be as
-    /// good for it.
+    std::string why{};      ///< reason that the owner is told if the option is withdrawn
+    /// Whether the job keeps running over several nodes although it shares them with other jobs. Such a job
+    /// must not be given other nodes.
     bool shares_nodes = false;
 };
 
@@ -144,7 +146,7 @@ concept NodeStation = requires(S& station, const Round& round, const AllotmentPr
     station(round, problem, placed);
 };
 
-/// A station that also knows what nodes have left afterwards.
+/// A station that also knows how much room is left on each node after its changes.
 template <class S>
 concept KnowsRoom = NodeStation<S> && requires(S& station, const Configuration& configuration,
                                                const NodeShare& share, const Placement& placement) {
@@ -167,9 +169,9 @@ static_assert(NodeStation<NoNodeStation>);
 //   void operator()(const Job& job, Option& option)   changes the predicted goodput, and whatever else the
 //                                                     option says about it
 //
-// If no factor changes anything, the options are not looked at. The options of every maker, for every
-// policy, are changed alike. Answers may depend on the round only. A factor may also tell the owner of a
-// job something in a sentence (explain_plan.hpp):
+// If begin_round() of every factor returns false, the options are not looked at. Otherwise the options of
+// all makers and for all policies are changed in the same way. The answers of a factor may depend on the
+// round only. A factor may also tell the owner of a job something in a sentence (explain_plan.hpp):
 //
 //     std::string note(const GivenOption& given) const  about what the job was given; may be empty
 
@@ -180,19 +182,20 @@ concept GoodputFactor = requires(F& factor, const Round& round, const Job& job, 
     factor(job, option);
 };
 
-/// The option that a job was given in a plan, with everything that it was chosen from.
+/// The option that a job was given in a plan, together with all options that the job was offered.
 struct GivenOption {
-    const Job& job;                    ///< the job
-    const Option& given;               ///< its option in the plan
-    std::span<const Option> options;   ///< all options that it was offered
-    std::size_t index = 0;             ///< index of the given option among them
-    std::span<const double> values;    ///< values of the options
-    OptionUses uses;                   ///< by option: units that it takes of the rows of the allotment
-    std::span<const double> capacity;  ///< by row: units that there are
-    std::span<const double> taken;     ///< by row: units that all jobs together take
-    std::span<const double> prices;    ///< by row: price of a unit
-    std::size_t pools = 0;             ///< number of rows that are GPU pools; they come first
-    std::function<LimitRow(std::size_t)> row;  ///< describes any other row
+    const Job& job;                   ///< the job
+    const Option& given;              ///< its option in the plan
+    std::span<const Option> options;  ///< all options that it was offered
+    std::size_t index = 0;            ///< index of the given option among them
+    std::span<const double> values;   ///< values of the options
+    /// By option: units that it takes of each row of the allotment problem.
+    OptionUses uses;
+    std::span<const double> capacity;          ///< by row: units that there are
+    std::span<const double> taken;             ///< by row: units that all jobs together take
+    std::span<const double> prices;            ///< by row: price of a unit
+    std::size_t pools = 0;                     ///< number of rows that are GPU pools; they come first
+    std::function<LimitRow(std::size_t)> row;  ///< describes a row that is not a GPU pool
 };
 
 /// A factor that can say something about what a job was given.

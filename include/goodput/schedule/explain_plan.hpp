@@ -2,7 +2,8 @@
 #define GOODPUT_SCHEDULE_EXPLAIN_PLAN_HPP
 
 // Explains why every job has what the last plan gives it, and what would change that
-// (detail/plan_explainer.hpp).
+// (detail/plan_explainer.hpp). A price is the worth of one unit of a limited resource (PoolPrice). "Wanted"
+// means the option with the largest value minus price.
 
 #include <optional>
 #include <string>
@@ -18,14 +19,18 @@ namespace goodput {
 
 /// The reason why a job has what a plan gives it.
 enum class DecisionReason {
-    best_offered,  ///< it got the option that is worth most to it
-    /// What it wanted costs more than what it got, and the difference in value does not pay for that.
+    best_offered,  ///< it got the option that it wanted
+    /// The option that it wanted costs more than the one it got, and has too little more value for that.
     priced_out,
     no_room,  ///< the prices would allow what it wanted, but the other jobs leave too little
-    /// What it wanted would fit, but the allotment is proven only up to its gap, or not at all.
+    /// The option that it wanted would fit, but the allotment is proven only up to its gap, or not at all.
     within_gap,
-    node_full,      ///< the allotment gave it host resources with its GPUs that its nodes do not have
-    keeps,          ///< it is restarting, just started, or not preemptible, or everything failed for it
+    /// The allotment gave it a better option with cores or memory that its nodes do not have, so it got
+    /// another one.
+    node_full,
+    /// It keeps what it holds or waits: it is restarting, has just started or is not preemptible, or the
+    /// policy or another part failed for it.
+    keeps,
     not_placed,     ///< the allotment's option found no nodes
     worth_nothing,  ///< the policy values none of its options above 0
     no_batch_plan,  ///< no batch size respects its limits on any option
@@ -49,19 +54,20 @@ struct Alternative {
     /// Price per GPU of its pool, or per unit of `limit`, below which the job would choose it. At most the
     /// present price.
     double price_needed = 0;
-    /// Factor on its goodput with which the job would choose it, at least 1, rounded up to thousandths.
-    /// Empty if even 1000 would not do, or if the policy does not value jobs one by one.
+    /// Factor by which its goodput would have to grow so that the job chooses it; at least 1, rounded up to
+    /// thousandths. Empty if a factor of 1000 is not enough, or if the policy values all jobs of a round
+    /// together.
     std::optional<double> goodput_needed{};
     int gpus_short = 0;  ///< GPUs of its pools that are missing, given what the other jobs hold
-    /// The limit that is most in its way by price. Empty if the GPUs of its pool are.
+    /// The limit that adds most to the option's price. Empty if the GPUs of its pool add most.
     std::string limit{};
     std::vector<LimitShortage> limits_short{};  ///< limits that have too little left
 
-    /// Whether the prices did not stand in the way.
+    /// Whether the option's value is at least its price.
     [[nodiscard]] bool worth_its_price() const { return value >= price - 1e-9 * (value + price); }
 };
 
-/// A larger shape that a job was not offered because of its own limit, the policy's limit, or both.
+/// The next larger shape that a job was not offered, because of its own limit, the policy's limit, or both.
 struct SizeLimit {
     int gpus = 0;            ///< GPUs of the shape
     int most_by_job = 0;     ///< most GPUs that the job may have
@@ -76,7 +82,7 @@ struct SizeLimit {
 /// The explanation of one decision.
 struct DecisionExplanation {
     std::string job{};                                     ///< name of the job
-    DecisionReason reason = DecisionReason::best_offered;  ///< reason in one word
+    DecisionReason reason = DecisionReason::best_offered;  ///< the reason as a constant
     Outcome outcome = Outcome::runs;                       ///< as in the plan
     Configuration got{};                                   ///< what the job got; empty if nothing
     double value = 0;  ///< value of what it got, in units of the policy's values
@@ -85,19 +91,22 @@ struct DecisionExplanation {
     bool best_at_prices = false;
     bool on_drained = false;  ///< whether it stays on a drained node
     bool restarting = false;  ///< reason for `keeps`: it is restarting
-    /// Reason for `keeps`: it has just started; without any of these it is not preemptible.
+    /// Reason for `keeps`: it has just started. If has_failed, restarting and just_started are all false,
+    /// it is not preemptible.
     bool just_started = false;
-    bool has_failed = false;           ///< reason for `keeps`, before the others: the policy failed for it
+    /// Reason for `keeps`, which takes precedence over the other two: the policy or another part failed for
+    /// it.
+    bool has_failed = false;
     std::optional<SizeLimit> limit{};  ///< for best_offered: why there was no larger shape in its pool
-    /// For priced_out, no_room and within_gap: the option that it wanted most. Here the job would
-    /// choose an option that is better than all its others.
+    /// For priced_out, no_room and within_gap: the option that it wanted most. Its price_needed and
+    /// goodput_needed are those at which the job would choose it before all its other options.
     std::optional<Alternative> wanted{};
-    /// For a waiting job that is priced out: the option nearest to its price. Here the job would choose an
-    /// option that is better than getting nothing.
+    /// For a waiting job that is priced out: the option with the largest value relative to its price. Its
+    /// price_needed and goodput_needed are those at which it would be better than getting nothing.
     std::optional<Alternative> nearest{};
-    double gap = 0;  ///< most by which the whole allotment can be worth less than the best
-    /// For not_placed, worth_nothing, no_batch_plan, no_shape, beyond_limit and set_aside: the words of the
-    /// plan. For best_offered: a limit that rules out a larger option, if there is one.
+    double gap = 0;  ///< most by which the value of the whole allotment can fall short of the best
+    /// For not_placed, worth_nothing, no_batch_plan, no_shape, beyond_limit and set_aside: the reason in
+    /// the plan's words. For best_offered: a limit that rules out a larger option, if there is one.
     std::string detail{};
     /// What the round's factors say about what it got, one sentence each (concepts.hpp).
     std::vector<std::string> notes{};

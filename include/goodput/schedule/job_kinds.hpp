@@ -3,8 +3,9 @@
 
 // Lets jobs of one kind learn from each other's speed. People run the same program again and again, so the
 // next run should expect what earlier runs measured. Jobs of one kind share one history (JobHistory), and
-// so one model. If a step of a job takes a fourth longer or less than its kind predicts, the job is another
-// program after all. It leaves the kind, and has a history of its own from then on.
+// so one model. If a job's step takes over 1.25 times as long as an earlier step of its kind on the same
+// GPU type, shape and batch size, or the reverse, the job must be another program. It then leaves the kind,
+// and has a history of its own from then on.
 
 #include <algorithm>
 #include <cstddef>
@@ -23,11 +24,11 @@
 
 namespace goodput {
 
-// A history keeps the measurements of a job between rounds, one per GPU type and (nodes, replicas, atomic
-// batch), and the models fitted to them. A repeated measurement is averaged into the existing one. If a GPU
-// type has more than most_samples, the shape with the most samples forgets its oldest. Models are fitted
-// again only when measurements have changed, starting from the last parameters. JobFitter fits all types of
-// the job together; a SeparateFitter fits each type alone.
+// A history keeps the measurements of a job between rounds, one for each combination of GPU type, nodes,
+// replicas, atomic batch and number of microbatches timed. A repeated measurement is averaged into the
+// existing one. If a GPU type has more than most_samples, the oldest sample is dropped from the shape that
+// has the most. Models are fitted again only when measurements have changed, starting from the last
+// parameters. JobFitter fits all types of the job together; a SeparateFitter fits each type alone.
 
 namespace detail {
 struct SavedFields;
@@ -39,16 +40,17 @@ struct SeparateFit {
     bool from_samples = true;  ///< false: only a prior, so the next fit does not start from it
 };
 
-/// Fits one GPU type by itself, with a fit written by the caller. It is given the samples (at least one),
-/// the model of the last fit (null if there is none to start from), and the subject of messages about bad
-/// samples.
+/// Fits one GPU type by itself. The caller writes this function. It is given the samples (at least one),
+/// the model of the last fit (null if there is none from which to start), and the name of the job for
+/// messages about bad samples.
 using SeparateFitter = std::function<SeparateFit(std::span<const ThroughputSample> samples,
                                                  const PolluxThroughput* last, std::string_view subject)>;
 
 /// The measurements and models that are remembered of one job.
 class JobHistory {
 public:
-    /// Most measurements kept per GPU type: several for every shape and batch that a job can hope to run.
+    /// Most measurements kept per GPU type. This allows several for every shape and batch that a job is
+    /// likely to run.
     static constexpr std::size_t most_samples = 256;
 
     /// Makes a history without measurements. GPU types may be added later.
@@ -58,14 +60,15 @@ public:
     /// validate(ThroughputSample)). model() takes it into account from the next refit() on.
     void add(std::size_t gpu_type, const ThroughputSample& sample, std::string_view subject);
 
-    /// Takes in what a job declares, for refined models; it may be called at any time. A declared rate
-    /// counts as a measurement of one replica at its largest batch, until that is measured. The initial
-    /// batch is taken as one at which a GPU is about half as fast as at its largest batch; only the first
-    /// call's counts. Rates that no step can have (validate(ThroughputSample)) are ignored.
+    /// Takes in the rates that a job declares (TypeLimits::reference_rate), for refined models; it may be
+    /// called at any time. A declared rate counts as a measurement of one replica at its largest batch,
+    /// until there is a real one. A GPU is assumed to be about half as fast at the initial batch as at its
+    /// largest batch; the initial batch of the first call counts. Rates that imply an invalid step time
+    /// (validate(ThroughputSample)) are ignored.
     void begin(const Job& job);
 
-    /// Returns the seconds of a step at the largest batch, from a job's declared rate. Returns 0 if the job
-    /// declares no rate that a step can have.
+    /// Returns the seconds that one step at the largest batch takes at the job's declared rate. Returns 0
+    /// if the job declares no rate, or one that implies an invalid step time.
     [[nodiscard]] static double seconds_of_rate(const TypeLimits& limits);
 
     /// Whether begin() would change nothing, because it was called with the same values before.
@@ -83,7 +86,8 @@ public:
     /// Fits refined models of all types if any measurement changed.
     void refit(JobFitter& fitter, std::string_view subject);
 
-    /// The last refined fits, by GPU type, for forecasts and profile runs. Empty before the first fit.
+    /// The last refined fits, by GPU type, which forecasts and profile runs use. Empty before the first
+    /// fit.
     [[nodiscard]] std::span<const TypeFit> fits() const { return fits_; }
     /// The models of the last refit(), by GPU type, as Snapshot::models takes them.
     [[nodiscard]] const JobModel& model() const { return model_; }
@@ -91,8 +95,9 @@ public:
     [[nodiscard]] bool has_measured(std::size_t gpu_type, Shape shape, int atomic_batch) const {
         return measured(gpu_type, shape, atomic_batch) != nullptr;
     }
-    /// Returns the measurement of the last step, or of an iteration of `microbatches`; the mean if it was
-    /// measured several times, null if never. Declared rates do not count.
+    /// Returns the measurement of the last step of an iteration, or with `microbatches` above 1 that of an
+    /// iteration of that many. Returns the mean if it was measured several times, null if never. Declared
+    /// rates do not count.
     [[nodiscard]] const ThroughputSample* measured(std::size_t gpu_type, Shape shape, int atomic_batch,
                                                    int microbatches = 1) const;
 
@@ -132,14 +137,14 @@ private:
     void grow(std::size_t gpu_types) {
         if (gpu_types > types_.size()) types_.resize(gpu_types);
     }
-    /// Sets the parts of the model that a fit does not know. Only refit() calls it: no batch plan runs on a
-    /// type that is marked as measured but not fitted.
+    /// Sets the parts of the model that a fit does not know. Only refit() calls it, because a type with
+    /// measurements must be fitted before any batch plan can run on it.
     void tell_model();
     static void forget_one(OfType& type);
 
     std::vector<OfType> types_;
     std::vector<TypeFit> fits_;
-    double reference_batch_ = 0;  ///< see begin(); 0 to use that of the measurements
+    double reference_batch_ = 0;  ///< see begin(); if 0, a batch size is taken from the measurements
     JobModel model_;
 };
 
@@ -150,32 +155,33 @@ struct SavedFields;
 /// The histories of all jobs, by kind.
 class KindHistories {
 public:
-    /// Most kinds that are remembered without a present job: as many programs as a large group of people
-    /// runs again and again.
+    /// Most kinds that are remembered while no job of them is present. This is enough for the programs that
+    /// a large group of people runs again and again.
     static constexpr std::size_t most_kinds = 1024;
-    /// A measurement on a shape that was measured before is skipped if the model predicts it to this
-    /// relative error.
+    /// A measurement is skipped if the model predicts it up to this relative error. This needs measurements
+    /// of the same shape at two batch sizes at least, and does not apply to pipelines.
     static constexpr double known_to = 0.02;
-    /// A step that takes longer or less than its kind predicts by more than this factor belongs to another
-    /// program.
+    /// A step belongs to another program if it takes longer or less than the earlier measurement of the
+    /// same shape and batch by more than this factor.
     static constexpr double largest_deviation = 1.25;
 
-    /// Makes histories with refined models of all GPU types together (JobFitter). Our own policies rely on
-    /// these.
+    /// Makes histories with refined models, each fitted to all GPU types together (JobFitter). The
+    /// library's own policies rely on these.
     KindHistories() = default;
-    /// Makes histories with models of each GPU type by itself, fitted by `fitter`. If jobs do not share,
-    /// each job has its own history of nothing but its measurements.
+    /// Makes histories with models of each GPU type by itself, fitted by `fitter`. If `jobs_share` is
+    /// false, each job has its own history, which contains its measurements but no declared rates.
     explicit KindHistories(SeparateFitter fitter, bool jobs_share = true);
 
-    /// Meets a job, new or not, and takes in the rates that it declares, at any time. A job whose
-    /// description changes belongs to another kind from then on, which starts with what the old kind has
-    /// shown. Throws std::invalid_argument if the initial batch exceeds 2^30.
+    /// Tells the histories about a job, new or not, and takes in the rates that it declares; it may be
+    /// called at any time. A job whose description changes belongs to another kind from then on. A new kind
+    /// starts with a copy of the old kind's history. Throws std::invalid_argument if the initial batch
+    /// exceeds 2^30.
     void meet(const Job& job);
 
-    /// Adds a measurement, on a GPU type, of a job that was met. Throws std::invalid_argument if it is bad.
-    /// A measurement that the kind's model already predicts is skipped, so that kinds with many jobs are
-    /// not fitted again without end. A measurement with other cores and memory counts as it would have been
-    /// at factor 1 of Job::host.
+    /// Adds a measurement of a job on a GPU type. Throws std::invalid_argument if it is bad. A measurement
+    /// that the kind's model already predicts is skipped, because otherwise a kind with many jobs would be
+    /// fitted again in every round. If Job::host says how speed depends on cores and memory, the times are
+    /// first scaled to factor 1 (at_factor_one()).
     void add(const Job& job, std::size_t gpu_type, const ThroughputSample& measured);
 
     /// Fits the history of a job's kind if it has changed.
@@ -184,7 +190,7 @@ public:
     /// Returns the history of a job: that of its kind, or its own.
     [[nodiscard]] JobHistory& of(const Job& job);
 
-    /// Returns the history of the job with that name; null if it was never met, or was forgotten.
+    /// Returns the history of the job with that name, or null if no job of that name is known.
     [[nodiscard]] const JobHistory* find(const std::string& name) const;
 
     /// Starts a trial: everything from now on can be undone, until the next call of begin_trial() or
@@ -193,7 +199,7 @@ public:
     /// Forgets everything since begin_trial().
     void undo();
 
-    /// Forgets all jobs except those for which keep(name) holds. The histories of their kinds stay, the
+    /// Forgets all jobs except those for which keep(name) holds. The histories of kinds stay, but only the
     /// most_kinds that were needed last.
     void forget_unless(const std::function<bool(const std::string& name)>& keep);
 

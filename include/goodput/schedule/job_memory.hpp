@@ -29,8 +29,8 @@
 namespace goodput {
 
 // RunningPlans remembers which batch plan every job runs with: the last plan that the job was given for its
-// present GPUs, or else the plan with which it was measured. A measurement may be older than the given
-// plan.
+// present GPUs, or else the plan with which it was measured. A given plan takes precedence, because a
+// measurement may be older.
 
 namespace detail {
 struct SavedFields;
@@ -41,9 +41,10 @@ class RunningPlans {
 public:
     /// Notes a measurement of a job on a GPU type.
     void note(std::string_view job, std::size_t gpu_type, const ThroughputSample& sample);
-    /// Notes the batch plans of jobs that a plan gives GPUs of one pool. All other jobs are forgotten.
+    /// Notes the batch plans of jobs to which a plan gives GPUs of one pool. All other jobs are forgotten.
     void note(const Snapshot& snapshot, const Plan& plan);
-    /// Fills in Job::running_plan of the jobs that still hold the GPUs of their batch plan.
+    /// Fills in Job::running_plan of jobs that still hold GPUs of the type and shape for which their plan
+    /// was noted.
     void fill(Snapshot& snapshot) const;
 
 private:
@@ -78,27 +79,29 @@ private:
     std::map<std::string, Running> plans_;
 };
 
-/// The memory itself. It is a value.
+/// The memory of a scheduler. It is a value: a copy holds what was known when it was made.
 class JobMemory {
 public:
-    /// Makes a memory without jobs that uses refined models by kind. Our own policies rely on these.
+    /// Makes a memory without jobs, with refined models shared by kind. The library's own policies rely on
+    /// these.
     JobMemory() = default;
     /// The same with other histories.
     explicit JobMemory(KindHistories histories);
 
-    /// Takes in a round. Whatever a previous round said counts only if that round was kept. `news` has one
-    /// entry per job of the snapshot (std::invalid_argument for another number), or is empty if there are
-    /// none. `cancelled` names jobs that are gone without having ended. Fills in the models of jobs that do
-    /// not bring their own, the fields of JobSizes and RunningPlans, Job::wanted_batch of jobs whose owners
-    /// say so, and Job::just_started. A job with invalid news is set aside for this round (Job::set_aside);
-    /// if Snapshot::strict, it is refused (std::invalid_argument). Nothing is learned from jobs that are
-    /// set aside, and no speed from jobs that share their GPUs by the last plan.
+    /// Takes in a round. What an earlier call learned counts only if keep() was called after it. `news` has
+    /// one entry per job of the snapshot, or is empty if there are none; any other number throws
+    /// std::invalid_argument. `cancelled` names jobs that are gone without having ended. Fills in the
+    /// models of jobs that do not bring their own, the fields of JobSizes and RunningPlans,
+    /// Job::wanted_batch of jobs whose news contain one, and Job::just_started. A job with invalid news is
+    /// set aside for this round (Job::set_aside); if Snapshot::strict, the call throws
+    /// std::invalid_argument. Nothing is learned from jobs that are set aside. Measurements of jobs that
+    /// share their GPUs by the last plan are ignored.
     ///
-    /// Replaces Snapshot::warnings by probable slips: a time before that of the last round, cancelled jobs
-    /// that are still there, and measurements that are hardly meant (detail/news_slips.hpp).
+    /// Replaces Snapshot::warnings by probable mistakes: a time before that of the last round, cancelled
+    /// jobs that are still there, and implausible measurements (detail/news_slips.hpp).
     ///
-    /// The caller may keep one snapshot over all rounds or make a new one for each. Whatever the last call
-    /// filled in is taken back first, so that it never counts as the caller's word.
+    /// The caller may keep one snapshot over all rounds or make a new one for each. The values that the
+    /// last call filled in are removed first, so that they are not taken for the caller's.
     void take_in(Snapshot& snapshot, std::span<const JobNews> news = {},
                  std::span<const std::string> cancelled = {});
 
@@ -113,24 +116,25 @@ public:
     /// Returns everything that it knows of kept rounds, as text that load() reads. A scheduler that is
     /// stopped and started again then plans as if it had never stopped.
     [[nodiscard]] std::string save() const;
-    /// Replaces everything it knows by what save() has written. A snapshot that it filled in before must
-    /// not be passed to it again. Throws std::invalid_argument, and changes nothing, if the text does not
-    /// come from save().
+    /// Replaces everything it knows by what save() has written. A snapshot that this memory filled in
+    /// before the call must not be passed to it again. Throws std::invalid_argument, and changes nothing,
+    /// if the text does not come from save().
     void load(std::string_view saved);
 
 private:
     /// If the last round was not kept, restores the state before it.
     void undo();
 
-    /// Takes back what the last take_in() filled in and what would otherwise count as the caller's word. A
-    /// field that has another value by now was written by the caller, and stays.
+    /// Removes the values that the last take_in() filled in and that would otherwise be taken for the
+    /// caller's. A field that has another value by now was written by the caller, and stays.
     void take_back(Snapshot& snapshot);
 
     void learn(Job& job, const JobNews& news);
 
     void limit_batch(Job& job, const JobNews& news);
 
-    /// The state that is copied for a trial. Histories are large, so they have a trial of their own.
+    /// The state that is copied so that undo() can restore it. Histories are too large to copy; they have a
+    /// trial mode of their own.
     struct Learned {
         JobSizes sizes{};
         RunningPlans running{};

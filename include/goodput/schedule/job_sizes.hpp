@@ -2,23 +2,26 @@
 #define GOODPUT_SCHEDULE_JOB_SIZES_HPP
 
 // Estimates how much work a job still needs. Owners do not declare it, but jobs of one kind
-// (detail/kind_of.hpp) are mostly runs of one program, and the runs that have ended show how long such runs
-// are.
+// (detail/kind_of.hpp) are mostly runs of one program, so the runs that have ended show how long the next
+// ones will be.
 //
 // Sizes are counted in useful examples (examples times statistical efficiency), because these do not depend
-// on the GPUs that a job ran on. If a job reports its own useful examples, they count. For other jobs the
-// predicted goodput of what they held is added up, without restarts. An error of that prediction is mostly
-// the same for the whole kind, and cancels.
+// on the GPUs that a job ran on. If a job reports its useful examples (Job::done_examples), the report
+// counts. For other jobs the predicted goodput of what they held is summed over time, without restarts. If
+// that prediction is wrong, it is mostly wrong by the same factor for all jobs of a kind, and the error
+// cancels.
 //
-// Consider a job that has done x. Some jobs of its kind ended at sizes S > x, and others have reached x' >
-// x and still run. The job is expected to need what the Gittins index makes of these residuals,
+// Consider a job that has done x examples. Jobs of its kind that ended had sizes S, and some that still run
+// have reached more than x; these are assumed to end at about twice what they have reached. Let P be the
+// distribution of the sizes S above x. The job is expected to need its Gittins index:
 //
 //     min over d of  E[min(S - x, d)] / P(S - x <= d)
 //
-// examples per completion. If one server serves jobs of unknown sizes, the order of this index gives the
-// least sum of completion times (Gittins 1979; Aalto, Ayesta and Righter, QUESTA 2009). If all sizes are
-// alike, the index is the work that is left. There is no expectation for a job that has outlived all others
-// of its kind, nor before a job of the kind has ended. The policy must then make its own assumption.
+// in examples. If one server serves jobs of unknown sizes, and always serves the job with the least index,
+// the sum of completion times is least (Gittins 1979; Aalto, Ayesta and Righter, QUESTA 2009). If all sizes
+// are alike, the index is the work that is left. There is no expectation before a job of the kind has
+// ended, nor for a job that has done far more (a fifth or more) than all others of its kind. The policy
+// must then make its own assumption.
 
 #include <algorithm>
 #include <cstddef>
@@ -39,25 +42,26 @@ namespace detail {
 struct SavedFields;
 }
 
-/// Predicts sizes of unfinished jobs from those that have ended. Call expect() before the plan and note()
-/// after it in every round. Each snapshot must be new, because values that expect() filled in must not
-/// count as reports of the jobs (JobMemory takes them back by itself).
+/// Predicts sizes of unfinished jobs from those that have ended. In every round, call expect() before the
+/// plan and note() after it. Pass a new snapshot each time, because values that an earlier expect() filled
+/// in would count as reports of the jobs. (JobMemory removes them by itself.)
 class JobSizes {
 public:
-    /// Sizes that are remembered per kind, the latest ones. That suffices for a good estimate, and programs
-    /// change.
+    /// Most sizes that are remembered per kind: the latest ones. They suffice for a good estimate, and
+    /// older ones may come from an older version of the program.
     static constexpr std::size_t most_sizes = 64;
-    /// Kinds that are remembered, the ones met last.
+    /// Most kinds that are remembered: those that were met last.
     static constexpr std::size_t most_kinds = 1024;
-    /// Runs of one program differ by about this part of their size, and predictions of goodput err by as
-    /// much. So a job is never assumed to be nearer to its end than this.
+    /// Runs of one program differ by about this fraction of their size, and predictions of goodput have
+    /// errors of the same order. Therefore the work left is never assumed to be less than this fraction of
+    /// an earlier size.
     static constexpr double spread = 0.1;
 
-    /// Fills in Job::expected_examples and Job::usual_gradient if the jobs' kinds have shown them, and
-    /// clears them otherwise. Fills in Job::done_examples of jobs that do not report it. Jobs of earlier
-    /// rounds that are no longer there are assumed to be complete, unless end() was called. Takes O(jobs)
-    /// time if the jobs are those of the last round, else O(jobs log jobs), and most_sizes steps for every
-    /// job that has done something.
+    /// Fills in Job::expected_examples and Job::usual_gradient if other jobs of the kind have shown them,
+    /// and clears them otherwise. Fills in Job::done_examples of jobs that do not report it. Jobs of
+    /// earlier rounds that are no longer there are assumed to be complete, unless end() was called. Takes
+    /// O(jobs) time if the jobs are those of the last round, else O(jobs log jobs), plus O(most_sizes) for
+    /// every job that has done something.
     void expect(Snapshot& snapshot);
 
     /// Remembers what the jobs of the last expect() hold from now on, for jobs that do not report what they
@@ -85,10 +89,10 @@ private:
         std::vector<double> sizes{};    ///< sizes of jobs that ended, in the order of their ends
         std::vector<double> sorted{};   ///< the same, ascending
         std::vector<double> reached{};  ///< work done by jobs that have not ended, ascending
-        /// First gradient statistics that a job of it measured.
+        /// The first gradient statistics that a job of the kind has reported.
         std::optional<GradientStatistics> gradient{};
         std::string gradient_of{};       ///< name of that job
-        std::size_t gradient_round = 0;  ///< round in which it measured them
+        std::size_t gradient_round = 0;  ///< round in which that job reported them
         std::optional<double> fresh{};   ///< expectation for a job that has done nothing yet
         std::size_t last_met = 0;
 
@@ -103,7 +107,7 @@ private:
         std::string name{};
         std::size_t kind = 0;        ///< index into kinds_
         double done = 0;             ///< useful examples
-        double rate = 0;             ///< predicted useful examples/s of what it holds
+        double rate = 0;             ///< predicted useful examples per second of what it holds
         double restart_seconds = 0;  ///< seconds left of the restart under way
 
         template <class Self, class Visit>
@@ -145,8 +149,8 @@ private:
         return done > 0 ? residual(kind, done) : kind.fresh;
     }
 
-    /// Returns the index above, from the residuals of the other jobs of the kind. Empty if no job has come
-    /// that far.
+    /// Returns the index of the opening comment, from the sizes of the other jobs of the kind. Empty if
+    /// there is no basis for it.
     [[nodiscard]] std::optional<double> residual(const Kind& kind, double done);
 
     std::vector<Progress> jobs_;  // in the order of the last snapshot's jobs

@@ -2,9 +2,10 @@
 #define GOODPUT_SCHEDULE_JOINTS_HPP
 
 // Joints connect a Scheduler's parts, whose types the user chooses, with the engine that plans a round,
-// which is plain code (round_engine.hpp). A joint points to one part and to its functions. The pointer of a
-// function that the part does not have is null. The functions that fill joints, such as policy_joint(), are
-// all that is compiled anew for a part of your own.
+// which is plain code (round_engine.hpp). A joint holds a pointer to one part and pointers to its
+// functions. The pointer of a function that the part does not have is null. A member comment that consists
+// of one name, such as GrowthLimit, gives the concept that describes the function. For a part of your own,
+// only the functions that fill joints, such as policy_joint(), are compiled anew.
 //
 // A joint is valid as long as its part stays at its address.
 
@@ -63,8 +64,8 @@ bool find_price_groups(Kept<PriceGroups>& kept, const Snapshot& snapshot);
 
 }  // namespace detail
 
-/// Is called when a policy throws, with the row, the option (no_index: all options of the row) and the
-/// message.
+/// The function that is called when a policy throws. Its arguments are the row, the option (no_index means
+/// all options of the row) and the message.
 using PolicyFailed = std::function<void(std::size_t row, std::size_t option, std::string what)>;
 
 /// Values options (policy/concepts.hpp).
@@ -77,8 +78,9 @@ struct PolicyJoint {
     int (*most_gpus)(const void*, const Job&, const JobModel&, std::size_t gpu_type) = nullptr;
     /// GradientForecast
     std::optional<GradientStatistics> (*expected_gradient)(const void*, const Job&) = nullptr;
-    /// Null if the policy itself decides what each job gets. Then the job's other options are worth
-    /// nothing.
+    /// Returns what one more option of a job would be worth in addition to the round's options
+    /// (ValuesBeside). Null if the policy itself decides what each job gets; then the job's other options
+    /// are worth nothing.
     double (*value_beside)(const void*, const Round&, const OptionRow&, const Option&) = nullptr;
     bool by_round = false;  ///< whether it values all jobs of a round together
 
@@ -113,7 +115,7 @@ struct MakerJoint {
     /// PricedOptionMaker
     double (*ask)(void*, const Round&, const Job&, std::span<const int> most_gpus, const AtPrices&,
                   double least, std::vector<Option>&) = nullptr;
-    /// Solves the allotment with the answers of `ask`; null if `ask` is.
+    /// Solves the allotment with the options that `ask` finds; null if `ask` is null.
     void (*allot_asked)(detail::Kept<detail::AskedOptions>&, const detail::AskedRound&, const AllotOptions&,
                         bool again, AllotResult&) = nullptr;
     /// PredictingMaker
@@ -134,13 +136,13 @@ struct LimitsJoint {
     bool (*counts_dollars)(const void*) = nullptr;
     /// Groups nodes by price; null if no limit can count dollars.
     bool (*find_price_groups)(detail::Kept<detail::PriceGroups>&, const Snapshot&) = nullptr;
-    /// Collects their rows, which follow `first` other rows.
+    /// Collects the rows of all limits. `first` is the number of rows of the problem before them.
     void (*rows)(void*, const Round&, std::size_t first, LimitRows&) = nullptr;
     /// Tells them to which job the next options belong.
     void (*start_job)(void*, const Round&, const Job&) = nullptr;
     /// Appends what an option takes of the rows.
     void (*uses)(void*, const Round&, const Job&, const Option&, std::vector<ResourceUse>&) = nullptr;
-    /// Appends probable slips.
+    /// Appends warnings of probable mistakes.
     void (*warn)(const void*, const Round&, std::vector<std::string>&) = nullptr;
 };
 
@@ -159,16 +161,16 @@ struct PlacerJoint {
     /// Placer. Returns a reference to the placer's own result, or to the last argument.
     const PlacementResult& (*place)(void*, const Cluster&, std::span<const PlacementRequest>,
                                     PlacementResult&) = nullptr;
-    /// KnowsTopology
+    /// KnowsTopology: whether a placement lies within one domain of a level.
     bool (*lies_within)(const void*, const std::string& level, const Placement&) = nullptr;
     /// The topology that it respects.
     const Topology& (*topology)(const void*) = nullptr;
     /// Finds the rows that the topology needs; null if there is no topology.
     void (*find_domain_blocks)(detail::DomainBlocks&, const Topology&, const Snapshot&,
                                const detail::OpenNodes&, const detail::Offers&) = nullptr;
-    /// Tells it how much time it has.
+    /// Tells the placer how much time it has.
     void (*set_time)(void*, std::optional<std::chrono::nanoseconds>) = nullptr;
-    /// Appends probable slips.
+    /// Appends warnings of probable mistakes.
     void (*warn)(const void*, std::span<const Job>, std::vector<std::string>&) = nullptr;
 };
 
@@ -186,7 +188,7 @@ struct StationJoint {
     void* part = nullptr;  ///< the station
     /// NodeStation
     void (*run)(void*, const Round&, const AllotmentProblem&, std::span<PlacedJob>) = nullptr;
-    /// Tells it how much time it has.
+    /// Tells the station how much time it has.
     void (*set_time)(void*, std::optional<std::chrono::nanoseconds>) = nullptr;
     /// KnowsRoom
     bool (*has_room)(void*, const Configuration&, const NodeShare&) = nullptr;
@@ -216,7 +218,7 @@ inline void find_most_gpus(const PolicyJoint& policy, const Snapshot& snapshot, 
         most[type] = policy.most_gpus(policy.part, snapshot.jobs[job], model_of(snapshot, job), type);
 }
 
-/// Fills in options of a job through its maker if that predicts, or else through `ask(options)`.
+/// Fills in options of a job through its maker if the maker predicts, or else through `ask(options)`.
 inline void predict_options(const MakerJoint& maker, const Job& job,
                             const std::optional<GradientStatistics>& gradient, std::span<Option> options,
                             const AskPredictor& ask) {
@@ -245,9 +247,10 @@ inline void predict_as_valued(const Joints& joints, const Job& job, const JobMod
     }
 }
 
-/// Predicts one option as the job would run it now, with its present gradient statistics. On the GPUs that
-/// it holds, it keeps the batch plan that it runs with, if the predictor says for how long. If the
-/// predictor or the maker fails, the option stays unchanged and the answer is false.
+/// Predicts one option as the job would run it now, with its present gradient statistics. If the option is
+/// what the job holds, the job keeps its running batch plan as long as the predictor says so
+/// (KeepsRunningPlans). If the predictor or the maker fails, the option stays unchanged and the function
+/// returns false.
 inline bool predict_one(const Joints& joints, const Snapshot& snapshot, std::size_t j, bool keeps_plan,
                         Option& option) {
     const Job& job = snapshot.jobs[j];
@@ -278,7 +281,7 @@ inline bool predict_one(const Joints& joints, const Snapshot& snapshot, std::siz
 
 namespace goodput::detail {
 
-/// The cost of a move of a job in seconds, limited to what placers accept.
+/// Returns the cost of a move of a job in seconds, limited to the range that placers accept.
 inline double move_cost(const Job& job) { return std::min(job.restart_cost_seconds, 1e9); }
 
 /// Whether a configuration has the same GPUs as the job with that index holds.

@@ -1,23 +1,24 @@
 #ifndef GOODPUT_SCHEDULE_LIMITS_HPP
 #define GOODPUT_SCHEDULE_LIMITS_HPP
 
-// Limits restrict a plan besides the GPUs of each pool: a quota, a budget, licences. A limit is a struct
-// with two functions:
+// Limits restrict a plan besides the GPUs of each pool: a quota, a budget, licences. A limit adds rows to
+// the allotment problem: constraints on the sum of what all chosen options take. It is a struct with two
+// functions:
 //
 //   void rows(const Round& round, LimitRows& rows)        adds its rows of this round, with their capacities
 //   void uses(const Round& round, const Job& job,         adds what an option of a job takes of these rows
 //             const Option& option, LimitUses& uses)
 //
-// A limit that must look something up for every job has void start_job(const Round& round, const Job& job),
-// which is called before the questions about the job's options. A limit may keep buffers, but its answers
-// must not depend on them. If nothing can count against a limit, a name is probably mistyped or a number
-// forgotten: void warn(const Round& round, std::vector<std::string>& warnings) const may add sentences to
-// Plan::warnings. A limit on dollars says so by bool counts_dollars() const. Then nodes with different
-// prices are pools of their own (detail/price_groups.hpp).
+// A limit that must look something up for every job also has void start_job(const Round& round, const Job&
+// job), which is called before uses() is called for the job's options. A limit may keep buffers, but its
+// answers must not depend on them. If no option can take anything of a limit, a name is probably mistyped
+// or a number missing: void warn(const Round& round, std::vector<std::string>& warnings) const may add
+// sentences to Plan::warnings. A limit on dollars has bool counts_dollars() const, which returns true. Then
+// nodes with different prices are pools of their own (detail/price_groups.hpp).
 //
-// Jobs that keep what they hold may take more of a row than there is. Then no other job gets anything of
-// it, and the plan says so (Plan::conflicts). If rows() throws, there is no plan: the exception passes
-// through. If uses() throws, the option is left out and the plan names the fault (Plan::faults).
+// Jobs that keep what they hold may take more of a row than its capacity. Then no other job gets anything
+// of that row, and the plan says so (Plan::conflicts). If rows() throws, there is no plan: the caller gets
+// the exception. If uses() throws, the option is left out and the plan names the fault (Plan::faults).
 //
 // A limit sees only the present round. For a limit over several rounds (GPU-hours per month), rows()
 // computes the capacity anew each round.
@@ -37,11 +38,11 @@
 
 namespace goodput {
 
-/// A row of the allotment problem that is no GPU pool.
+/// A row of the allotment problem that is not a GPU pool.
 struct LimitRow {
     std::string name{};   ///< the row in words, for explanations: "the quota of team vision"
     std::string unit{};   ///< unit of the capacity: "GPUs", "dollars an hour"
-    double capacity = 0;  ///< units that there are, at least 0
+    double capacity = 0;  ///< units available, at least 0
 };
 
 /// Collects the rows of limits, one after the other.
@@ -68,8 +69,8 @@ public:
     /// Collects an option's uses of the rows [first, end) of the allotment problem in `uses`.
     LimitUses(std::vector<ResourceUse>& uses, std::size_t first, std::size_t end)
         : uses_(uses), first_(first), end_(end) {}
-    /// Adds units to the row with that index within the limit. Throws std::invalid_argument if the units
-    /// are negative or not finite, or if the limit has no such row.
+    /// Adds units to a row of the limit; `row` is its index among the rows of this limit. Throws
+    /// std::invalid_argument if the units are negative or not finite, or if the limit has no such row.
     void add(std::size_t row, double units) {
         require_at_least("limit", "units", units, 0);
         if (row >= end_ - first_)
@@ -173,7 +174,7 @@ public:
         };
         return std::apply([&](const auto&... limit) { return (false || ... || ask(limit)); }, limits_);
     }
-    /// Collects all rows. In the problem they follow `first` other rows.
+    /// Collects all rows. `first` is the number of rows of the problem before them.
     void rows(const Round& round, std::size_t first, LimitRows& rows) {
         rows.clear();
         ends_.assign(1, first);
@@ -183,7 +184,7 @@ public:
         };
         std::apply([&](auto&... limit) { (ask(limit), ...); }, limits_);
     }
-    /// Appends probable slips in the limits, one sentence each, limit by limit.
+    /// Appends warnings of probable mistakes in the limits, one sentence each, limit by limit.
     void warn(const Round& round, std::vector<std::string>& warnings) const requires(sizeof...(Ls) > 0) {
         const auto ask = [&](const auto& limit) {
             if constexpr (requires { limit.warn(round, warnings); }) limit.warn(round, warnings);

@@ -1,29 +1,30 @@
 #ifndef GOODPUT_SCHEDULE_MAKERS_HPP
 #define GOODPUT_SCHEDULE_MAKERS_HPP
 
-// Makers list the options of a job. A maker of options is a struct with
+// Makers list the options of a job, that is, the configurations that it could be given. A maker is a struct
+// with
 //
 //     void list(const Round& round, const Job& job, std::span<const int> most_gpus,
 //               std::vector<Option>& options)
 //
 // which appends configurations on the open nodes of Round::pools, smallest first within a pool. The
-// predictor fills in the rest of each option, and the policy values it. `most_gpus` says by GPU type how
-// far the policy lets the job grow this round.
+// predictor fills in the rest of each option, and the policy values it. `most_gpus` is the limit to which
+// the policy lets the job grow this round, by GPU type.
 //
 // If a full list would be too long, a maker lists some options and finds others at given prices:
 //
 //     double ask(const Round& round, const Job& job, std::span<const int> most_gpus, const AtPrices& at,
 //                double least, std::vector<Option>& options)
 //
-// computes for an option its value minus the price of all that it takes, by at.evaluate(option), and
-// appends options for which this difference is above `least`: all of them, or only the best. It returns an
-// upper bound on the difference (a number or minus infinity) for all options that it has neither listed nor
-// appended in this round. The Scheduler sets prices, asks, adds the answers and sets prices again, until no
-// maker appends more. Then its bound also covers the options that were never listed
-// (detail/asked_options.hpp).
+// Prices are those of the rows of the allotment problem. ask() computes for an option its value minus the
+// price of all that it takes, by at.evaluate(option). It appends options for which this difference is above
+// `least`: all of them, or only the best. It returns an upper bound on the difference (a number or minus
+// infinity) for all options that it has neither listed nor appended in this round. The Scheduler computes
+// prices, asks, adds the answers and computes prices again, until no maker appends more. The bound of the
+// allotment then also covers the options that were never listed (detail/asked_options.hpp).
 //
-// If a predictor for one pool does not know the maker's configurations, the maker itself predicts how good
-// they are:
+// If a maker lists configurations that the predictor does not know, for example over several pools, the
+// maker itself predicts how good they are:
 //
 //     void predict(const Job& job, const std::optional<GradientStatistics>& gradient,
 //                  std::span<Option> options, const AskPredictor& ask)
@@ -34,12 +35,12 @@
 //
 // The default maker is ListedShapes. On one node it lists 1, 2, 4, 8, ... GPUs and the whole node (1, 2, 4,
 // 7 on a node with 7 GPUs), and over several nodes only whole nodes (Sia, section 3.4). Below a whole node
-// these sizes divide one another, so every allotment that respects the rows of the nodes can be placed
-// (detail/node_blocks.hpp). A job that may have none of these numbers gets its fewest and its most GPUs, on
-// as few nodes as hold them. A job with a fixed number of GPUs (Adaptivity::none: max_gpus; any other with
-// min_gpus == max_gpus) gets that number, in the same way. Such numbers may respect all rows and still find
-// no nodes. What a job holds is always among its options if it may have that many GPUs, whatever the maker
-// lists.
+// each of these sizes divides the next, so every allotment that respects the rows of the nodes can be
+// placed (detail/node_blocks.hpp). A job whose limits allow none of these sizes gets two options, its
+// fewest and its most GPUs, on as few nodes as hold them. A job with a fixed number of GPUs
+// (Adaptivity::none: max_gpus; any other with min_gpus == max_gpus) gets that number, also on as few nodes
+// as hold it. An allotment with such sizes may respect all rows and still find no nodes. What a job holds
+// is always among its options if it may have that many GPUs, whatever the maker lists.
 
 #include <algorithm>
 #include <concepts>
@@ -66,8 +67,8 @@ struct AtPrices {
     /// Lets the predictor fill in the option. Returns its value minus the price of all that it takes, or
     /// minus infinity if the predictor, the policy or a limit fails for it.
     std::function<double(Option&)> evaluate{};
-    /// Returns the same difference for an option whose plan and goodput are assumptions of the maker, for
-    /// bounds. The predictor is not asked.
+    /// Returns the same difference for an option whose plan and goodput the maker has assumed, as it does
+    /// to compute bounds. The predictor is not called.
     std::function<double(const Option&)> suppose{};
 };
 
@@ -86,7 +87,8 @@ concept PricedOptionMaker = OptionMaker<M> &&
     { maker.ask(round, job, most_gpus, at, least, options) } -> std::convertible_to<double>;
 };
 
-/// Lets the round's predictor fill in options, with the gradient statistics that apply.
+/// Lets the round's predictor fill in options, with the job's gradient statistics or those that the policy
+/// expects.
 using AskPredictor = std::function<void(std::span<Option>)>;
 
 /// A maker that predicts itself how good its options are.
@@ -98,7 +100,7 @@ concept PredictingMaker = OptionMaker<M> &&
 };
 
 /// Fills in options of a job through `ask(options)`, which is called only with options of one part. An
-/// option of several parts is taken to be as good as the same GPUs all of its slowest type.
+/// option of several parts is assumed to be as good as the same number of GPUs of its slowest type.
 inline void predict_options(std::span<Option> options, const AskPredictor& ask) {
     const auto single = [](const Option& option) { return option.configuration.is_single(); };
     if (std::all_of(options.begin(), options.end(), single))
@@ -107,7 +109,7 @@ inline void predict_options(std::span<Option> options, const AskPredictor& ask) 
         detail::predict_parts(options, ask, single,
                               [&](Option& option) { detail::predict_at_slowest(option, ask); });
 }
-/// Fills in options of a job through the maker if it predicts, or else as above.
+/// Fills in options of a job through the maker if the maker predicts, or else as the function above does.
 template <OptionMaker M>
 void predict_options(M& maker, const Job& job, const std::optional<GradientStatistics>& gradient,
                      std::span<Option> options, const AskPredictor& ask) {
@@ -117,12 +119,12 @@ void predict_options(M& maker, const Job& job, const std::optional<GradientStati
         predict_options(options, ask);
 }
 
-/// A maker without options other than those it lists.
+/// A maker that lists all its options, so that it need not be asked at prices.
 template <class M>
 concept ListsAllOptions = OptionMaker<M> && !PricedOptionMaker<M>;
 
-/// A maker that explains in one sentence why it lists nothing for a job. The sentence is empty if it adds
-/// nothing to what others say.
+/// A maker that explains in one sentence why it lists nothing for a job. It returns an empty text if it
+/// knows no more than the scheduler says anyway.
 template <class M>
 concept ReasonMaker = requires(M& maker, const Round& round, const Job& job) {
     { maker.why_none(round, job) } -> std::convertible_to<std::string>;
@@ -134,8 +136,9 @@ concept KeptMaker = requires(M& maker, const Round& round, const Job& job, std::
     maker.list_kept(round, job, options);
 };
 
-/// Checks a maker. If list() or one of the optional functions does not fit, compilation fails with one line
-/// that says which, and how. Otherwise a misspelled optional function would be ignored silently.
+/// Checks a maker. If list() or one of the optional functions has the wrong form, compilation fails with
+/// one line that says which one, and how. Without this check, an optional function with a wrong parameter
+/// would silently be ignored.
 template <class M>
 consteval bool maker_fits() {
     static_assert(OptionMaker<M>,
@@ -183,7 +186,7 @@ public:
     void begin_round(const Round& round) {
         if constexpr (requires { inner_.begin_round(round); }) inner_.begin_round(round);
     }
-    /// Appends what a job holds and keeps, as the inner maker does.
+    /// Appends the options of a job that keeps what it holds, as the inner maker does.
     void list_kept(const Round& round, const Job& job,
                    std::vector<Option>& options) requires KeptMaker<Inner> {
         inner_.list_kept(round, job, options);
@@ -214,15 +217,15 @@ template <class MostGpus>
 void append_options(const Job& job, std::span<const Pool> pools, MostGpus most_gpus,
                     std::vector<Option>& options);
 
-/// Inserts what the job holds at its place among its options, which begin at `first`, unless it is there.
-/// Does nothing if the job may not hold it: the GPUs are in none of these pools, or the job may not have
-/// their number, or not on that many nodes.
+/// Inserts what the job holds into its options, which begin at `first` and are in order, unless it is there
+/// already. Does nothing if the job may not hold it: the GPUs are in none of these pools, or the job may
+/// not have that number of GPUs or nodes.
 inline void insert_held(const Job& job, const Configuration& held, std::span<const Pool> pools,
                         std::size_t first, std::vector<Option>& options);
 
 /// Explains in one sentence why append_options() finds nothing for a job on these pools: the job can use no
-/// GPU type of the cluster, none of its types is open, or none of the possible sizes is one that it may
-/// hold.
+/// GPU type of the cluster, none of its types has an open node, or its limits exclude all sizes that the
+/// pools offer.
 [[nodiscard]] inline std::string why_no_option(const Job& job, const Cluster& cluster,
                                                std::span<const Pool> pools);
 
@@ -328,7 +331,7 @@ inline void insert_held(const Job& job, const Configuration& held, std::span<con
     options.insert(place, {held, {}, 0, Knowledge::unknown});
 }
 
-/// The default maker. It lists shapes that always pack.
+/// The default maker. Its shapes can always be packed onto the nodes of a pool if their sum fits.
 struct ListedShapes {
     /// If both the maker and the predictor declare their inputs, a Scheduler asks only once per round for
     /// all jobs that for_each_input() cannot tell apart. A class that derives from this one does not

@@ -52,18 +52,19 @@ public:
     /// The allotment problem. Its first rows are the pools, the next ones are those of the limits, and the
     /// last ones are those of blocks of nodes (detail/node_blocks.hpp).
     [[nodiscard]] const AllotmentProblem& problem() const;
-    /// The solution of the problem. If options found no nodes, this is the last allotment with the bound of
-    /// the first.
+    /// The solution of the problem. If options found no nodes, the allotment is solved again without them.
+    /// This is then the last solution, with the bound of the first one.
     [[nodiscard]] const AllotResult& allotted() const;
     /// Returns the snapshot as the policy saw it.
     [[nodiscard]] Round round_of(const Snapshot& snapshot) const;
     /// The options that the job with that index could be given.
     [[nodiscard]] std::span<const Option> options_of(std::size_t job) const;
-    /// By job: the option that the plan gives it, or gave it before it found no nodes. It differs from
-    /// allotted() if a station after the nodes has changed it.
+    /// The option that the plan gives each job, by job. For a job that found no nodes, it is the option
+    /// from before the search for nodes. It differs from allotted() if a station after the nodes has
+    /// changed it.
     [[nodiscard]] std::span<const std::size_t> chosen() const;
-    /// Whether every question about the job with that index failed. Such a job keeps what it holds, or
-    /// waits.
+    /// Whether the policy or another part failed for all options of the job with that index. Such a job
+    /// keeps what it holds, or waits.
     [[nodiscard]] bool has_failed(std::size_t job) const;
     /// Whether the job with that index was set aside (Plan::warnings).
     [[nodiscard]] bool is_set_aside(std::size_t job) const;

@@ -33,7 +33,7 @@ template <class P = Sia, class NodePlacer = LeastMovesPlacer, class Solver = All
           class Factor = Factors<>, class Station = NoNodeStation>
 struct SchedulerParts {
     P policy{};              ///< values options
-    AllotOptions options{};  ///< gap of the allotment, and deadline of the plan
+    AllotOptions options{};  ///< optimality gap of the allotment, and deadline of the plan
     NodePlacer placer{};     ///< finds nodes
     Solver solver{};         ///< chooses an option for each job
     Predictor predictor{};   ///< predicts the goodput of options
@@ -74,8 +74,8 @@ template <class... Types>
             solver_joint(parts.solver), station_joint(parts.station)};
 }
 
-/// Makes plans round after round. It keeps buffers. Nothing else carries over from one snapshot to the
-/// next, except the last prices if AllotOptions::warm_start asks for them. A copy also knows the last plan.
+/// Makes plans round after round. It keeps buffers. A plan does not depend on earlier snapshots, except for
+/// the last prices if AllotOptions::warm_start asks for them. A copy also knows the last plan.
 template <class P = Sia, class NodePlacer = LeastMovesPlacer, class Solver = Allotter<>,
           class Predictor = GoodputPredictor, class Pack = Limits<>, class Maker = ListedShapes,
           class Factor = Factors<>, class Station = NoNodeStation>
@@ -90,8 +90,8 @@ public:
     explicit Scheduler(Parts parts) : parts_(std::move(parts)) {
         if constexpr (requires { parts_.policy.validate(); }) parts_.policy.validate();
     }
-    /// Makes a scheduler with a policy, a gap and deadline for the allotment, and parts written by the
-    /// caller.
+    /// Makes a scheduler with a policy, an optimality gap and a deadline for the allotment, and parts
+    /// written by the caller.
     explicit Scheduler(P policy = P(), AllotOptions options = {}, NodePlacer placer = NodePlacer(),
                        Solver solver = Solver(), Predictor predictor = Predictor(), Pack limits = Pack(),
                        Maker maker = Maker())
@@ -121,14 +121,14 @@ public:
 
     /// Returns the plan for a snapshot; it is valid until the next call.
     ///
-    /// An invalid job or node is set aside and named in Plan::warnings, and the rest is planned. Invalid
-    /// are jobs and nodes that validate(Job) or validate(Node) refuses, names that occur twice, and nodes
-    /// whose GPUs are given out more than once. A strict snapshot with one of these is refused
-    /// (std::invalid_argument naming job, field and value). Every snapshot is refused if its time is not
-    /// finite, if the number of models is not that of the jobs, or if a model has more GPU types than the
-    /// cluster. If the policy, the predictor, the maker or a limit fails, the jobs concerned lose an option
-    /// or the whole choice, and Plan::faults names the failure; the plan is still made. `step(PlanStep)` is
-    /// called after each step.
+    /// An invalid job or node is set aside and named in Plan::warnings, and the rest is planned. A job or
+    /// node is invalid if validate(Job) or validate(Node) refuses it, or if an earlier one has its name. A
+    /// job is also invalid if its placement holds GPUs that jobs listed before it hold. If a strict
+    /// snapshot contains an invalid job or node, this throws std::invalid_argument, which names job, field
+    /// and value. Every snapshot is refused if its time is not finite, if the number of models is not that
+    /// of the jobs, or if a model has more GPU types than the cluster. If the policy, the predictor, the
+    /// maker or a limit fails, the affected jobs lose one option or all of them, and Plan::faults names the
+    /// failure; the plan is still made. `step(PlanStep)` is called after each step.
     const Plan& plan(const Snapshot& snapshot, const AfterStep& step) & { return make_plan(snapshot, step); }
     /// Returns the plan for a snapshot, without a call after each step.
     const Plan& plan(const Snapshot& snapshot) & {
@@ -139,13 +139,14 @@ public:
         return std::move(make_plan(snapshot, [](PlanStep) {}));
     }
 
-    /// The placer, so that it can be told more between two plans (TopologyPlacer::set_topology).
+    /// The placer, so that callers can change its settings between two plans
+    /// (TopologyPlacer::set_topology).
     [[nodiscard]] NodePlacer& placer() { return parts_.placer; }
     /// The parts, with their settings.
     [[nodiscard]] const Parts& parts() const { return parts_; }
     /// The joints of the parts. They are valid as long as the scheduler stays at its address.
     [[nodiscard]] Joints joints() { return joints_of(parts_); }
-    /// The gap and deadline for the allotments of the next plans.
+    /// The optimality gap and the deadline for the allotments of the next plans.
     [[nodiscard]] AllotOptions& options() { return parts_.options; }
     /// The limits. They may be replaced between two plans.
     [[nodiscard]] Pack& limits() { return parts_.limits; }
@@ -155,17 +156,18 @@ public:
     /// The factors on the goodput.
     [[nodiscard]] const Factor& factor() const { return parts_.factor; }
 
-    /// The last plan. pools(), problem() and allotted() are what it was made from: the pools to which
-    /// prices and resources belong, without their drained nodes; the allotment problem, whose first rows
-    /// are these pools, whose next rows are those of the limits, and whose last rows are those of blocks of
-    /// nodes (detail/node_blocks.hpp); and its solution, which differs from
-    /// the plan for jobs that found no nodes.
+    /// The last plan. pools(), problem() and allotted() return what it was made from: the pools to which
+    /// prices and resources belong, without their drained nodes; the allotment problem; and its solution.
+    /// The first rows of the problem are these pools, the next rows are those of the limits, and the last
+    /// rows are those of blocks of nodes (detail/node_blocks.hpp). The solution differs from the plan for
+    /// jobs that found no nodes.
     [[nodiscard]] const Plan& last_plan() const { return engine_.last_plan(); }
     /// See last_plan().
     [[nodiscard]] std::span<const Pool> pools() const { return engine_.pools(); }
     /// See last_plan().
     [[nodiscard]] const AllotmentProblem& problem() const { return engine_.problem(); }
-    /// See last_plan(). If options found no nodes, this is the last allotment with the bound of the first.
+    /// See last_plan(). If options found no nodes, the allotment is solved again without them. This is then
+    /// the last solution, with the bound of the first one.
     [[nodiscard]] const AllotResult& allotted() const { return engine_.allotted(); }
     /// The policy, with its settings.
     [[nodiscard]] const P& policy() const { return parts_.policy; }
@@ -178,11 +180,12 @@ public:
     }
     /// The values of options_of(job), in the same order; all are finite.
     [[nodiscard]] std::span<const double> values_of(std::size_t job) const { return problem().values(job); }
-    /// By job: the option that the last plan gives it, or gave it before it found no nodes. It differs from
-    /// allotted() if a station after the nodes has changed it.
+    /// The option that the last plan gives each job, by job. For a job that found no nodes, it is the
+    /// option from before the search for nodes. It differs from allotted() if a station after the nodes has
+    /// changed it.
     [[nodiscard]] std::span<const std::size_t> chosen() const { return engine_.chosen(); }
-    /// Whether every question about the job with that index failed in the last plan. Such a job keeps what
-    /// it holds, or waits.
+    /// Whether the policy or another part failed for all options of the job with that index in the last
+    /// plan. Such a job keeps what it holds, or waits.
     [[nodiscard]] bool has_failed(std::size_t job) const { return engine_.has_failed(job); }
     /// Whether the last plan set the job with that index aside (Plan::warnings).
     [[nodiscard]] bool is_set_aside(std::size_t job) const { return engine_.is_set_aside(job); }

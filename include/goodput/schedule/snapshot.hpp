@@ -25,7 +25,8 @@
 
 namespace goodput {
 
-/// The state of cluster and jobs at one moment. A plan depends on nothing else.
+/// The state of cluster and jobs at one moment. A plan depends on nothing else, except the scheduler's
+/// settings.
 struct Snapshot {
     double time_seconds = 0;         ///< now, on the clock of Job::submitted_seconds
     Cluster cluster{};               ///< nodes and GPU types; lost and drained nodes are marked as drained
@@ -66,11 +67,11 @@ struct Decision {
     Placement placement{};         ///< nodes of the option; empty if it gets nothing this round
     Action action = Action::wait;  ///< what to do so that the job holds the placement
     bool starts = false;           ///< whether the action is start, move or restart
-    Verdict verdict{};             ///< runs, waits or impossible, with the reason
-    /// Index of the job that runs on the same GPUs at the same time (pairs/paired_scheduler.hpp). Most jobs
-    /// have none.
+    Verdict verdict{};             ///< outcome (runs, waits or impossible) with the reason
+    /// Index of the job that runs on the same GPUs at the same time (pairs/paired_scheduler.hpp). Empty for
+    /// most jobs.
     std::optional<std::size_t> shares_with{};
-    double part_of_speed = 1;  ///< speed while sharing with that job, as a part of the speed alone
+    double part_of_speed = 1;  ///< speed while it shares GPUs with that job, as a fraction of its speed alone
 
     /// Whether the action is move, restart or stop. The job must then give up its GPUs before any job of
     /// the plan is started.
@@ -79,34 +80,37 @@ struct Decision {
     }
 };
 
-/// Returns the mechanism by which a job saves its state with an option, from those that it has
-/// (core/job.hpp).
+/// Returns the mechanism by which a job with this option saves its state: one of Job::checkpoints, or the
+/// assumed one.
 [[nodiscard]] inline CheckpointMechanism checkpoint_of(const Job& job, const Option& option) {
     const std::size_t chosen = option.checkpointing.mechanism;
     return chosen < job.checkpoints.size() ? job.checkpoints[chosen] : assumed_checkpoint(job);
 }
 
-/// The worth of one GPU of a pool, in units of the policy's values. In the allotment's linear relaxation it
-/// lies between the gain from one GPU more and the loss from one GPU fewer (AllotResult::prices).
+/// The worth of one GPU of a pool, in units of the policy's values. This is the dual price of the pool in
+/// the allotment's linear relaxation: it lies between the gain from one GPU more and the loss from one GPU
+/// fewer (AllotResult::prices).
 struct PoolPrice {
     std::size_t gpu_type = 0;  ///< index into Cluster::gpu_types
     int gpus_per_node = 0;     ///< size of the pool's nodes
     double price = 0;          ///< at least 0
     bool spot = false;         ///< whether the nodes are spot nodes
-    /// Node::group; below 0 if dollars are limited and the nodes of the pool have different prices.
+    /// Group of the pool's nodes (Node::group). It is below 0 if the scheduler has grouped the nodes by
+    /// price, because a limit counts dollars.
     int group = 0;
 };
 
-/// The use of a row of the plan that is no GPU pool, for example a quota or a budget (schedule/limits.hpp).
+/// The use of a row of the plan that is not a GPU pool, for example a quota or a budget
+/// (schedule/limits.hpp).
 struct LimitUse {
     std::string name{};   ///< the row in words: "the quota of team vision"
     std::string unit{};   ///< unit of the numbers: "GPUs"
-    double capacity = 0;  ///< units that there are
+    double capacity = 0;  ///< units available
     double used = 0;      ///< units that all jobs together use
     double price = 0;     ///< worth of one unit, as in PoolPrice::price
-    /// With one unit more, no plan can exceed the objective by more than this, even with whole options
-    /// (weak duality: price + (bound at the prices - objective)). Empty if the price is 0, or if not all
-    /// options are listed.
+    /// Upper bound on the gain from one unit more: no plan with it can exceed the objective by more than
+    /// this, even though options cannot be divided (weak duality: price + (bound at the prices -
+    /// objective)). Empty if the price is 0, or if not all options are listed.
     std::optional<double> most_of_one_more{};
 
     /// Returns one line: how much is used, and what one more unit would be worth.
@@ -115,7 +119,8 @@ struct LimitUse {
 
 struct Plan;
 
-/// Jobs that keep what they hold take more of a row than there is. No other job gets anything of that row.
+/// A conflict of a limit: jobs that keep what they hold take more of a row than its capacity. No other job
+/// gets anything of that row.
 struct LimitConflict {
     std::size_t limit = 0;            ///< index into Plan::limits
     double kept = 0;                  ///< units that the jobs take together
@@ -125,29 +130,32 @@ struct LimitConflict {
     [[nodiscard]] std::string report(const Snapshot& snapshot, const Plan& plan) const;
 };
 
-/// A failure of the policy, the predictor, the maker or a limit: it threw, or answered with NaN or
+/// A failure of the policy, the predictor, the maker or a limit: it threw an exception, or returned NaN or
 /// infinity.
 struct PlanFault {
-    /// Index of the job that it was asked about; empty if about all jobs.
+    /// Index of the job about which the part was asked; empty if it was asked about all jobs.
     std::optional<std::size_t> job{};
-    Configuration configuration{};  ///< option that is left out for the job; empty if all its options are
-    std::string what{};             ///< text of the exception, or the number
+    /// Option that is left out for the job; empty if all its options are left out.
+    Configuration configuration{};
+    std::string what{};  ///< text of the exception, or the number
 
     /// Returns one line for a log.
     [[nodiscard]] std::string report(const Snapshot& snapshot) const;
 };
 
-/// The decisions for all jobs, with the worth and the proof of the allotment.
+/// The decisions for all jobs, the value of the allotment, and what is proven about it.
 struct Plan {
     std::vector<Decision> decisions{};  ///< decision for each job, in the order of the snapshot
     std::vector<PlanFault> faults{};    ///< failures of the parts; empty if all is well
-    /// Invalid jobs and nodes, and probable slips in the snapshot or the limits, one sentence each. None of
-    /// them is an error. An invalid job keeps what it holds, or waits, and its verdict says why. An invalid
-    /// node accepts no new job, and the jobs that hold something there keep it.
+    /// Remarks on invalid jobs and nodes, and on probable mistakes in the snapshot or the limits, one
+    /// sentence each. None of them is an error of the plan. An invalid job keeps what it holds, or waits,
+    /// and its verdict says why. An invalid node accepts no new job, and the jobs that hold something there
+    /// keep it.
     std::vector<std::string> warnings{};
-    std::vector<PoolPrice> prices{};            ///< price of each pool, in the order of pools_of(cluster)
-    std::vector<LimitUse> limits{};             ///< use of each row of the limits
-    std::vector<LimitConflict> conflicts{};     ///< limits that the kept GPUs exceed; mostly empty
+    std::vector<PoolPrice> prices{};  ///< price of each pool, in the order of pools_of(cluster)
+    std::vector<LimitUse> limits{};   ///< use of each row of the limits
+    /// Limits that jobs which keep what they hold exceed; mostly empty.
+    std::vector<LimitConflict> conflicts{};
     double objective = 0;                       ///< sum of the values of all options given
     double bound = 0;                           ///< upper bound on the objective of any plan
     AllotStatus status = AllotStatus::optimal;  ///< what is proven about the allotment
@@ -160,8 +168,8 @@ struct Plan {
 /// Fills in the actions of a plan's decisions, from what the snapshot's jobs hold and what they are given.
 void find_actions(const Snapshot& snapshot, Plan& plan);
 
-/// Appends the host resources per GPU in words: "12 cores and 64 GiB a GPU". Appends nothing if none are
-/// counted.
+/// Appends the host resources per GPU in words: "12 cores and 64 GiB a GPU". Appends nothing if the share
+/// counts neither.
 void append_description(std::string& text, const HostShare& share);
 /// Appends a configuration in words: "8 A100 on 1 node", "8 A100 on 1 node with 12 cores a GPU".
 void append_description(std::string& text, const Cluster& cluster, const Configuration& configuration);
@@ -177,19 +185,19 @@ using AfterStep = std::function<void(PlanStep)>;
 // Checks a snapshot before anything is decided, and says what is wrong with it.
 //
 // One invalid job or node must not stop the planning of all others. A strict snapshot is refused. Otherwise
-// the round is planned on a copy. In the copy, an invalid node accepts no new job. An invalid job is
-// replaced by a stand-in that is not preemptible, needs neither batch nor model, and keeps those of its
-// GPUs that exist. If jobs together hold more GPUs of a node than it has, no new job is placed there: we
-// cannot tell which of the jobs is wrong, and GPUs that one of them releases may not really be free.
+// the round is planned on a copy of the snapshot. In the copy, an invalid node accepts no new job. An
+// invalid job is replaced by a stand-in that is not preemptible, needs neither batch nor model, and keeps
+// those of its GPUs that exist. If jobs together hold more GPUs of a node than it has, no new job is placed
+// there: it is unknown which of the jobs is wrong, and GPUs that one of them releases may still be in use.
 
 /// Finds what is wrong with snapshots. It keeps its buffers.
 class SnapshotCheck {
 public:
     /// Returns the snapshot, or the copy to plan instead; valid until the next call. Sets `warnings` to
-    /// those of the snapshot, one sentence for each job or node that is set aside, and probable slips.
-    /// Throws std::invalid_argument (naming job or node, field and value) for faults that do not belong to
-    /// single jobs or nodes, and in strict snapshots for those of jobs and nodes, too. `topology` says
-    /// whether the placer knows a topology.
+    /// those of the snapshot, followed by one sentence for each job or node that is set aside and for each
+    /// probable mistake. Throws std::invalid_argument (naming job or node, field and value) for faults that
+    /// do not belong to single jobs or nodes. In strict snapshots, it also throws for invalid jobs and
+    /// nodes. `topology` says whether the placer knows a topology.
     const Snapshot& operator()(const Snapshot& snapshot, bool topology, std::vector<std::string>& warnings);
 
     /// Whether the job with that index is set aside in the last snapshot.
@@ -214,10 +222,10 @@ private:
 
     void check_each(const Snapshot& snapshot, bool topology);
 
-    /// Checks a job, and counts the GPUs that it holds unless it is refused.
+    /// Checks a job. If the job is valid, adds its GPUs to held_.
     void check_job(const Job& job, const Cluster& cluster, bool topology);
 
-    /// Returns the reason for which `check` throws, or an empty text if it does not throw.
+    /// Returns the message of the exception that `check` throws, or an empty text if it does not throw.
     template <class Check>
     static std::string refusal(Check check) {
         try {
@@ -235,7 +243,7 @@ private:
 
     void set_jobs_aside(const Snapshot& snapshot, bool topology, std::vector<std::string>& warnings);
 
-    /// Warns of numbers that are possible but hardly meant. Jobs that are set aside are skipped.
+    /// Warns of numbers that are possible but implausible. Jobs that are set aside are skipped.
     void warn_of_slips(const Snapshot& snapshot, std::vector<std::string>& warnings) const;
 
     [[nodiscard]] Placement on_nodes_that_are_there(Placement placement) const;
@@ -245,7 +253,7 @@ private:
 
     std::vector<const std::string*> names_;
     std::vector<int> held_;          // GPUs, by node
-    std::vector<char> makes_sense_;  // by node
+    std::vector<char> makes_sense_;  // whether the node is valid, by node
     Snapshot copy_;                  // used if anything is set aside
     std::vector<SetAside> set_aside_;
 };

@@ -13,8 +13,8 @@ namespace goodput {
 
 namespace detail {
 
-/// The remainder of Stirling's formula for ln Gamma(a), for a of at least 10 (Abramowitz and Stegun
-/// 6.1.41).
+/// Returns the remainder of Stirling's formula for ln Gamma(a). `a` must be at least 10 (Abramowitz and
+/// Stegun 6.1.41).
 inline double stirling_rest(double a) {
     const double inverse = 1 / a, square = inverse * inverse;
     return inverse * (1.0 / 12 + square * (-1.0 / 360 + square * (1.0 / 1260 - square / 1680)));
@@ -63,7 +63,7 @@ inline double lower_beta_part(double a, double b, double x, double log_beta) {
 }
 
 /// Returns t with P(|T| < t) = coverage for Student's t distribution with `freedom` degrees of freedom,
-/// which need not be a whole number. Fewer than one count as one.
+/// which need not be a whole number. Values below one are treated as one.
 inline double student_quantile(double coverage, double freedom) {
     const double z = normal_quantile(coverage), n = std::max(freedom, 1.0), zz = z * z;
     // The distribution is so close to the normal one that an expansion around it is exact.

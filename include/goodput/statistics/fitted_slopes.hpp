@@ -1,8 +1,9 @@
 #ifndef GOODPUT_STATISTICS_FITTED_SLOPES_HPP
 #define GOODPUT_STATISTICS_FITTED_SLOPES_HPP
 
-// The coordinates of a fit on which predicted times depend, and the variance that they do not cover.
-// Forecasts and the choice of profile runs use both.
+// The coordinates of a fit on which predicted times depend, and the variance of predicted times that the
+// coordinates do not cover. A coordinate is the logarithm of a fitted parameter; a slope is the derivative
+// of the logarithm of a time by it. Forecasts and the choice of profile runs use both.
 
 #include <algorithm>
 #include <cmath>
@@ -20,8 +21,9 @@ inline bool waits_for_host(const RefinedFit& fit, double batch) {
     return fit.model.launch_seconds > fit.model.line_seconds(batch);
 }
 
-/// Calls visit(i, slope) for the coordinates i on which ln C would depend if the host launched kernels in no
-/// time.
+/// Calls visit(i, slope) for each coordinate i on which ln C depends. C is the computing time of `batch`
+/// examples on a shape, as the model predicts it without the factor by which this shape deviates from the
+/// model, as if the host launched kernels in no time.
 template <class Visit>
 void for_each_line_slope(const RefinedFit& fit, Shape shape, double batch, Visit&& visit) {
     const auto& breaks = fit.model.batches;
@@ -33,8 +35,9 @@ void for_each_line_slope(const RefinedFit& fit, Shape shape, double batch, Visit
     touched.for_each_derivative(log_compute, visit);
 }
 
-/// Calls visit(i, slope) for the coordinates i on which ln S depends, where S is the synchronising time on
-/// a shape with at least two replicas, without the shape's own factor.
+/// Calls visit(i, slope) for each coordinate i on which ln S depends. S is the synchronising time on a
+/// shape with at least two replicas, as the model predicts it without the factor by which this shape
+/// deviates.
 template <class Visit>
 void for_each_sync_slope(Shape shape, Visit&& visit) {
     detail::RefinedShape(shape).for_each_sync_term(visit);
@@ -48,8 +51,9 @@ void for_each_launch_slope(const RefinedFit& fit, Shape shape, Visit&& visit) {
     visit(fit.coordinates.size() - 1, 1.0);
 }
 
-/// Calls visit(i, slope) for the coordinates i on which ln C depends, where C is the computing time of
-/// `batch` examples on a shape without the shape's own factor.
+/// Calls visit(i, slope) for each coordinate i on which ln C depends. C is the computing time of `batch`
+/// examples on a shape, as the model predicts it without the factor by which this shape deviates from the
+/// model.
 template <class Visit>
 void for_each_compute_slope(const RefinedFit& fit, Shape shape, double batch, Visit&& visit) {
     if (waits_for_host(fit, batch))
@@ -58,10 +62,11 @@ void for_each_compute_slope(const RefinedFit& fit, Shape shape, double batch, Vi
         for_each_line_slope(fit, shape, batch, visit);
 }
 
-/// Returns the covariance of ln C at two batches (given by their logarithms) that comes from unmeasured
-/// batches. It is that of a random walk in ln b tied to the measured batches, with the prior's variance at
-/// twice a measured batch. If no batch was measured, it is that of a stationary process with the same
-/// increments.
+/// Returns the part of the covariance of ln C at two batches (given by their logarithms) that exists
+/// because batches were not measured. The deviation from the model is a random walk in ln b that is zero at
+/// the measured batches. Its variance is the prior's (break_deviation squared) at twice the largest or half
+/// the smallest measured batch, and at most twice that farther away. If no batch was measured, it is a
+/// stationary process with the same increments.
 inline double unmeasured_covariance(const RefinedFit& fit, double log_batch, double other) {
     const double variance = detail::square(fit.prior.break_deviation), per_log = variance / std::log(2.0);
     const auto& breaks = fit.model.batches;
@@ -70,7 +75,7 @@ inline double unmeasured_covariance(const RefinedFit& fit, double log_batch, dou
     const double first = std::log(breaks.front().batch), last = std::log(breaks.back().batch);
     if (to < first) return std::min(per_log * (first - to), 2 * variance);
     if (from > last) return std::min(per_log * (from - last), 2 * variance);
-    // Between two measured batches the walk is tied at both ends and is independent of the batches beyond
+    // Between two measured batches the walk is zero at both ends, and independent of the batches beyond
     // them.
     for (std::size_t i = 1; i < breaks.size(); ++i) {
         const double low = std::log(breaks[i - 1].batch), high = std::log(breaks[i].batch);

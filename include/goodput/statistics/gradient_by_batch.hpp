@@ -1,21 +1,23 @@
 #ifndef GOODPUT_STATISTICS_GRADIENT_BY_BATCH_HPP
 #define GOODPUT_STATISTICS_GRADIENT_BY_BATCH_HPP
 
-// Statistical efficiency from gradient statistics measured at several batch sizes of one job, which elastic
-// training uses anyway. With r_i = squared norm / variance at the scale S_i = batch_i / initial batch:
+// Computes statistical efficiency from gradient statistics that were measured at several batch sizes of one
+// job. Elastic training uses several batch sizes anyway. With r_i = squared norm / variance at the scale
+// S_i = batch_i / initial batch, it solves:
 //
 //     minimise sum_i (signal + fluctuation / S_i - r_i)^2      signal >= 0, fluctuation >= 0
 //
-// Both parts are squared norms and cannot be negative. The solution is in closed form and takes
-// O(measurements). If all batches have one size, the parts cannot be told apart. The fluctuation is then 0,
-// which gives NoiseScaleEfficiency.
+// Both `signal` and `fluctuation` are squared norms, so they cannot be negative. The solution has a closed
+// form and takes O(measurements). If all measurements have the same batch size, the two parts cannot be
+// distinguished. The fluctuation is then 0, which gives NoiseScaleEfficiency.
 //
-// On published validation runs (six applications, all pairs and triples of batch sizes), the formula from one
-// batch size has an error of 32 to 38 % (the median over training) for the farthest pairs of three
-// applications. With a second batch size, the error at a third one never exceeds 10 %. All measurements
-// should cover the same stretch of progress, because the noise scale changes during training.
+// On published validation runs (six applications, all pairs and triples of batch sizes), the formula that
+// uses one batch size has an error of 32 to 38 % (the median over training) for the most distant pairs of
+// three applications. With a second batch size, the error at a third one never exceeds 10 %. All
+// measurements should cover the same part of the training, because the noise scale changes as training
+// progresses.
 //
-// The cost: best_batch_plan has no fast search for this efficiency and tries every legal plan.
+// The cost: best_batch_plan has no fast search for this efficiency and tries every allowed plan.
 
 #include <cstddef>
 #include <span>
@@ -31,7 +33,8 @@ namespace goodput {
 struct BatchDependentEfficiency {
     double initial_batch = 1;  ///< examples
     double signal = 0;         ///< part of squared norm over variance that does not depend on the batch size
-    double fluctuation = 0;    ///< part that falls like 1 / S; this is its value at the initial batch size
+    /// Part that is inversely proportional to S; this is its value at the initial batch size.
+    double fluctuation = 0;
 
     /// The squared norm over the variance that training at `total_batch` would measure.
     [[nodiscard]] double squared_norm_over_variance(double total_batch) const {

@@ -1,26 +1,28 @@
 #ifndef GOODPUT_STATISTICS_PROFILE_RUNS_HPP
 #define GOODPUT_STATISTICS_PROFILE_RUNS_HPP
 
-// Chooses the configurations that a job should try next, to learn as much as possible per GPU-second.
+// Chooses profile runs: the configurations that a job should run next to learn as much as possible per
+// GPU-second.
 //
-// The knowledge about a job is normal in ln T, where T is the time of an iteration
+// The knowledge about a job is a normal distribution of ln T, where T is the time of an iteration
 // (statistics/detail/joint_posterior.hpp). Therefore the uncertainty after a run does not depend on the
-// result of the run. A run that measures y with the scatter s subtracts from the covariance K of the options'
-// ln T
+// result of the run. A run that measures y with the scatter s subtracts from K, the covariance of ln T of
+// the options,
 //
 //     u u^T,    u = cov(ln T, y) / sqrt(var y + s^2)          once for ln of computing, once for the step
 //
 // Options are the configurations that the scheduler may use later, with weights w that add up to one.
-// Candidates are the configurations that could be run. If runs remove r_k of the variance of option k, their
-// gain is
+// Candidates are the configurations that could be run. If runs remove r_k of the variance of option k,
+// their gain is, for one of two criteria,
 //
 //     variance   sum_k w_k r_k                 Bayesian I-optimal design (Chaloner and Verdinelli 1995)
 //     regret     sum_k w_k loss(D_k, r_k)      D_k = value_best - value_k, value = goodput - price,
 //                loss(D, r) = sqrt(r) phi(D / sqrt r) - D Phi(-D / sqrt r)      r of value_best - value_k
 //
-// The loss is the value of information (Raiffa and Schlaifer 1961; Frazier, Powell and Dayanik 2009): how
-// much more the truly better of two options is worth than the one believed better. The two are the best
-// option and another one drawn with the weights, and the loss is a fraction of the best option's goodput. A
+// where phi and Phi are the density and the distribution function of the standard normal distribution. The
+// loss is the value of information (Raiffa and Schlaifer 1961; Frazier, Powell and Dayanik 2009): how much
+// more the truly better of two options is worth than the one believed better. The two options are the best
+// one and another one drawn with the weights, and the loss is a fraction of the best option's goodput. A
 // run that cannot change the decision is worth next to nothing.
 //
 // Method: greedy. Take the run with the largest gain per GPU-second (per run, if only the number of runs is
@@ -28,17 +30,18 @@
 // The search computes K once, and then takes O(candidates * options + rows^2) per chosen run, with
 // options + 2 candidates rows.
 //
-// Guarantees: the covariance after the runs is exact for the normal model, and more runs never gain less. The
-// greedy choice is not proven optimal. Variance reduction is not submodular in general (Das and Kempe 2011
-// bound it by the correlation of the candidates), and the loss starts flat, so two runs may pay together even
-// if neither pays alone. On small random lists the greedy choice has on average 97 % of the gain of the best
-// subset; on a single list it may miss a quarter (tests/statistics/profile_runs_test.cpp).
+// Guarantees: the covariance after the runs is exact for the normal model, and more runs never gain less.
+// The greedy choice is not proven optimal. Variance reduction is not submodular in general (Das and Kempe
+// 2011 bound it by the correlation of the candidates). The loss grows slowly at first, so two runs may be
+// worth their cost together even if neither is alone. On small random lists the greedy choice has on
+// average 97 % of the gain of the best subset; on a single list it may have only three quarters
+// (tests/statistics/profile_runs_test.cpp).
 //
-// Limits: the method questions neither the model's form nor the scatter (errors that all measurements of a
-// run share). It promises more about other GPU types than fits achieve, because fits pass on parameters one
-// by one. It plans all runs before the first one. To use their results, fit and call again. That need not be
-// better: a synchronising time that turned out to be hidden stays uncertain in the fit, so the same kind of
-// run looks promising again. A replica is one GPU.
+// Limits: the method does not question the form of the model or the scatter (which includes errors that all
+// measurements of a run share). It promises more about other GPU types than fits achieve, because fits pass
+// on parameters one by one. It plans all runs before the first one. To use the results of some runs, fit
+// and call again. The new choice need not be better: a synchronising time that turned out to be hidden
+// stays uncertain in the fit, so the same kind of run looks promising again. A replica is one GPU.
 
 #include <algorithm>
 #include <cmath>
@@ -71,8 +74,8 @@ enum class ProfileCriterion {
 /// The reason why no more runs were chosen.
 enum class ProfileStop {
     known,         ///< the remaining uncertainty is within the tolerance
-    not_worth_it,  ///< no affordable run gains as much as it costs
-    budget_spent,  ///< runs are left, but the budget does not allow any of them
+    not_worth_it,  ///< no affordable run has a gain that is worth its cost
+    budget_spent,  ///< candidates are left, but the budget does not allow any of them
     none_left      ///< every candidate is chosen
 };
 
@@ -85,14 +88,14 @@ struct ProfileRunOptions {
     int iterations = 30;          ///< iterations per run
     /// GPU-seconds that one unit of gain is worth. If infinite, every run with a gain is worth its cost.
     double worth = std::numeric_limits<double>::infinity();
-    /// The job is known well enough if no option's ln T has a standard deviation above this. With the
-    /// regret criterion, it is known well enough if runs can remove at most this much regret.
+    /// No more runs are chosen once no option's ln T has a standard deviation above this. With the regret
+    /// criterion, none are chosen once runs can remove at most this much regret.
     double tolerance = 0.02;
     /// Weights of the options, >= 0, not all 0, in any unit; equal if empty.
     std::span<const double> weights{};
     /// Prices of the options in units of goodput; free if empty; used by `regret` only.
     std::span<const double> prices{};
-    RefinedPopulation population{};  ///< similarity of GPU types; the same as the JobFitter's
+    RefinedPopulation population{};  ///< how similar GPU types are; must be the same as the JobFitter's
 };
 
 /// A chosen run, and the reason for it.
@@ -105,13 +108,13 @@ struct ProfileRun {
     double after = 0;           ///< standard deviation of this option's ln T after the run
 };
 
-/// The runs that pay, and the uncertainty that they leave.
+/// The runs that are worth their cost, and the uncertainty that they leave.
 struct ProfileRuns {
-    std::vector<ProfileRun> runs{};  ///< runs in the order in which they pay
+    std::vector<ProfileRun> runs{};  ///< runs in the order in which they were chosen
     double before = 0;               ///< what can be learnt before the runs, in the criterion's unit
     double after = 0;                ///< what can be learnt after the runs
     double gpu_seconds = 0;          ///< total of all runs
-    /// Standard deviations of the options' ln T after the runs, without the scatter.
+    /// Standard deviations of the options' ln T after the runs, without the scatter of a measurement.
     std::vector<double> deviations{};
     ProfileStop stop = ProfileStop::known;  ///< why no more runs were chosen
 
@@ -122,10 +125,10 @@ struct ProfileRuns {
 /// Chooses runs for many jobs. Keeps its buffers.
 class ProfileRunChooser {
 public:
-    /// Chooses the `candidates` that the job should run to learn how much `options` are worth. `types[t]`
-    /// is what is known about the job on GPU type t (from JobFitter). The result does not depend on the
-    /// order of either list. A candidate is chosen at most once, or twice if it is listed twice. The
-    /// goodput of options is used by `regret` only, and that of candidates is not used. Throws
+    /// Chooses from `candidates` the runs by which the job should learn how much `options` are worth.
+    /// `types[t]` is what is known about the job on GPU type t (from JobFitter). The result does not depend
+    /// on the order of either list. A candidate is chosen at most once, or twice if it is listed twice. The
+    /// goodput of options is used only by `regret`; the goodput of candidates is not used. Throws
     /// std::invalid_argument for invalid input.
     [[nodiscard]] ProfileRuns operator()(std::span<const Option> candidates, std::span<const Option> options,
                                          std::span<const TypeFit> types,

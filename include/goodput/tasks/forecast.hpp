@@ -1,32 +1,35 @@
 #ifndef GOODPUT_TASKS_FORECAST_HPP
 #define GOODPUT_TASKS_FORECAST_HPP
 
-// The distribution of an iteration's time on a shape with a batch plan, as far as a fitted model knows it.
+// Predicts the distribution of an iteration's time on a shape with a batch plan, as far as a fitted model
+// knows it.
 //
-// ln C and ln S are taken as normal around the model's prediction, where C is the computing and S the
-// synchronising time. Their variances are g^T V g, where V is the covariance of the fitted parameters and g
-// the derivatives by them, plus what the parameters do not cover. One such part is the factors of the
-// shape: those of a measured shape have their own variance, others have the prior's. The other part is the
-// factor on the computing time away from the measured batches, which is modelled as a random walk in ln b
-// tied to the measured ones. A measurement scatters about the model by s.
+// Let T be the iteration's time, C its computing time, S its synchronising time and b its atomic batch. ln
+// C and ln S are assumed to be normal around the model's prediction. Their variances are g^T V g, where V
+// is the covariance of the fitted parameters and g the derivatives by them, plus two parts that the
+// parameters do not cover. The first part is the variance of the factors by which a shape deviates from the
+// model: if the shape was measured, their own variance, otherwise that of the prior. The second part is the
+// deviation of the computing time away from the measured batches, a random walk in ln b that is zero at
+// these batches (statistics/fitted_slopes.hpp). In addition, a measurement scatters about the model with
+// the standard deviation s.
 //
 // An iteration depends on C nearly linearly, but not on S. A synchronising time that is hidden behind
 // computing has no slope, but may become visible when it is twice as long as predicted. So quantiles follow
-// the curve in S, and only the other effects are linearised around that point. With the quantile z of the
-// normal distribution, the quantile q of Student's t distribution at the degrees of freedom of s, and S' =
-// S e^(z deviation),
+// the curve in S, and only the other effects are linearised around that point. Let z be the quantile of the
+// normal distribution and q that of Student's t distribution at the degrees of freedom of s. With S' = S
+// e^(z deviation), where `deviation` is the standard deviation of ln S, the quantile T_p is
 //
 //     ln T_p = ln T + sign sqrt( (ln T(S') - ln T)^2 + z^2 share(S')^2 var ln C + q^2 s^2 )
 //
-// where share is d ln T / d ln C, nearly one if little of S is visible. Above the median, z share takes its
-// largest value at any z up to this one, so that quantiles rise with the probability.
+// where share is d ln T / d ln C, which is nearly one if little of S is visible. Above the median, z share
+// is replaced by its largest value at any z up to this one, so that quantiles rise with the probability.
 //
 // If computing takes at least the time that the host needs to launch kernels, ln of this time and of the line
 // are both normal, and the quantile of C is the larger one of their quantiles. The line is below this time at
 // every measured batch that waits for the host, so it rises above it at most in proportion to the batch.
 // Steps that wait for the host have a scatter of their own.
 //
-// The forecast ignores errors that all shapes share.
+// The forecast ignores errors that are common to all shapes.
 
 #include <algorithm>
 #include <cmath>
@@ -48,9 +51,9 @@ namespace goodput {
 /// The distribution of an iteration's time.
 class Forecast {
 public:
-    /// `shape.gpus` counts replicas. Throws std::invalid_argument if `shape` or `plan` is invalid, or if
-    /// `fit` does not come from a fitter: it then lacks coordinates and covariance, or is_valid() rejects
-    /// its model.
+    /// `shape.gpus` counts replicas. Throws std::invalid_argument if `shape` or `plan` is invalid. Also
+    /// throws if `fit` does not come from a fitter (coordinates and covariance are missing), or if
+    /// is_valid() rejects its model.
     Forecast(const RefinedFit& fit, Shape shape, BatchPlan plan);
 
     /// Returns the median in seconds, which is the model's own prediction.
@@ -84,7 +87,7 @@ public:
     }
 
 private:
-    /// Returns the upper or lower end of the central interval.
+    /// Returns the upper end of the central interval with this coverage if `above`, else the lower end.
     [[nodiscard]] double end_of(double coverage, bool above) const {
         const double size = detail::normal_quantile(coverage);
         const double scatter = detail::student_quantile(coverage, freedom_) * scatter_;
@@ -95,9 +98,9 @@ private:
         return detail::bounded_exp(above ? center + away : center - away);
     }
 
-    /// Returns the largest u^2 share(S e^(u deviation))^2 var ln C over all u up to `size`. This function
-    /// rises and then falls, because a longer S reduces the share of C. But an iteration never takes less
-    /// time than C does, and a more cautious quantile must not lie below a less cautious one.
+    /// Returns the largest u^2 share(S e^(u deviation))^2 var ln C over all u up to `size`. As a function
+    /// of u, this expression first rises and then falls, because a longer S reduces the share of C. Without
+    /// the maximum, a more cautious quantile could lie below a less cautious one.
     [[nodiscard]] double most_by_compute(double size) const {
         const auto at = [this](double u) { return by_compute(u, true, u * sync_deviation_); };
         const double here = at(size);
@@ -121,7 +124,7 @@ private:
         return moved * moved * squared_share(log_sync_change);
     }
 
-    /// Returns the changed synchronising time, limited to a finite number.
+    /// Returns the synchronising time multiplied by e^log_sync_change, limited to a finite number.
     [[nodiscard]] double changed(double log_sync_change) const {
         return std::min(sync_ * detail::bounded_exp(log_sync_change), 1e290);
     }
@@ -131,7 +134,8 @@ private:
         return std::log(accumulation_ * compute_ + step);
     }
 
-    /// Variance of ln of the iteration's time due to computing, at one synchronising time.
+    /// Variance of ln of the iteration's time due to computing, at the given change of the synchronising
+    /// time.
     [[nodiscard]] double compute_variance(double log_sync_change) const {
         return squared_share(log_sync_change) * compute_variance_;
     }

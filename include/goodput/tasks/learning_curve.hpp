@@ -1,18 +1,21 @@
 #ifndef GOODPUT_TASKS_LEARNING_CURVE_HPP
 #define GOODPUT_TASKS_LEARNING_CURVE_HPP
 
-// Forecasts how much training is left until a metric reaches its target, from the curve so far.
+// Forecasts how much training is left until a metric, such as the accuracy, reaches its target, from the
+// curve so far.
 //
-// Whatever the total T is, the curve passes through the target at T:
+// Let f(e) be the metric at position e, and T the total training. Whatever T is, the curve passes through
+// the target at T:
 //
 //     f(e) = target - b (g(T) - g(e)),   b >= 0,   g one of several rising functions
 //
-// For every T on a grid and every g, only b is fitted. The residuals give the likelihood of T. The
-// functions g are power laws, exponentials and logarithms of the position relative to now (Domhan,
-// Springenberg and Hutter, IJCAI'15, use such families for accuracies; Optimus, EuroSys'18, uses one of
-// them for losses). Later points count more, and correlated residuals count as fewer points. The prior of
-// the total is p(T) ~ 1 / T^2 for T above the amount passed, so half of all jobs take more than twice as
-// long. Totals of earlier jobs of the kind replace this prior as they become known.
+// For every T on a grid and every function g, only b is fitted. The residuals give the likelihood of T. The
+// functions g are power laws, exponentials and logarithms of the position relative to the present one
+// (Domhan, Springenberg and Hutter, IJCAI'15, use such families for accuracies; Optimus, EuroSys'18, uses
+// one of them for losses). Later points get more weight, and correlated residuals count as fewer points.
+// The prior of the total is p(T) ~ 1 / T^2 for T above the amount trained so far, so half of all jobs take
+// more than twice as long as they have taken. Totals of earlier jobs of the kind replace this prior as they
+// become known.
 
 #include <algorithm>
 #include <array>
@@ -47,8 +50,8 @@ struct CurveForecastOptions {
     double coverage = 0.8;                 ///< probability of the interval, above 0 and below 1
     double longest = 100;                  ///< largest total, in multiples of the amount passed; above 1
     std::vector<double> earlier_totals{};  ///< totals of finished jobs of the kind, above 0
-    /// The most independent points that a curve counts as, at least 1. A change of the learning rate makes
-    /// training leave every family of curves.
+    /// The largest number of independent points as which a curve may count, at least 1. It is small because
+    /// no family of curves describes training after a change of the learning rate.
     double most_points = 4;
     /// Standard deviation of the logarithm of the total around each earlier total.
     double earlier_spread = 0.2;
@@ -71,11 +74,12 @@ struct CurveForecast {
 
 namespace detail {
 
-/// A rising function of the position relative to now, from the family `kind`.
+/// One of the functions g: a rising function of the position relative to the present one, from the family
+/// `kind`.
 struct CurveFamily {
     enum class Kind { power, exponential, logarithm } kind = Kind::power;
-    double shift = 0;  ///< power, logarithm: added to the position
-    double rate = 1;   ///< power: exponent; exponential: time constant
+    double shift = 0;  ///< for power and logarithm: added to the position
+    double rate = 1;   ///< for power: exponent; for exponential: time constant
 
     [[nodiscard]] double operator()(double x) const {
         switch (kind) {
@@ -125,8 +129,8 @@ inline void validate_curve(std::span<const CurvePoint> points, const CurveTarget
     for (const double total : options.earlier_totals) require_positive(subject, "earlier_totals", total);
 }
 
-/// Returns how many independent points the residuals are worth, because successive residuals are
-/// correlated.
+/// Returns the number of independent points with as much information as these residuals. It is below their
+/// number, because successive residuals are correlated.
 template <class Residual>
 double independent_points(std::size_t points, Residual residual) {
     double before = 0, squares = 0, products = 0;
@@ -140,9 +144,9 @@ double independent_points(std::size_t points, Residual residual) {
     return std::max(static_cast<double>(points) * (1 - correlation) / (1 + correlation), 1.0);
 }
 
-/// Returns the likelihood of each total, summed over the families, up to a common factor. There must be at
-/// least two points. Their metrics are relative to the target and made to rise, and positions and totals
-/// are fractions of the amount passed.
+/// Returns the likelihood of each total, summed over the families, except for a common factor. There must
+/// be at least two points. Their metrics must be relative to the target and rising; positions and totals
+/// must be fractions of the amount trained so far.
 inline std::vector<double> likelihoods_of(std::span<const CurvePoint> points, std::span<const double> totals,
                                           double most_points) {
     std::vector<LineSums> sums(curve_families.size());
@@ -163,7 +167,8 @@ inline std::vector<double> likelihoods_of(std::span<const CurvePoint> points, st
             });
         }
     counted = std::min(counted, most_points);
-    // A curve whose points fit exactly counts like one that is off by a hundredth of the remaining way.
+    // If the points fit exactly, assume an error of a hundredth of the remaining way, so that no likelihood
+    // is infinite.
     const double floor = 1e-4 * sums.front().squares({}) + std::numeric_limits<double>::min();
     std::vector<double> likelihoods(totals.size(), 0.0);
     for (std::size_t c = 0; c < totals.size(); ++c)
@@ -188,7 +193,7 @@ inline CurveForecast forecast_curve(std::span<const CurvePoint> points, const Cu
     constexpr std::size_t cells = 160;
     const double step = std::log(options.longest) / cells;
     const double earlier = static_cast<double>(options.earlier_totals.size());
-    // A smaller spread could fall between two cells.
+    // With a smaller spread, an earlier total between two cells would have no effect.
     const double spread = std::max(options.earlier_spread, step);
     std::vector<double> totals, unlearned, posterior;
     for (std::size_t c = 0; c < cells; ++c) {
@@ -206,7 +211,7 @@ inline CurveForecast forecast_curve(std::span<const CurvePoint> points, const Cu
         for (std::size_t c = 0; c < cells; ++c) posterior[c] *= likelihoods[c];
     }
     double sum = std::accumulate(posterior.begin(), posterior.end(), 0.0);
-    if (!(sum > 0)) {  // all earlier totals have been passed
+    if (!(sum > 0)) {  // all earlier totals are below the amount passed
         posterior = unlearned;
         sum = std::accumulate(posterior.begin(), posterior.end(), 0.0);
     }

@@ -3,8 +3,8 @@
 
 // Serves jobs of many tasks by shortest remaining work, although task durations are not known (SLearn,
 // NSDI'22). A few tasks of each job, its pilots, run before all other tasks, and their durations show how
-// long the job is. A task that has begun is never stopped, so only the GPUs of finished tasks can be given
-// away.
+// long the job is. A task that has begun is never stopped, so only GPUs whose task has finished can be
+// given to other jobs.
 //
 // There are three queues, each served before the next:
 //
@@ -12,10 +12,10 @@
 //     2  jobs with too few tasks for pilots, in the order of submission                    (as published)
 //     3  jobs with an estimate, least estimated remaining task seconds first, then jobs without an estimate
 //
-// The published rule (TaskEstimates::own) uses a fixed part of the tasks as pilots, and relies on them
-// alone once all have ended. Our rule (combined) weighs pilots and earlier jobs by their variances, uses
-// running tasks as well, and asks for as many pilots as pay: none if earlier jobs already say enough
-// (tasks/task_durations.hpp).
+// The published rule (TaskEstimates::own) uses a fixed fraction of the tasks as pilots, and relies on them
+// alone once all have ended. This library's own rule (combined) weighs pilots and earlier jobs by their
+// variances, uses running tasks as well, and asks for as many pilots as are worth their delay: none if
+// earlier jobs already give a good estimate (tasks/task_durations.hpp).
 
 #include <algorithm>
 #include <cstddef>
@@ -58,16 +58,17 @@ struct TaskClaim {
 [[nodiscard]] std::vector<int> share_free_gpus(std::span<const TaskClaim> claims, int free);
 
 /// A RoundPolicy that serves pilots first, then the shortest estimated remaining work. It is for jobs with
-/// Job::tasks that are offered any number of GPUs of one pool, as TaskWorld does. For a job without tasks,
-/// each GPU that it may hold counts as a task of unknown length. As long as that fits, no job gets fewer
-/// GPUs than it has running tasks.
+/// Job::tasks that are offered any number of GPUs of one pool, as TaskWorld does. In a job without tasks,
+/// each GPU that it may hold is treated as a task of unknown length. No job gets fewer GPUs than it has
+/// running tasks, as long as there is room for all of them.
 struct Pilots {
     static constexpr bool weights_count = false;  ///< its values only tell which jobs are served
 
     TaskEstimates estimates = TaskEstimates::combined;  ///< source of the estimate of remaining work
-    /// Fraction of a job's tasks that are pilots if earlier jobs say nothing or are not used, 0 to 1.
+    /// Fraction of a job's tasks that are pilots if there are no earlier jobs or if they are not used, 0 to
+    /// 1.
     double pilot_part = 0.03;
-    int few_tasks = 4;  ///< jobs with fewer tasks have no such pilots
+    int few_tasks = 4;  ///< a job with fewer tasks has no such pilots
 
     /// Throws std::invalid_argument if pilot_part is not in [0, 1] or few_tasks is negative.
     void validate() const {
@@ -79,7 +80,7 @@ struct Pilots {
     /// Returns the priority of the next tasks of a job.
     [[nodiscard]] TaskPriority priority(const JobTasks& tasks) const;
 
-    /// Sets values that give each job its GPUs.
+    /// Sets values so that the allotment gives each job the GPUs for its next tasks.
     void value_round(const Round& round, std::span<const OptionRow> rows) const;
 
 private:
@@ -137,9 +138,9 @@ inline void Pilots::value_round(const Round& round, std::span<const OptionRow> r
         if (option == no_index) return;
         for (const ResourceUse& use : row.uses(option)) left[use.resource] -= sign * use.units;
     };
-    // Whether `option` has more GPUs (sign 1) or fewer GPUs (sign -1) than `other`. At equal numbers the
-    // type whose name comes first wins, so that the order in which a cluster lists its types makes no
-    // difference.
+    // Whether `option` has more GPUs (sign 1) or fewer GPUs (sign -1) than `other`. If both have the same
+    // number, the GPU type whose name comes first is better, so that the order in which a cluster lists its
+    // types makes no difference.
     const auto better = [&](const OptionRow& row, std::size_t option, std::size_t other, int sign) {
         const Configuration &first = row.options[option].configuration,
                             &second = row.options[other].configuration;

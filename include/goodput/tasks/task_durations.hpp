@@ -1,28 +1,30 @@
 #ifndef GOODPUT_TASKS_TASK_DURATIONS_HPP
 #define GOODPUT_TASKS_TASK_DURATIONS_HPP
 
-// Estimates the work that is left in a job of many tasks. There are three sources with different errors:
+// Estimates the work that is left in a job of many tasks. There are three kinds of estimates with different
+// errors:
 //
 //   The job's own finished tasks (SLearn, NSDI'22: learning in space). The mean of a simple random sample of
 //   n of N tasks has the variance S^2 / n (1 - n / N), and the sum of the other tasks has N (N - n) S^2 / n
 //   (Cochran, Sampling Techniques, chapters 2 and 5). The first tasks of a job are such a sample if its tasks
 //   come in no particular order.
 //
-//   Earlier jobs of its kind (learning in time). The error is the variance between jobs, however many there
-//   were.
+// Earlier jobs of its kind (learning in time). The error is the variance between jobs, however many earlier
+// jobs there were.
 //
-//   Both, weighted by their variances. Logarithms of tasks are taken as normal around the job's own m with
-//   variance s2, and m as normal around that of earlier jobs with variance b:
+// Both, weighted by their variances. The logarithms y_i of task durations are assumed to be normal around
+// the job's own mean m with variance s2, and m is assumed to be normal around the mean m0 of earlier jobs
+// with variance b. With n finished tasks, and running tasks that have been running for e_i seconds:
 //
 //       ln density of m  =  -(m - m0)^2 / (2 b) - sum over ended (y_i - m)^2 / (2 s2)
 //                           + sum over running ln Q((ln e_i - m) / s)          Q: upper tail of the normal
 //       curvature        =  1 / b + (n + sum over running of h (h - a)) / s2
 //
-//   A task that has been running for e_i seconds is a censored observation, a lower bound. Its term says next
-//   to nothing as long as e_i is short, and raises m when the task takes longer than expected. h is the
-//   normal hazard at a = (ln e_i - m) / s. The task is worth the fraction h (h - a) of a full observation
-//   (Cox and Oakes, 1984). Without these terms, estimates would be too low while tasks run, because the
-//   shortest of the tasks that begin together end first.
+// A running task is a censored observation: e_i is a lower bound. Its term says next to nothing as long as
+// e_i is short, and raises m when the task takes longer than expected. h is the normal hazard at a = (ln
+// e_i - m) / s. The task counts as the fraction h (h - a) of a full observation (Cox and Oakes, 1984).
+// Without these terms, estimates would be too low while tasks run, because the shortest of the tasks that
+// begin together end first.
 //
 // Only the combined estimate uses running tasks. The mean of a job's first finished tasks is unbiased only
 // after all tasks that began with them have ended.
@@ -44,7 +46,7 @@ struct DurationEstimate {
     int tasks = 0;                 ///< number of the job's tasks
     double spent_seconds = 0;      ///< seconds of finished tasks, plus seconds so far of running tasks
     double remaining_seconds = 0;  ///< task seconds still to come, summed over all GPUs
-    /// Standard error of remaining_seconds; infinite if nothing shows how tasks differ.
+    /// Standard error of remaining_seconds; infinite if it is unknown how much tasks differ.
     double remaining_error = 0;
     double freedom = std::numeric_limits<double>::infinity();  ///< degrees of freedom of remaining_error
     bool skewed = false;  ///< errors are factors (log-normal) instead of differences
@@ -75,14 +77,15 @@ struct DurationEstimate {
 
 namespace detail {
 
-/// Limits a variance. Values beyond these limits mean that nothing, or everything, is known.
+/// Limits a variance to a range beyond which nothing changes: tasks are then completely uncertain, or
+/// completely certain.
 inline double bounded_variance(double variance) { return std::clamp(variance, 1e-12, 50.0); }
 
 }  // namespace detail
 
 /// Returns the published number of pilot tasks of a job with `tasks` tasks (at least 1): a fraction of
-/// them, but at least one, and none if there are fewer than `few` tasks (SLearn, section 4). The values of
-/// `part` and `few` are those known from the publication.
+/// them, but at least one, and none if there are fewer than `few` tasks (SLearn, section 4). The defaults
+/// of `part` and `few` are the published values.
 [[nodiscard]] inline int published_pilots(int tasks, double part = 0.03, int few = 4) {
     if (tasks < few) return 0;
     return std::clamp(static_cast<int>(std::ceil(part * tasks - 1e-9)), 1, tasks);
@@ -92,13 +95,14 @@ inline double bounded_variance(double variance) { return std::clamp(variance, 1e
 ///
 ///     k = s sqrt(N / (2 sqrt(pi w))) - s2 / b       rounded up or down, from 0 to `tasks`
 ///
-/// where s2 and b are the variances of logarithms within and between jobs, and w that of whole jobs' work.
-/// Take two jobs whose logarithms of work differ by d, normal with variance 2 w, and are known with the
-/// variances v1 and v2. The expected cost of serving them in the wrong order is W (v1 + v2) / (4 sqrt(pi w))
-/// seconds, where W is the seconds of such a job on the cluster. One pilot of a job with N tasks lowers
-/// v = 1 / (1 / b + k / s2) by v^2 / s2. It delays all jobs in front of this one, half of the waiting jobs,
-/// by W / N. Load and cluster size cancel: each waiting job is one more possible mistake, and one more job to
-/// delay. If no job waits, pilots delay no job.
+/// where s2 and b are the variances of logarithms within and between jobs, w the variance of the logarithm
+/// of whole jobs' work, and N the number of tasks. Take two jobs whose logarithms of work differ by a
+/// normal amount with variance 2 w, and are known with the variances v1 and v2. The expected cost of
+/// serving them in the wrong order is W (v1 + v2) / (4 sqrt(pi w)) seconds, where W is the number of
+/// seconds that such a job takes on the cluster. With k pilots, the variance of a job is v = 1 / (1 / b + k
+/// / s2); one more pilot lowers it by v^2 / s2. The pilot delays all jobs in front of this one, which are
+/// half of the waiting jobs, by W / N. Load and cluster size cancel: each waiting job is one more possible
+/// mistake, and one more job to delay. If no job waits, pilots delay no job.
 [[nodiscard]] inline int best_pilots(int tasks, const UsualTasks& usual) {
     const double within = detail::bounded_variance(usual.within);
     const double between = detail::bounded_variance(usual.between);
@@ -130,7 +134,7 @@ inline double log_normal_tail(double x) {
 struct LogNormalTasks {
     double mean_log = 0, variance = 1;  ///< mean and variance of the logarithms
 
-    /// A running task below this deviate counts as one that has just begun.
+    /// A running task whose deviate is below this is treated as one that has just begun.
     static constexpr double soon = -6;
 
     [[nodiscard]] double deviate(double seconds) const {
@@ -150,13 +154,14 @@ struct LogMean {
     double mean = 0, variance = 1;
 };
 
-/// Returns the mean and variance of m under the density whose logarithm is at the top of this header.
-/// `precision` is 1 / b. There must be a prior or a finished task.
+/// Returns the mean and variance of m under the density of the opening comment. `precision` is 1 / b. There
+/// must be a prior or a finished task.
 inline LogMean posterior_of(const TaskSample& sample, double prior_mean, double precision, double within) {
     const double ended = sample.finished / within, known = precision + ended;
     const double without = (precision * prior_mean + ended * sample.mean_log_seconds) / known;
     const auto deviate = [&](double seconds, double m) { return LogNormalTasks{m, within}.deviate(seconds); };
-    // Find the maximum. The score falls and is convex in m, so Newton's steps from below rise to its root.
+    // Find the maximum. The derivative falls and is convex in m, so Newton's steps from below rise to its
+    // root.
     double mode = without, curvature = known;
     for (int pass = 0; pass < 50; ++pass) {
         double score = known * (without - mode);
@@ -173,8 +178,8 @@ inline LogMean posterior_of(const TaskSample& sample, double prior_mean, double 
         if (std::abs(step) <= 1e-9) break;
     }
     if (curvature <= 1.02 * known) return {mode, 1 / curvature};
-    // If running tasks say much, they cut off the lower side and leave the upper side. Then the density
-    // must be integrated on both sides of its maximum, each over its own width.
+    // If running tasks carry much of the information, the density falls steeply below its maximum and
+    // slowly above it. It must then be integrated on both sides, each over its own width.
     const auto height = [&](double m) {
         double sum = -known * (m - without) * (m - without) / 2;
         for (const double seconds : sample.running_seconds) sum += log_normal_tail(deviate(seconds, m));
@@ -197,8 +202,8 @@ inline LogMean posterior_of(const TaskSample& sample, double prior_mean, double 
     return {mode + first, std::max(second / mass - first * first, 1e-300)};
 }
 
-/// Adds a stratum to an estimate, for log-normal tasks whose mean logarithm has the distribution `known`.
-/// `factor` is the mean of the seconds over the exponential of the mean logarithm.
+/// Adds a stratum to an estimate. Its tasks are log-normal, and `known` is the distribution of their mean
+/// logarithm. `factor` is the mean of the seconds divided by the exponential of the mean logarithm.
 inline void add_log_normal(DurationEstimate& to, const TaskSample& sample, LogMean known, double within,
                            double factor) {
     const LogNormalTasks law{known.mean, within};
@@ -233,8 +238,8 @@ inline Interval remaining_interval(const DurationEstimate& estimate, double cove
 
 inline std::optional<DurationEstimate> estimate_own(const JobTasks& tasks) {
     if (tasks.finished() == 0) return std::nullopt;
-    // Over all strata: the relative variance of a stratum's tasks, and the mean and spread of the strata's
-    // means.
+    // Over all strata: the relative variance of the tasks within a stratum, and the mean and spread of the
+    // means of the strata.
     double relative = 0, freedom = 0, weight = 0, mean = 0, spread = 0;
     int sampled = 0;
     for (const TaskSample& sample : tasks.strata) {
@@ -281,7 +286,7 @@ inline std::optional<DurationEstimate> estimate_own(const JobTasks& tasks) {
         by_freedom += part * part / stratum_freedom;
     }
     estimate.remaining_error = std::sqrt(variance);
-    // Satterthwaite (1946).
+    // The degrees of freedom of a sum of variances (Satterthwaite 1946).
     if (by_freedom > 0 && std::isfinite(variance)) estimate.freedom = variance * variance / by_freedom;
     return estimate;
 }
@@ -315,8 +320,8 @@ inline std::optional<DurationEstimate> estimate_combined(const JobTasks& tasks) 
         precision = 1 / detail::bounded_variance(tasks.usual->between);
     }
     const double within = detail::bounded_variance(squares / freedom);
-    // The mean of tasks that are not log-normal differs from the log-normal mean. The ratio is taken from
-    // earlier jobs.
+    // If tasks are not log-normal, their mean differs from the log-normal mean. The ratio of the two is
+    // taken from earlier jobs.
     const double factor = taught ? tasks.usual->mean_factor *
                                        std::exp((within - detail::bounded_variance(tasks.usual->within)) / 2)
                                  : std::exp(within / 2);

@@ -1,10 +1,11 @@
 #ifndef GOODPUT_TASKS_TASK_HISTORY_HPP
 #define GOODPUT_TASKS_TASK_HISTORY_HPP
 
-// Predicts the tasks of the next job of a kind from earlier jobs: the mean of their mean logarithms, over
-// the window of latest jobs that would have predicted best so far, and the errors of these predictions. The
-// errors include all weaknesses of history: jobs that differ, and jobs that change over time. So a history
-// that has become wrong soon gets less weight, and a job's own tasks count for more (task_durations.hpp).
+// Predicts the tasks of the next job of a kind from earlier jobs. The prediction is the mean of the jobs'
+// mean logarithms over a window of the latest jobs. Of several windows it uses the one that would have
+// predicted best so far. The errors of the past predictions show how far the next one can be trusted. They
+// include all weaknesses of history: jobs that differ, and jobs that change over time. So a history that no
+// longer fits soon gets less weight, and a job's own tasks get more (task_durations.hpp).
 
 #include <algorithm>
 #include <array>
@@ -20,12 +21,12 @@ namespace goodput {
 /// The earlier jobs of one kind, in the order in which they ended.
 class TaskHistory {
 public:
-    /// The number of latest jobs that are remembered.
+    /// Most jobs that are remembered, the latest ones.
     static constexpr std::size_t most_jobs = 64;
     /// The numbers of latest jobs over which the mean may be taken.
     static constexpr std::array<std::size_t, 4> windows{4, 8, 16, 64};
 
-    /// Adds a finished job. Its strata are merged, as if the kind had no strata.
+    /// Adds a finished job. If it has several strata, they are merged into one.
     void add(const JobTasks& tasks);
     /// Returns what to expect of the next job, or nothing before two jobs have ended.
     [[nodiscard]] std::optional<UsualTasks> usual() const;
@@ -98,7 +99,7 @@ inline std::optional<UsualTasks> TaskHistory::usual() const {
         factor += std::log(job.mean_factor) / count;
         work += job.log_work / count;
     }
-    // The longest of equally good windows wins.
+    // Among equally good windows, take the longest.
     std::size_t best = windows.size() - 1;
     for (std::size_t w = windows.size(); w-- > 0;)
         if (errors[w] < errors[best]) best = w;
@@ -111,8 +112,8 @@ inline std::optional<UsualTasks> TaskHistory::usual() const {
     for (const Past& job : jobs_) usual.work += (job.log_work - work) * (job.log_work - work) / (count - 1);
     usual.work = std::max({usual.work, usual.between, least_variance});
     // A job's own variance differs from the pooled one for two reasons: the scatter of a sample, 2 / (n -
-    // 1) relative to its square, and true differences between jobs. The latter determine how many of a
-    // job's own tasks the pooled variance is worth.
+    // 1) relative to its square, and true differences between jobs. These differences determine how many of
+    // a job's own tasks outweigh the pooled variance.
     constexpr double most_freedom = 100;
     double differ = 0, jobs_with_variance = 0;
     for (const Past& job : jobs_)

@@ -1,14 +1,14 @@
 #ifndef GOODPUT_PLACE_DETAIL_ADMISSION_HPP
 #define GOODPUT_PLACE_DETAIL_ADMISSION_HPP
 
-// Chooses the jobs to be placed if there is no room for all of them (least_moves.hpp, step 2).
+// Chooses the jobs to be placed in one pool if there is no room for all of them (least_moves.hpp, step 2).
 //
-// A set of jobs that can be packed still can be if a job is replaced by a smaller one. So the most jobs
-// that can be placed are the k smallest for some k, which is found by bisection. A set A can be extended to
-// k jobs if and only if it can be together with the smallest of the others. The jobs are tried in the order
-// of their priority: running ones first, then by index. A job is accepted if it can be packed with the jobs
-// accepted so far and the smallest undecided ones, k in all. O(jobs * sizes) if the sizes form a divisor
-// chain.
+// A set of jobs that fits still fits if one of its jobs is replaced by a smaller one. So the most jobs that
+// can be placed are the k smallest for some k, which bisection finds. A set A of jobs can be extended to k
+// jobs if and only if A fits together with the smallest of the other jobs, k in all. The jobs are tried in
+// the order of their priority: running ones first, then by index. A job is accepted if it fits together
+// with the jobs accepted so far and the smallest undecided ones, k in all. Takes O(jobs * sizes) if each
+// size divides the next larger one.
 
 #include <algorithm>
 #include <cstddef>
@@ -22,8 +22,8 @@ namespace goodput::detail {
 /// Chooses the accepted jobs. It keeps its buffers from call to call.
 class Admission {
 public:
-    /// Sets `accepted` of all items, so that the accepted ones can be packed if none of them has to stay.
-    /// Returns false if the search for a packing was given up, so that more of them might be placed.
+    /// Sets `accepted` of all items, so that the accepted ones can be packed if all of them may be moved.
+    /// Returns false if the search for a packing was given up, because then more of them might fit.
     bool choose(PoolState& s);
 
 private:
@@ -58,7 +58,7 @@ inline bool Admission::choose(PoolState& s) {
     }
     const bool most_proven = !unknown;
 
-    // From here on, `blocks` has the accepted items and the smallest undecided ones, `least` in all.
+    // From here on, `blocks` contains the accepted items and the smallest undecided ones, `least` in all.
     order_.resize(s.items.size());
     std::iota(order_.begin(), order_.end(), std::size_t{0});
     std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {

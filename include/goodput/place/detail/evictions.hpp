@@ -1,14 +1,14 @@
 #ifndef GOODPUT_PLACE_DETAIL_EVICTIONS_HPP
 #define GOODPUT_PLACE_DETAIL_EVICTIONS_HPP
 
-// Chooses the jobs that leave their nodes, at least cost, so that no size of block is short any more
-// (least_moves.hpp, step 3).
+// Chooses the jobs that must leave their nodes, at the least cost, so that there are enough free blocks of
+// every size (least_moves.hpp, step 3). A block of size s is s free GPUs on one node.
 //
-// This is an allotment of the blocks that are not needed. If all jobs left all nodes, there would be more
-// blocks of each size than are short, and a job that stays on a node takes some of them back. The options
-// of a node are the sets of its jobs that may stay; their value is the cost of moving these jobs. Among
-// equally large jobs the cheapest leave first, so a set is a count for each size: a node of 8 GPUs has at
-// most 15 sets.
+// This is solved as an allotment problem. If all jobs left all nodes, there would be more blocks of each
+// size than are needed. The surplus is the capacity, and a job that stays on a node takes some of it. The
+// options of a node are the sets of its jobs that may stay; the value of a set is the cost of moving its
+// jobs, which is saved. Among equally large jobs the cheapest leave first, so a set is described by a count
+// for each size: a node of 8 GPUs has at most 15 sets.
 
 #include <algorithm>
 #include <cmath>
@@ -34,8 +34,8 @@ struct Stayer {
 class EvictionChooser {
 public:
     /// Chooses evictions that gain at least need[r] blocks of rows[r] GPUs for every r. Returns a lower
-    /// bound on the weight of any such evictions. `free` is by node, and this sorts `stayers`. The search
-    /// looks at no more than `most_states` states.
+    /// bound on the weight of any such evictions. `free` contains the free GPUs by node. Sorts `stayers`.
+    /// The search looks at no more than `most_states` states.
     std::int64_t choose(std::vector<Stayer>& stayers, std::span<const int> free, std::span<const int> rows,
                         std::span<const int> need, std::size_t most_states) {
         std::sort(stayers.begin(), stayers.end(), [](const Stayer& a, const Stayer& b) {
@@ -80,7 +80,7 @@ public:
     [[nodiscard]] std::span<const std::size_t> evicted() const { return evicted_; }
 
 private:
-    // Per node; with more sets, only all jobs of a size leave together.
+    // Most sets of one node. If there were more, only all jobs of a size leave together.
     static constexpr std::size_t most_sets = 4096;
 
     struct Kind {  // the stayers of one size on a node
@@ -91,7 +91,8 @@ private:
         std::size_t first_kind = 0, kinds = 0, first_count = 0;
     };
 
-    // Adds the options of one node, if it gains anything. Returns the weight of all its stayers.
+    // Adds the options of one node, if evictions on it gain anything. Returns the weight of all its
+    // stayers.
     std::int64_t list(std::span<const Stayer> here, std::size_t first, int free, std::span<const int> rows,
                       std::span<const int> need) {
         const std::size_t first_kind = kinds_.size();
@@ -130,8 +131,8 @@ private:
         return weight;
     }
 
-    // Steps to the next combination of counts, like an odometer. Without `all`, the smallest sizes leave in
-    // full, one more at a time.
+    // Steps to the next combination of counts, as an odometer does. If `all` is false, steps only through
+    // combinations in which the smallest sizes have left completely, one size more at a time.
     static bool advance(std::span<Kind> kinds, bool all) {
         for (Kind& kind : kinds) {
             if (kind.leaving < kind.count) {
@@ -143,8 +144,8 @@ private:
         return false;
     }
 
-    // Computes how many more blocks there are once the leaving jobs (or all) are gone and placed elsewhere;
-    // at most the need.
+    // Computes how many more blocks there are once the leaving jobs (with `all`: all jobs) are gone and
+    // placed elsewhere, but at most the need.
     static void gain(std::span<const Kind> kinds, int free, std::span<const int> rows,
                      std::span<const int> need, bool all, std::vector<int>& gain) {
         gain.clear();

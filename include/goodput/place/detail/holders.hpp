@@ -13,23 +13,24 @@
 
 namespace goodput::detail {
 
-/// Finds these jobs. It keeps its buffers from call to call.
+/// Finds these two sets of jobs. It keeps its buffers from call to call.
 class Holders {
 public:
-    /// Computes the answers for these requests. Their nodes and GPU types must exist. O(nodes held).
+    /// Finds both sets for these requests. Their nodes and GPU types must exist. Takes O(nodes held).
     void find(const Cluster& cluster, std::span<const PlacementRequest> requests);
 
     [[nodiscard]] bool holds(std::size_t job) const { return state_[job] != State::restarts; }
 
-    /// Whether the job stays where it is in any case: it is pinned and runs, or holds its allotment on a
-    /// drained node.
+    /// Whether the job must stay where it is: it is pinned and runs, or it holds its allotment on a drained
+    /// node.
     [[nodiscard]] bool fixed(std::size_t job) const { return state_[job] == State::fixed; }
 
 private:
     enum class State : char { restarts, holds, fixed };
     std::vector<State> state_;  // by job
     std::vector<int> holders_;  // by node: number of jobs whose current placement is their allotment
-    // By node: those over several nodes; a pinned one counts as very many.
+    // By node: number of such jobs over several nodes. A pinned one counts as very many, so that no other
+    // job can hold the node.
     std::vector<int> wide_holders_;
 };
 

@@ -1,9 +1,10 @@
 #ifndef GOODPUT_PLACE_DETAIL_LAYOUT_HPP
 #define GOODPUT_PLACE_DETAIL_LAYOUT_HPP
 
-// Turns a packing (blocks on nodes with a number of free GPUs) into nodes. Jobs that take whole nodes come
-// first and keep the nodes that they are on, unless another job holds more there (HomeChoice may decide
-// otherwise). A block goes to a node that its job is on, if best fit may choose that node.
+// Turns a packing, which gives every block a number of free GPUs, into nodes. Jobs that take whole nodes
+// come first. They keep the nodes on which they run, unless another job holds more of the node (a
+// HomeChoice may decide otherwise). A block goes to a node on which its job runs, if that node has the
+// number of free GPUs that the packing gives.
 
 #include <algorithm>
 #include <cstddef>
@@ -23,13 +24,13 @@ public:
     /// by the last s.pack(), which must have succeeded. Updates s.free.
     void lay_out(PoolState& s, Placements& placements);
 
-    /// After lay_out(): if some items have nodes that leave too early, items that need theirs longest get
-    /// the nodes that stay longest. The contents of two nodes are exchanged if the same number of GPUs was
-    /// free on both.
+    /// Call this after lay_out(). If some items have nodes that leave too early, the items that need theirs
+    /// longest get the nodes that stay longest. The contents of two nodes are exchanged only if the same
+    /// number of GPUs was free on both.
     void exchange_for_stay(PoolState& s, Placements& placements);
 
-    /// After lay_out(), if the search for a packing was given up: accepts and places the items that still
-    /// fit.
+    /// Call this after lay_out() if the search for a packing was given up. Accepts and places the items
+    /// that still fit.
     void fill_up(PoolState& s, Placements& placements);
 
 private:
@@ -62,7 +63,7 @@ inline void Layout::lay_out(PoolState& s, Placements& placements) {
             block(s, item, static_cast<std::size_t>(s.packer.hosts()[next++]), placements);
 }
 
-// Places a block on a node with `host` free GPUs; prefers one that the job is on already.
+// Places a block on a node with `host` free GPUs, if possible on one on which the job runs already.
 inline void Layout::block(PoolState& s, const PoolItem& item, std::size_t host, Placements& placements) {
     auto& from = nodes_by_free_[host];
     std::size_t node = from.back();
@@ -121,7 +122,7 @@ inline void Layout::exchange_for_stay(PoolState& s, Placements& placements) {
             for (const NodeShare& share : placements[item.job])
                 any |= is_brief(share.node, s.needs_seconds(item));
     if (!any) return;
-    // By node: longest time that an item placed there needs.
+    // By node: longest time for which any item placed there needs the node.
     std::vector<double> needed(s.free.size(), 0);
     for (const PoolItem& item : s.items)
         if (item.loose())

@@ -1,18 +1,18 @@
 #ifndef GOODPUT_PLACE_DETAIL_LEAST_MOVES_HPP
 #define GOODPUT_PLACE_DETAIL_LEAST_MOVES_HPP
 
-// The bodies behind least_moves.hpp. Pools (GPU type, node size) are independent. In each pool of nodes
-// with G GPUs:
+// The bodies behind least_moves.hpp. Pools (GPU type, node size) are independent. A block of size s is s
+// free GPUs on one node. In each pool of nodes with G GPUs:
 //
 // 1. Keep all jobs that hold their allotment, and pack the others into what is free (detail/packing.hpp).
 //    This mostly suffices, and takes O(jobs log jobs + nodes).
 //
-// 2. If the jobs do not fit even if all unpinned ones were moved, choose which are placed
+// 2. If the jobs would not fit even if all unpinned ones were moved, choose the jobs that are placed
 //    (detail/admission.hpp).
 //
-// 3. If they fit only with moves: a job on whole nodes never has to move, because the contents of nodes can
-//    be exchanged. Let d_s > 0 be the missing blocks of size s. Moving a set E of jobs off a node with f
-//    free GPUs gains
+// 3. Otherwise they fit with moves. A job on whole nodes never has to move, because the contents of nodes
+//    can be exchanged. Let d_s > 0 be the number of missing blocks of size s. Moving a set E of jobs off a
+//    node with f free GPUs (e also stands for the GPUs of a job) gains
 //
 //        floor((f + |E|) / s) - floor(f / s) - sum_{e in E} floor(e / s)  >=  0
 //
@@ -22,23 +22,23 @@
 //
 // 4. Otherwise (sizes such as 3 and 2) search for more moves (detail/move_search.hpp).
 //
-// 5. Best fit opens the fewest free nodes for a divisor chain. Otherwise, and for the largest block, try
-//    packings that leave nodes or blocks free (PoolState::set_aside).
+// 5. Best fit uses the fewest wholly free nodes for a divisor chain. Otherwise, and to leave the largest
+//    block free, try packings that leave nodes or blocks free (PoolState::set_aside).
 //
 // 6. Nodes that leave before the jobs to be placed have ended count as full if the jobs fit without them.
-//    If some of these nodes are needed, those that leave last are used, and the jobs that need nodes
+//    If some of these nodes are needed, those that leave last are used. Then the jobs that need nodes
 //    longest exchange theirs for those that stay longest (Layout::exchange_for_stay).
 //
-// Among jobs that restart on whole nodes, the one that holds the most GPUs of a node keeps it, or a
-// min-cost flow decides (home_flow.hpp). The choice of nodes to vacate is no flow, because the gains of one
-// node in several sizes cannot be separated.
+// If several jobs that restart on whole nodes held GPUs of one node, the one that held the most gets it, or
+// a min-cost flow decides (home_flow.hpp). The choice of nodes to vacate is not a flow problem, because one
+// eviction gains blocks of several sizes at once.
 //
 // Limits: without a divisor chain all of this is bin packing. Beyond the step limits the answer is still
-// valid, and fewest_unplaced_proven and move_cost_bound say what is not proven; nothing says so for goal c.
-// With a chain, the number of placed jobs is always the largest, and the move cost is the least unless many
-// sizes are short by a lot in one pool at once. Goal c compares only placements in which the same jobs
-// move; other placements of the same cost may leave more free. For topologies see topology_placer.hpp. A
-// job over several nodes does not share a node with others.
+// valid, and fewest_unplaced_proven and move_cost_bound say what is not proven; nothing says so for goal c
+// of least_moves.hpp. With a chain, the number of placed jobs is always the largest, and the move cost is
+// the least unless many blocks of many sizes are missing in one pool. Goal c compares only placements in
+// which the same jobs move; other placements of the same cost may leave more free. topology_placer.hpp
+// handles topologies. A job over several nodes does not share a node with others.
 
 #include <algorithm>
 #include <cstddef>
@@ -68,7 +68,7 @@ class LeastMoves {
 public:
     /// Sets the options for all following placements.
     void set_options(const PlacementOptions& options) { options_ = options; }
-    /// Throws std::invalid_argument as LeastMovesPlacer::place() says.
+    /// Throws std::invalid_argument in the cases that LeastMovesPlacer::place() lists.
     void validate(const Cluster& cluster, std::span<const PlacementRequest> requests);
     /// Returns nodes for valid requests.
     const PlacementResult& place(const Cluster& cluster, std::span<const PlacementRequest> requests);
@@ -166,7 +166,7 @@ inline void LeastMoves::read(const Cluster& cluster, std::span<const PlacementRe
     for (auto& jobs : jobs_of_pool_) jobs.clear();
     std::int64_t total = 0;
     for (const PlacementRequest& request : requests) total += milliseconds(request.move_cost);
-    // Weights order by cost first and by the number of moves second, if that fits into 62 bits.
+    // Weights order by cost first and by the number of moves second, if both fit into 62 bits.
     const std::int64_t jobs = static_cast<std::int64_t>(requests.size()) + 1;
     weight_scale_ = total < (std::int64_t{1} << 60) / jobs - jobs ? jobs : 1;
     holders_.find(cluster, requests);

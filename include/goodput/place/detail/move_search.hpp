@@ -1,12 +1,13 @@
 #ifndef GOODPUT_PLACE_DETAIL_MOVE_SEARCH_HPP
 #define GOODPUT_PLACE_DETAIL_MOVE_SEARCH_HPP
 
-// Chooses the jobs that make room if not all can stay (least_moves.hpp, steps 3 and 4).
+// Chooses the jobs that leave their nodes to make room, if not all can stay (least_moves.hpp, steps 3 and
+// 4).
 //
-// First come the cheapest evictions that end every shortage of blocks (evictions.hpp). They are a lower
-// bound and, for sizes in a divisor chain, the answer. If the others still cannot be packed, more and more
-// of the cheapest jobs leave until they can. Then jobs that need not leave after all stay. Finally branch
-// and bound decides which jobs leave, within the limit on work.
+// First it takes the cheapest evictions that end every shortage of blocks (evictions.hpp). Their weight is
+// a lower bound and, if each size divides the next larger one, they are the answer. If the other jobs still
+// cannot be packed, more and more of the cheapest jobs leave until they can. Then jobs that need not leave
+// after all stay. Finally, branch and bound decides which jobs leave, within the limit on work.
 
 #include <algorithm>
 #include <cstddef>
@@ -21,9 +22,9 @@ namespace goodput::detail {
 /// Searches for evictions. It keeps its buffers from call to call.
 class MoveSearch {
 public:
-    /// Sets `evicted` of the items so that s.pack() succeeds; the last s.pack() before the return is with
-    /// this answer. Returns a lower bound on the weight of any evictions that make room. The accepted items
-    /// must fit if none of them has to stay, and s.pack() must have failed with all of them staying.
+    /// Sets `evicted` of the items so that s.pack() succeeds, and leaves s as after that s.pack(). Returns
+    /// a lower bound on the weight of any evictions that make room. Two conditions must hold before: the
+    /// accepted items fit if all of them may move, and s.pack() has failed with all of them staying.
     std::int64_t choose(PoolState& s);
 
 private:
@@ -59,7 +60,8 @@ inline std::int64_t MoveSearch::choose(PoolState& s) {
     return s.pack() == Packing::found ? bound : search(s, bound);
 }
 
-// Marks the cheapest evictions that gain need_. s.free must be as if every item stayed.
+// Marks the cheapest evictions that gain need_. s.free must contain the GPUs that are free if every item
+// stays.
 inline std::int64_t MoveSearch::evict_for_need(PoolState& s) {
     stayers_.clear();
     for (std::size_t i = 0; i < s.items.size(); ++i) {
@@ -78,7 +80,8 @@ inline std::int64_t MoveSearch::evicted_weight(const PoolState& s) {
     return weight;
 }
 
-// Continues with step 4 from the evictions of step 3. Returns a lower bound on the weight.
+// Continues with step 4 of least_moves.hpp from the evictions of step 3. Returns a lower bound on the
+// weight.
 inline std::int64_t MoveSearch::search(PoolState& s, std::int64_t bound) {
     by_weight_.clear();
     for (std::size_t i = 0; i < s.items.size(); ++i)
@@ -87,8 +90,8 @@ inline std::int64_t MoveSearch::search(PoolState& s, std::int64_t bound) {
         return s.items[a].weight != s.items[b].weight ? s.items[a].weight > s.items[b].weight : a < b;
     };
     std::sort(by_weight_.begin(), by_weight_.end(), heavier);
-    // Find a first solution: more and more of the light items leave. If all of them left, admission would
-    // have found this packing.
+    // Find a first solution by letting more and more of the light items leave. It exists, because admission
+    // has found a packing for the case that all of them leave.
     std::size_t lightest = by_weight_.size();
     for (std::size_t batch = 1; lightest > 0; batch *= 2) {
         for (std::size_t i = 0; i < batch && lightest > 0; ++i)
@@ -114,8 +117,8 @@ inline std::int64_t MoveSearch::search(PoolState& s, std::int64_t bound) {
     return std::min(bound, best_weight_);
 }
 
-// Lets evicted jobs stay again if the others still fit. It tries runs of jobs, the heaviest first, and
-// halves the runs until they succeed.
+// Lets evicted jobs stay again if the others still fit. It tries this with runs of consecutive jobs, the
+// heaviest first, and halves a run until it succeeds.
 inline void MoveSearch::keep_again(PoolState& s) {
     std::size_t evicted = 0;
     for (const std::size_t i : by_weight_) evicted += s.items[i].evicted ? 1U : 0U;
@@ -133,8 +136,8 @@ inline void MoveSearch::keep_again(PoolState& s) {
     }
 }
 
-// Branch and bound over the jobs that leave, the heaviest decided first. `failed` says that keeping all
-// items from `next` on has failed.
+// Branch and bound over the jobs that leave, the heaviest decided first. `failed` means that packing has
+// failed with all items from `next` on staying.
 inline void MoveSearch::branch(PoolState& s, std::size_t next, std::int64_t cost, bool failed) {
     if (cost >= best_weight_ || best_weight_ <= bound_) return;
     if (s.work_left == 0) {

@@ -17,13 +17,13 @@ namespace goodput::detail {
 /// Chooses nodes by topology. It keeps its buffers from call to call.
 class NodeChoice {
 public:
-    /// Nodes in one domain of a level, as positions in nodes().
+    /// Nodes in one domain of a level, such as a rack, as positions in nodes().
     struct Range {
         std::size_t begin = 0, end = 0, available = 0;
     };
 
     /// Starts with these nodes of a pool, all of them available. Nodes marked in `last` (by node) are taken
-    /// only if the domain has no others.
+    /// only if the domain has too few others.
     void start(const Topology& topology, std::vector<std::size_t> nodes, std::vector<char> last) {
         topology_ = &topology;
         nodes_ = std::move(nodes);
@@ -54,9 +54,9 @@ public:
         for (const std::size_t node : nodes_) available_[node] = 1;
     }
 
-    /// Takes `nodes` available nodes of a range, for a job that is on `home`. The range is a domain of that
-    /// level with at least as many (or all nodes, with the number of levels). Returns them in ascending
-    /// order.
+    /// Takes `nodes` available nodes of a range, for a job that runs on `home`. The range is a domain of
+    /// that level with at least as many available nodes; if `level` is the number of levels, it is all
+    /// nodes. Returns the nodes in ascending order.
     std::span<const std::size_t> take(std::size_t level, Range range, std::size_t nodes,
                                       const Placement& home) {
         chosen_.clear();
@@ -78,8 +78,8 @@ public:
 
     [[nodiscard]] Range everywhere() const { return {0, nodes_.size(), 0}; }
 
-    /// Returns the domains of a level with at least `nodes` available nodes. Domains in which these nodes
-    /// are closest come first, then the fullest ones.
+    /// Returns the domains of a level with at least `nodes` available nodes. Domains in which so many nodes
+    /// would be closest together come first, then those with the fewest nodes to spare.
     std::vector<Range> domains_for(std::size_t level, std::size_t nodes);
 
 private:
@@ -118,7 +118,8 @@ inline auto NodeChoice::split(std::size_t level, Range range) const -> std::vect
     return parts;
 }
 
-// Sorts by available nodes, of which there are few; the order of equal ones stays. This is a counting sort.
+// Sorts by the number of available nodes, keeping the order of equal ones. The numbers are small, so this
+// is a counting sort.
 inline auto NodeChoice::fullest_first(const std::vector<Range>& parts) -> std::vector<Range> {
     std::vector<std::size_t> place(2, 0);  // by available nodes: position of the next part with that many
     for (const Range& part : parts) {
@@ -132,13 +133,13 @@ inline auto NodeChoice::fullest_first(const std::vector<Range>& parts) -> std::v
     return sorted;
 }
 
-// Chooses available nodes in a range, within domains of the levels below. Returns the cost; `dry` computes
-// only that.
+// Chooses available nodes in a range, within domains of the levels below. Returns the cost. If `dry`, only
+// computes the cost and takes no nodes.
 inline double NodeChoice::choose(std::size_t level, Range range, std::size_t nodes, const Placement& home,
                                  bool dry) {
     if (level == 0) {
         if (dry) return 0;
-        // First take nodes at home, and last those that another job would have to leave.
+        // First take nodes on which the job runs, and last those whose present job would have to leave.
         const auto rank = [&](std::size_t node) {
             if (std::any_of(home.begin(), home.end(), [&](NodeShare s) { return s.node == node; })) return 0;
             return last_[node] == 0 ? 1 : 2;
@@ -160,7 +161,8 @@ inline double NodeChoice::choose(std::size_t level, Range range, std::size_t nod
             nodes -= parts[next].available;
             continue;
         }
-        // It fits into one domain: take the cheapest one inside, then the fullest.
+        // The job fits into one domain: take the one with the least cost inside, and among these the
+        // one with the fewest nodes to spare.
         std::size_t best = next;
         double least = choose(level - 1, parts[next], nodes, home, true);
         for (std::size_t i = next + 1; i < parts.size() && parts[i].available >= nodes; ++i) {

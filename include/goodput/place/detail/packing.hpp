@@ -1,18 +1,18 @@
 #ifndef GOODPUT_PLACE_DETAIL_PACKING_HPP
 #define GOODPUT_PLACE_DETAIL_PACKING_HPP
 
-// Decides whether blocks fit into what is free on the nodes of a pool. Only the number of free GPUs of a
-// node matters.
+// Decides whether blocks fit into the free GPUs of the nodes of a pool. A block is a number of GPUs on one
+// node. For this question, only the number of free GPUs of a node matters.
 //
-// Levels: a node with f free GPUs holds floor(f/s) blocks of s GPUs, and a job of t GPUs uses at least
-// floor(t/s) of them (floor is superadditive). So for every size s the condition
+// A node with f free GPUs holds floor(f/s) blocks of s GPUs, and a job of t GPUs uses at least floor(t/s)
+// of them (because floor(a) + floor(b) <= floor(a + b)). So for every size s the condition
 //
 //     sum_jobs floor(t/s) <= sum_nodes floor(f/s)
 //
-// is necessary. Suppose the sizes below a node form a divisor chain: each divides the next. (Whole nodes
-// are above the chain, and need not be multiples.) Then a job of t >= s uses exactly t/s blocks of any
-// node, and the conditions are also sufficient: placing the largest first, anywhere, never fails. Best fit
-// then also opens the fewest untouched nodes.
+// is necessary. Suppose that the sizes below a whole node form a divisor chain, which means that each
+// divides the next. (The whole node is not part of the chain, and need not be a multiple.) Then a job of t
+// >= s GPUs uses exactly t/s blocks of any node, and the conditions are also sufficient: placing the
+// largest blocks first, anywhere, never fails. Best fit then also uses the fewest wholly free nodes.
 //
 // Without a chain this is bin packing: best fit decreasing, followed by depth-first search over the counts
 // of nodes by free GPUs, with a limited number of steps.
@@ -25,7 +25,8 @@
 
 namespace goodput::detail {
 
-/// By free GPUs f: number of nodes with f free GPUs. The last entry counts the wholly free nodes.
+/// For each number f of free GPUs, the number of nodes with f free GPUs. The last entry counts the wholly
+/// free nodes.
 using FreeCounts = std::vector<int>;
 
 /// The blocks to be placed: a number of whole nodes, and a number of blocks of each size in Packer::sizes().
@@ -41,8 +42,7 @@ inline bool is_divisor_chain(std::span<const int> sizes) {
     return true;
 }
 
-/// A search places one block per level of its recursion. If there are more blocks than this, only best fit
-/// is tried.
+/// The search recurses once per block. If there are more blocks than this, only best fit is tried.
 inline constexpr std::size_t search_depth = 2000;
 
 enum class Packing { found, impossible, gave_up };
@@ -60,8 +60,8 @@ public:
     [[nodiscard]] bool chain() const { return chain_; }
     [[nodiscard]] std::span<const int> sizes() const { return sizes_; }
 
-    /// Returns the shortage of blocks of `size` GPUs: those that are used minus those that are free. A
-    /// positive shortage proves that the blocks do not fit.
+    /// Returns the shortage of blocks of `size` GPUs: the number that the blocks use minus the number that
+    /// is free. A positive shortage proves that the blocks do not fit.
     [[nodiscard]] std::int64_t shortage(const FreeCounts& free, const Blocks& blocks, int size) const {
         const int node = static_cast<int>(free.size()) - 1;
         std::int64_t shortage = std::int64_t{blocks.whole_nodes} * (node / size);
@@ -72,15 +72,15 @@ public:
         return shortage;
     }
 
-    /// Whether no size is short. This is necessary, and sufficient for a divisor chain.
+    /// Whether no size has a shortage. This is necessary, and sufficient for a divisor chain.
     [[nodiscard]] bool levels_hold(const FreeCounts& free, const Blocks& blocks) const {
         if (blocks.whole_nodes > free.back()) return false;
         return std::none_of(sizes_.begin(), sizes_.end(),
                             [&](int size) { return shortage(free, blocks, size) > 0; });
     }
 
-    /// Looks for a packing. Then hosts() has, for each block from the largest on, the free GPUs of its node
-    /// just before.
+    /// Looks for a packing. If it finds one, hosts() contains, for each block from the largest on, how many
+    /// GPUs its node has free before the block is placed there.
     Packing find(const FreeCounts& free, const Blocks& blocks) {
         steps_ = 0;
         if (!levels_hold(free, blocks)) return Packing::impossible;
@@ -94,8 +94,8 @@ public:
         if (hosts_.size() == largest_first_.size()) return Packing::found;
         if (largest_first_.size() > search_depth) return Packing::gave_up;
         start(free, blocks);
-        // Compute how many free GPUs may remain unused. A remainder below the smallest block is lost for
-        // good.
+        // Compute how many free GPUs may remain unused. A remainder smaller than the smallest block can
+        // never be used.
         const int smallest = largest_first_.back();
         std::int64_t spare = 0;
         for (std::size_t f = static_cast<std::size_t>(smallest); f < count_.size(); ++f)
@@ -107,8 +107,8 @@ public:
 
     [[nodiscard]] std::span<const int> hosts() const { return hosts_; }
 
-    /// The number of blocks in the last find(), and what a successful one left: wholly free nodes, and the
-    /// most free GPUs on one node.
+    /// The number of blocks in the last find(). After a successful one also what it left: wholly free
+    /// nodes, and the most free GPUs on one node.
     [[nodiscard]] std::size_t blocks() const { return largest_first_.size(); }
     [[nodiscard]] int whole_left() const { return count_.back(); }
     [[nodiscard]] int largest_left() const {

@@ -17,12 +17,13 @@
 
 namespace goodput::detail {
 
-/// An unpinned job with an allotment in the pool.
+/// One job to be placed: an unpinned job with an allotment in the pool.
 struct PoolItem {
     std::size_t job = 0;
     int nodes = 1;
-    int size = 0;             ///< GPUs on each of its nodes; the node's size for whole nodes
-    std::int64_t weight = 0;  ///< weight of moving it: milliseconds first, then one per move
+    int size = 0;  ///< GPUs on each of its nodes; the node's size for whole nodes
+    /// Cost of moving it: milliseconds, scaled so that the number of moves breaks ties.
+    std::int64_t weight = 0;
     bool running = false;
     bool held = false;     ///< whether it holds its allotment
     bool accepted = true;  ///< whether it gets nodes
@@ -34,7 +35,7 @@ struct PoolItem {
     [[nodiscard]] std::int64_t occupied() const { return std::int64_t{nodes} * size; }
 };
 
-/// GPUs of a node that the loose items have to leave free.
+/// GPUs of a node that the loose items must leave free.
 struct SetAside {
     std::size_t node = 0;
     int gpus = 0;  ///< 0 if nothing is set aside
@@ -45,14 +46,14 @@ struct PoolState {
     const Cluster* cluster = nullptr;
     std::span<const PlacementRequest> requests;
     const Pool* pool = nullptr;
-    /// Sorted by size, largest first; then running ones, then the lower index.
+    /// Sorted by size, largest first; then running jobs before others; then by index.
     std::vector<PoolItem> items;
     std::vector<int> base;   ///< by node: GPUs that are free if only the pinned jobs stay
     std::vector<int> free;   ///< by node: GPUs that the staying jobs leave free, after set_free()
     FreeCounts free_counts;  ///< counts of `free`, after count_free()
     Blocks blocks;           ///< blocks of the loose items, after count_blocks()
     Packer packer;
-    std::size_t search_work = 0;  ///< limit in items and nodes looked at
+    std::size_t search_work = 0;  ///< limit on the numbers of items and nodes looked at
     std::size_t work_left = 0;
     std::size_t cover_states = 0;
     HomeChoice homes = nullptr;
@@ -60,7 +61,7 @@ struct PoolState {
     /// Sorts the items and prepares the packer. `items` and `base` must be filled in before.
     void start(std::size_t search_steps);
 
-    /// Computes the free GPUs if every accepted item that stays is in place.
+    /// Computes the free GPUs under the assumption that every accepted item that stays is in place.
     void set_free();
     void count_free();
     void count_blocks();
@@ -68,14 +69,15 @@ struct PoolState {
     /// Tries to place the loose items next to those that stay.
     Packing pack();
 
-    /// After a successful pack(): packs again, so that the most nodes stay wholly free or, if none does,
-    /// the largest block. This is exact for a divisor chain; otherwise the searches are limited. The block
-    /// is taken off `free`, and stays so until the caller gives it back.
+    /// Call this after a successful pack(). Packs again, so that the most nodes stay wholly free or, if
+    /// none does, the largest block. This is exact if each size divides the next larger one; otherwise the
+    /// searches are limited. The GPUs that stay free are subtracted from `free` until the caller adds them
+    /// again.
     SetAside set_aside();
 
-    /// After a successful pack(): packs again without nodes that leave before the loose items have ended.
-    /// It avoids as many of these nodes as possible, the earliest to leave first. Their free GPUs are
-    /// missing in `free` until give_back_leaving().
+    /// Call this after a successful pack(). Packs again without nodes that leave before the loose items
+    /// have ended. It avoids as many of these nodes as possible, the earliest to leave first. Their free
+    /// GPUs are subtracted from `free` until give_back_leaving().
     void avoid_leaving();
     void give_back_leaving() {
         for (const NodeShare& share : avoided_) free[share.node] += share.gpus;
@@ -90,7 +92,7 @@ struct PoolState {
 
     void spend(std::size_t work) { work_left -= std::min(work_left, work); }
 
-    /// Adds an item to the blocks, or removes it if `sign` is -1.
+    /// Adds the blocks of an item to `blocks`, or removes them if `sign` is -1.
     void count(const PoolItem& item, int sign) {
         if (item.whole)
             blocks.whole_nodes += sign * item.nodes;
@@ -173,7 +175,7 @@ inline void PoolState::avoid_leaving() {
     std::sort(departures_.begin(), departures_.end());
     departures_.erase(std::unique(departures_.begin(), departures_.end()), departures_.end());
     if (pack_without(departures_.back())) return;
-    // The first `spared` departures can be avoided, the first `needed` cannot.
+    // Nodes with the first `spared` departures can be avoided; those with the first `needed` cannot.
     std::size_t spared = 0, needed = departures_.size();
     while (spared + 1 < needed) {
         const std::size_t middle = spared + (needed - spared) / 2;
@@ -184,7 +186,7 @@ inline void PoolState::avoid_leaving() {
     pack();
 }
 
-// Packs without free GPUs on nodes that leave by then.
+// Packs without the free GPUs on nodes that leave at `leaves_by` or earlier.
 inline bool PoolState::pack_without(double leaves_by) {
     avoided_.clear();
     set_free();
@@ -198,8 +200,8 @@ inline bool PoolState::pack_without(double leaves_by) {
 inline SetAside PoolState::set_aside() {
     if (packer.blocks() == 0) return {};
     reduced_ = free_counts;
-    // Best fit opens the fewest nodes if the sizes are a chain. Otherwise try to keep one more node free at
-    // a time.
+    // Best fit uses the fewest wholly free nodes if each size divides the next. Otherwise try to keep one
+    // more node free at a time.
     int whole = packer.whole_left();
     if (!packer.chain() && free_counts.back() > blocks.whole_nodes) {
         const auto keep = [&](int nodes) {

@@ -1,15 +1,16 @@
 #ifndef GOODPUT_PLACE_DETAIL_SPREAD_LAYOUT_HPP
 #define GOODPUT_PLACE_DETAIL_SPREAD_LAYOUT_HPP
 
-// Lays out the jobs of one pool that are placed anew close together (topology_placer.hpp, steps 1 to 4).
+// Brings jobs of one pool that are placed anew close together (topology_placer.hpp, steps 1 to 4).
 //
 // A job roams if it takes whole nodes and does not stay where it runs. Roaming jobs exchange their nodes
-// among each other and with wholly free ones. For jobs that must stay within a domain, nodes on which no
-// job stays also count: what was to be placed there goes to another node in one piece. So all exchangeable
-// nodes are alike, and whether each such job finds a domain depends only on their number in each domain.
-// The search goes from the innermost level outwards, and in each level from the largest job down. Apart
-// from its limit it is exact, because a job of an outer level does not care which nodes of its domain the
-// others leave.
+// among each other and with wholly free ones. For jobs that must stay within a domain, such as a rack,
+// nodes on which no job stays can be exchanged, too: everything that was to be placed on such a node moves
+// to another node in one piece. So all exchangeable nodes are alike, and whether each such job (a wish of
+// the search) finds a domain depends only on the number of these nodes in each domain. The search goes from
+// the innermost level outwards, and in each level from the largest job to the smallest. Within its limit it
+// is exact, because it makes no difference to a job of an outer level which nodes of its domain the jobs of
+// inner levels leave.
 
 #include <algorithm>
 #include <cmath>
@@ -26,8 +27,8 @@
 
 namespace goodput::detail {
 
-/// Returns the level within one domain of which all nodes of a request must be, or the number of levels if
-/// they may be anywhere.
+/// Returns the level in one domain of which all nodes of a request must be. Returns the number of levels if
+/// the nodes may be anywhere.
 inline std::size_t level_within(const Topology& topology, const PlacementRequest& request) {
     const auto& levels = topology.levels;
     if (request.within.empty() || request.part.shape.nodes < 2) return levels.size();
@@ -41,9 +42,9 @@ inline std::size_t level_within(const Topology& topology, const PlacementRequest
 class SpreadLayout {
 public:
     /// Lays out the roaming jobs of a pool again, unless they cannot be closer together. Jobs that find no
-    /// domain lose their placement and are appended to `homeless`. Returns the cost of the other jobs minus
-    /// what each would cost if it had all the nodes for itself, in sum. After the deadline, jobs that may
-    /// be anywhere are not brought closer together.
+    /// domain lose their placement and are appended to `homeless`. Returns how much the other jobs cost
+    /// above their bounds, where the bound of a job is its cost if it could use all the nodes. After the
+    /// deadline, jobs that may be anywhere are not brought closer together.
     double lay_out(const Cluster& cluster, const Topology& topology, const Pool& pool,
                    std::span<const PlacementRequest> requests, PlacementResult& result,
                    std::vector<std::size_t>& homeless, Clock& clock) {
@@ -70,7 +71,7 @@ private:
     };
     enum Content : char { nothing, restarting, staying };
 
-    // `staying_nodes` excludes free nodes that leave before the roaming jobs have ended, if the others
+    // `staying_nodes` excludes free nodes that leave before the roaming jobs have ended, if the other nodes
     // suffice.
     double lay_out(const Cluster& cluster, const Topology& topology, const Pool& pool,
                    std::span<const PlacementRequest> requests, PlacementResult& result,
@@ -107,7 +108,7 @@ private:
     NodeChoice choice_;                     // nodes that may be exchanged
     std::vector<Content> content_;          // by node, without the roaming jobs
     std::vector<std::size_t> wishes_;       // jobs of a search, as indices into roaming_
-    std::vector<std::size_t> unfulfilled_;  // wishes that were skipped
+    std::vector<std::size_t> unfulfilled_;  // wishes that found no domain
     std::size_t reserved_ = 0;              // nodes that jobs other than the wishes need
     std::size_t steps_ = 0;
 };
@@ -141,7 +142,8 @@ inline double SpreadLayout::lay_out(const Cluster& cluster, const Topology& topo
     return above;
 }
 
-// Finds the roaming jobs and their nodes. Returns false if there is no job whose choice of nodes matters.
+// Finds the roaming jobs and the exchangeable nodes. Returns false if it makes no difference which nodes
+// any job gets.
 inline bool SpreadLayout::gather(const Cluster& cluster, const Pool& pool, const PlacementResult& result,
                                  bool staying_nodes) {
     roaming_.clear();
@@ -171,7 +173,8 @@ inline bool SpreadLayout::gather(const Cluster& cluster, const Pool& pool, const
     }
     if (!wide) return false;
     double longest = 0;
-    std::size_t needed = 0;  // number of nodes, including those for contents that give way
+    // Number of nodes, including those to which the contents of other nodes must move.
+    std::size_t needed = 0;
     for (const Roamer& roamer : roaming_) {
         longest = std::max(longest, requests_[roamer.job].needs_seconds);
         needed += roamer.nodes;
@@ -194,7 +197,8 @@ inline bool SpreadLayout::gather(const Cluster& cluster, const Pool& pool, const
     return true;
 }
 
-// For each level, finds the fewest domains that together have as many nodes as the job needs.
+// For each level, bounds the cost of a job: finds the fewest domains that together have as many nodes as it
+// needs.
 inline void SpreadLayout::bound_alone() {
     const auto nodes = choice_.nodes();
     std::vector<std::size_t> sizes;
@@ -219,7 +223,8 @@ inline void SpreadLayout::lay_out_all(std::vector<std::size_t>& homeless) {
     if (!may_lie_anywhere(roaming_.front())) settle_all(homeless);
     for (const std::size_t node : choice_.nodes())
         if (content_[node] == restarting) choice_.make_available(node, false);
-    std::size_t next = 0;  // next node to take once the time is up
+    // Next node to take once the deadline has passed.
+    std::size_t next = 0;
     for (const Roamer& roamer : roaming_) {
         if (!may_lie_anywhere(roamer)) continue;
         if (!clock_->late(choice_.nodes().size()))
@@ -231,7 +236,8 @@ inline void SpreadLayout::lay_out_all(std::vector<std::size_t>& homeless) {
 }
 
 // Finds nodes for all roaming jobs that must stay within a domain. If the search does not find nodes for
-// all of them, takes those that find a domain one after the other. The others are homeless.
+// all of them, gives nodes to the jobs that find a domain one after the other. The remaining ones are
+// homeless.
 inline void SpreadLayout::settle_all(std::vector<std::size_t>& homeless) {
     wishes_.clear();
     unfulfilled_.clear();
@@ -253,8 +259,8 @@ inline void SpreadLayout::settle_all(std::vector<std::size_t>& homeless) {
     }
 }
 
-// Finds nodes for the wishes from this one on. With `skips`, a job that finds no domain is noted and
-// nothing is taken back.
+// Finds nodes for the wishes from index `wish` on. If `skips`, a job that finds no domain is added to
+// unfulfilled_, and no earlier choice is undone.
 inline bool SpreadLayout::settle(std::size_t wish, bool skips) {
     if (wish == wishes_.size()) return true;
     const Roamer& roamer = roaming_[wishes_[wish]];
@@ -278,7 +284,7 @@ inline bool SpreadLayout::settle(std::size_t wish, bool skips) {
     return settle(wish + 1, skips);
 }
 
-// Moves contents of nodes that were given away to other nodes.
+// Moves the contents of nodes that were given to roaming jobs to other nodes.
 inline void SpreadLayout::move_contents() {
     std::vector<std::pair<std::size_t, std::size_t>> moves;
     std::vector<char> given(content_.size(), 0);
@@ -326,7 +332,7 @@ inline void SpreadLayout::exchange_pairs() {
         }
 }
 
-// Whether every roaming job is where it must be.
+// Whether every roaming job is within one domain of its level.
 inline bool SpreadLayout::lawful() const {
     return std::all_of(roaming_.begin(), roaming_.end(), [&](const Roamer& roamer) {
         return may_lie_anywhere(roamer) || domains(topology_->levels[roamer.level], placement(roamer)) == 1;
@@ -351,7 +357,7 @@ inline bool SpreadLayout::take(const Roamer& roamer) {
     return true;
 }
 
-// Puts a job on nodes of a range. Its placement already has the number of GPUs on each node.
+// Puts a job on nodes of a range. Its placement already contains the number of GPUs on each node.
 inline void SpreadLayout::put(const Roamer& roamer, NodeChoice::Range range) {
     put(roamer, choice_.take(roamer.level, range, roamer.nodes, requests_[roamer.job].current));
 }

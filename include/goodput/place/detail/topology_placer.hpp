@@ -1,33 +1,36 @@
 #ifndef GOODPUT_PLACE_DETAIL_TOPOLOGY_PLACER_HPP
 #define GOODPUT_PLACE_DETAIL_TOPOLOGY_PLACER_HPP
 
-// The bodies behind topology_placer.hpp. Choosing n_j nodes for each job with the least sum of spread costs
-// is NP-hard: it includes the question of whether jobs of n_j nodes fit racks of a_d nodes without being
-// split. The method, pool by pool, is:
+// The bodies behind topology_placer.hpp. Each job j needs n_j nodes, and the sum of the jobs' spread costs
+// is to be small. The least sum is NP-hard to find: the problem includes whether jobs of n_j nodes fit
+// racks of a_d nodes without being split. The method, pool by pool, is:
 //
 // 1. Jobs that must stay within one domain of a level (PlacementRequest::within) come first. They may also
 //    use nodes on which no job stays, see detail/spread_layout.hpp.
-// 2. Then the largest jobs come first. A job goes into one domain of the outermost level if it fits into
-//    one. Among these domains it takes the one with the least cost inside, then the one with the fewest
-//    nodes to spare, so that large free pieces remain. A job that fits into none fills the largest domains,
-//    and its rest goes best fit. The same is repeated inside.
+// 2. Then the largest jobs come first. If a job fits into one domain of the outermost level, it gets one.
+//    Among these domains it takes the one with the least cost inside, then the one with the fewest nodes to
+//    spare, so that large free pieces remain. A job that fits into no domain fills the largest domains, and
+//    its rest goes to the domain with the fewest nodes to spare. The same is repeated inside each domain.
 // 3. Pairs of jobs are laid out again in both orders if one of them costs more than it would alone.
-// 4. If the inner placer's nodes cost no more, they stay.
+// 4. If the nodes that the inner placer chose cost no more, they stay.
 //
-// Spread::bound sums what each job would cost if it had all these nodes for itself, level by level. If cost
-// = bound, the choice of nodes is the best one among what the inner placer left. Other ways to make room
-// that move as few jobs but leave better nodes are neither considered nor covered by the proof. The first
-// steps take O(jobs * nodes) of those to be chosen, and so does step 3 with its limited number of tries.
+// Spread::bound is the sum of what each job would cost if it could use all these nodes, level by level. If
+// the cost equals the bound, the choice of nodes is the best one among the nodes that the inner placer
+// left. Other ways to make room, which move as few jobs but leave better nodes, are neither considered nor
+// covered by the proof. Steps 1 and 2 take O(jobs * nodes) for the jobs and nodes concerned, and so does
+// step 3 with its limited number of tries.
 //
-// Pools do not share nodes, so if a job must stay within a domain, each pool is placed by itself. The total
-// search for other ways to make room is limited (PlacingEffort), and ends at the caller's deadline.
+// Pools do not share nodes. Therefore, if any job must stay within a domain, each pool is placed by itself.
+// The search for other ways to make room is limited over all pools together (PlacingEffort), and ends at
+// the caller's deadline.
 //
-// If a job finds no domain in this way, the inner placer is asked again: once without the job and then,
-// domain by domain, with the holders of the nodes that are cheapest to vacate told to leave. The best
-// answer by the order of least_moves.hpp counts. So no job is left out, or moved, for a job that then gets
-// no nodes, and a job that holds its allotment loses its nodes only if more jobs get some. The search
-// covers few answers. If jobs are left out, PlacementResult::fewest_unplaced_proven is true only if the
-// inner placer had to leave out as many without regard to domains.
+// If a job finds no domain in this way, the inner placer is called again: once without the job and then,
+// domain by domain, with the instruction that the jobs on the nodes that are cheapest to vacate must leave.
+// The best of these answers is used, in the order of goals of least_moves.hpp. So no job is left out, or
+// moved, for a job that then gets no nodes, and a job that holds its allotment loses its nodes only if more
+// jobs get some. The search covers few answers. If jobs are left out,
+// PlacementResult::fewest_unplaced_proven is true only if the inner placer had to leave out as many jobs
+// without regard to domains.
 
 #include <algorithm>
 #include <chrono>
@@ -100,7 +103,7 @@ inline const PlacementResult& TopologyPlacing::place(
 }
 
 // Places pool by pool, each on a cluster of its own nodes and of nodes that its jobs hold elsewhere.
-// Returns the cost of the jobs that were laid out again, minus what each would cost alone.
+// Returns how much the jobs that were laid out again cost above their bounds.
 inline double TopologyPlacing::place_pools(const Cluster& cluster, std::span<const PlacementRequest> requests,
                                            const Topology& topology, const Clock& clock) {
     std::vector<std::vector<std::size_t>> jobs(pools_.size());

@@ -1,10 +1,10 @@
 #ifndef GOODPUT_PLACE_DETAIL_WITHIN_DOMAINS_HPP
 #define GOODPUT_PLACE_DETAIL_WITHIN_DOMAINS_HPP
 
-// Finds placements in which every job that must stay within a domain does (topology_placer.hpp). A draft is
-// an answer of the inner placer, laid out again. A job that finds no domain in a draft is homeless.
-// Homeless jobs are considered one by one: the draft without the job is compared with drafts in which other
-// jobs are told to leave one of its domains.
+// Finds placements in which every job that must stay within a domain does so (topology_placer.hpp). A draft
+// is an answer of the inner placer in which roaming jobs were laid out again. A job that finds no domain in
+// a draft is homeless. Homeless jobs are considered one by one: the draft without the job is compared with
+// drafts in which other jobs are told to leave one of its domains.
 
 #include <algorithm>
 #include <compare>
@@ -29,7 +29,7 @@
 
 namespace goodput::detail {
 
-/// The effort that may still be spent, for all pools together, once jobs have found no domain.
+/// Counts the effort that may still be spent on further drafts, for all pools together.
 class PlacingEffort {
 public:
     explicit PlacingEffort(const Clock& clock) : clock_(clock) {}
@@ -37,7 +37,7 @@ public:
     /// Whether the caller's deadline has passed.
     [[nodiscard]] bool late() { return clock_.late(); }
     [[nodiscard]] Clock& clock() { return clock_; }
-    /// Whether one more draft of this many jobs and nodes may be tried. If so, counts it.
+    /// Whether one more draft of this many jobs and nodes may be tried. If so, subtracts its effort.
     [[nodiscard]] bool allows(std::size_t jobs_and_nodes) {
         if (late() || drafts_ == 0 || work_ < jobs_and_nodes) return false;
         --drafts_;
@@ -65,17 +65,17 @@ public:
           requests_(requests),
           effort_(effort) {}
 
-    /// Returns the placement for valid requests. Sets `above` to the cost of the jobs that were laid out
-    /// again, minus what each would cost alone.
+    /// Returns the placement for valid requests. Sets `above` to the amount by which the jobs that were
+    /// laid out again cost more than their bounds.
     PlacementResult place(double& above);
 
 private:
-    // Domains that other jobs are told to leave for one job.
+    // Most domains that other jobs are told to leave in favour of one job.
     static constexpr std::size_t most_domains = 8;
     static constexpr std::size_t most_drafts = 32;  // drafts per pool
 
-    // Orders drafts, better ones first: fewest jobs left out, then running jobs and lower indices placed,
-    // then least move cost, fewest moves, least spread.
+    // Orders drafts, better ones first: by the fewest jobs left out, then by which jobs are placed (running
+    // ones and lower indices first), then by the least move cost, the fewest moves and the least spread.
     struct Score {
         std::size_t left_out = 0;
         std::vector<char> who;
@@ -117,7 +117,7 @@ private:
     Holders holders_;
     std::vector<PlacementRequest> asked_;        // present requests to the inner placer
     std::vector<std::size_t> by_priority_;       // jobs, running ones first
-    std::vector<std::size_t> unlawful_;          // jobs whose allotment is spread over several domains
+    std::vector<std::size_t> unlawful_;          // jobs whose present allotment spans several domains
     std::map<std::size_t, Verdict> impossible_;  // by job
 };
 
@@ -133,7 +133,7 @@ inline PlacementResult WithinDomains::place(double& above) {
     const std::size_t work = cluster_.nodes.size() + requests_.size();
     while (!best.homeless.empty() && !effort_.late()) {
         if (drafts_left == 0 || !effort_.allows(work)) {
-            // All homeless jobs release their nodes to other jobs at once.
+            // Let all homeless jobs release their nodes to other jobs at the same time.
             for (const std::size_t job : best.homeless) asked_[job].part = {};
             best = draft(asked_);
             continue;
@@ -171,7 +171,7 @@ inline PlacementResult WithinDomains::place(double& above) {
 }
 
 // Prepares the requests to the inner placer: jobs that hold nodes of several domains must leave them, and
-// jobs for which no domain has enough nodes are left out.
+// jobs for which no domain has enough nodes are not requested.
 inline void WithinDomains::read() {
     holders_.find(cluster_, requests_);
     asked_.assign(requests_.begin(), requests_.end());
@@ -186,7 +186,7 @@ inline void WithinDomains::read() {
         const TopologyLevel& level = topology_.levels[l];
         if (holders_.holds(job) && domains(level, request.current) == 1) continue;
         const std::size_t pool = find_pool(pools_, request.part);
-        if (pool == pools_.size()) continue;  // the inner placer reports it
+        if (pool == pools_.size()) continue;  // the inner placer reports the error
         const auto [known, is_new] = most_of.try_emplace({l, pool}, 0);
         if (is_new)
             known->second =
@@ -238,7 +238,8 @@ inline void WithinDomains::count_moves(PlacementResult& result) const {
     result.move_cost = static_cast<double>(cost) / 1000;
 }
 
-// Returns the jobs that would have to leave to give a job nodes of one domain, the cheapest domains first.
+// For each domain in which a job could run, returns the jobs that would have to leave it, the cheapest
+// domains first.
 inline auto WithinDomains::ways_to_vacate(std::size_t job, const PlacementResult& result) const
     -> std::vector<Leaving> {
     const PlacementRequest& request = requests_[job];
@@ -280,7 +281,7 @@ inline auto WithinDomains::ways_to_vacate(std::size_t job, const PlacementResult
     return ways;
 }
 
-// Gives free nodes to jobs that were given up and that now fit. Returns the cost of their spread.
+// Gives free nodes to jobs that were left out before and fit now. Returns the cost of their spread.
 inline double WithinDomains::give_free_nodes(PlacementResult& result) const {
     double cost = 0;
     std::vector<int> free = free_gpus(cluster_, result.placements);
@@ -328,8 +329,8 @@ inline void WithinDomains::say_why(PlacementResult& result) const {
     result.largest_free_block = space.largest_block;
 }
 
-// Bounds the move cost: the inner placer's bound for the same jobs, plus the cost of jobs that cannot stay
-// where they are.
+// Bounds the move cost from below: the inner placer's bound for the same jobs, plus the cost of jobs that
+// cannot stay where they are.
 inline void WithinDomains::bound_moves(PlacementResult& result, bool first_draft) {
     double bound = result.move_cost_bound;
     if (!first_draft) {

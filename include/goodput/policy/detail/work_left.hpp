@@ -35,16 +35,17 @@ inline double examples_left(const OptionRow& row, double assumed_seconds) {
     return assumed_seconds * best_goodput(row.options);
 }
 
-/// Returns the part of its past progress that a job of that age keeps if it restarts now, in [0, 1]
-/// (Pollux, section 4.1.1).
+/// Returns the factor by which a restart now lowers the value of a job's speed, in [0, 1]: the seconds that
+/// the job has worked so far over its age after the restart (Pollux, section 4.1.1).
 inline double kept_of_life(double age, int restarts, double cost) {
     return std::max(age - restarts * cost, 0.0) / std::max(age + cost, std::numeric_limits<double>::min());
 }
 
-/// Returns the examples/s of a job that has 1 / jobs of the GPUs of every pool for itself, for a part of
-/// the time if that is less than it needs (the isolated throughput of Gavel, OSDI'20, section 4). This is
-/// the sum over pools of capacity / (jobs x GPUs) x goodput of the best option there. It is scaled down if
-/// the parts of the time add up to more than 1. If no pool has an option, returns the job's best goodput.
+/// Returns the examples per second of a job that has 1 / `jobs` of the GPUs of every pool for itself (the
+/// isolated throughput of Gavel, OSDI'20, section 4). If that is less than the job needs at once, it is
+/// taken to have as many GPUs as it needs for a part of the time. The result is the sum over pools of
+/// capacity / (jobs * GPUs) * goodput of the best option there. It is scaled down if the parts of the time
+/// add up to more than 1. If no pool has an option, returns the job's best goodput.
 inline double isolated_goodput(const Round& round, const OptionRow& row, std::size_t jobs) {
     double time = 0, rate = 0;
     for (std::size_t p = 0; p < round.pools.size(); ++p) {

@@ -1,11 +1,12 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_ASKED_OPTIONS_HPP
 #define GOODPUT_SCHEDULE_DETAIL_ASKED_OPTIONS_HPP
 
-// Asks makers for options at prices, because there are too many to list (column generation).
+// Asks makers (parts that list options, makers.hpp) for options at prices, because there are too many to
+// list (column generation).
 //
-// Let pi be any prices, r_j the largest value minus price of the listed options of job j (at least 0 if the
-// job may go without), and s_j the maker's bound on this difference for all options that it has not listed.
-// Then no allotment, of listed options or not, is worth more than
+// Let pi be prices of the rows of the allotment problem, r_j the largest value minus price of the listed
+// options of job j (at least 0 if the job may go without), and s_j the maker's bound on this difference for
+// all options that it has not listed. Then no allotment, of listed options or not, is worth more than
 //
 //     L = pi . capacity + sum over j of max(r_j, s_j)
 //
@@ -13,10 +14,11 @@
 //
 // 1. Solve the linear relaxation of the listed options, ask for options of all jobs above r_j, add them,
 //    and repeat until there are none. Then L is the bound of the relaxation over all options.
-// 2. Allot. If that is worth z, a better allotment can only use options within L - z of the best of their
-//    job. Ask for these, the nearest first because they may raise z, and allot again. What is then proven
-//    for the listed options holds for all options, unless a maker still holds some back: then the bound is
-//    the one above.
+// 2. Solve the allotment of the listed options. If its value is z, a better allotment can only use options
+//    whose value minus price is at most L - z below the best of their job. Ask for such options, the
+//    nearest to the best first because they may raise z, and solve again. The bound for the listed options
+//    then holds for all options, unless a maker still holds some back: then the bound is the largest L -
+//    (max(r_j, s_j) - s_j).
 //
 // The caller's deadline covers both steps: half of it is for the first one, and the rest for the second.
 // Each step asks at least once, so that there is a bound.
@@ -94,7 +96,8 @@ public:
             if (answer.added == 0 || bound - relaxed.objective <= 0.1 * options.enough(bound)) break;
             if (first_half.late()) break;
         }
-        // A growing window finds better allotments, and then a smaller window suffices.
+        // Start with a small window below the best difference and let it grow: better allotments that are
+        // found early lower the window that is needed in the end.
         AllotResult result;
         solver.solve(solver.part, problem, until(clock), result);
         double window = 4 * options.enough(bound);
@@ -137,8 +140,8 @@ private:
         std::size_t added = 0;
     };
 
-    /// Asks about all jobs for options whose difference is at most `window` below the best of their job.
-    /// With a window of 0, asks for options above the best.
+    /// Asks about all jobs for options whose value minus price is at most `window` below the best of their
+    /// job. With a window of 0, asks for options above the best.
     Answer ask_all(const AskedRound& asked, std::span<const double> prices, double window) {
         const Snapshot& snapshot = asked.snapshot;
         const Round& round = asked.round;
@@ -265,8 +268,8 @@ private:
             if (!among(offers.options_of(j)) && !among(added_[j]) && !among(new_)) new_.push_back(option);
         }
     }
-    /// Keeps only a few candidates: while prices are far off, most options look good, and a few teach as
-    /// much as all. Returns the best difference that is dropped.
+    /// Keeps only a few candidates. While prices are far from their final values, most options look good,
+    /// and a few of them improve the prices as much as all. Returns the best difference that is dropped.
     double keep_best() {
         std::stable_sort(candidates_.begin(), candidates_.end(),
                          [](const Candidate& a, const Candidate& b) { return a.reduced > b.reduced; });

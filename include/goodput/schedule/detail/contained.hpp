@@ -1,7 +1,8 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_CONTAINED_HPP
 #define GOODPUT_SCHEDULE_DETAIL_CONTAINED_HPP
 
-// Contains exceptions of the user's parts: they cost one job something, but not the plan.
+// Contains exceptions of the user's parts, so that a failing part costs one job some options but not
+// everyone the plan.
 
 #include <exception>
 #include <string>

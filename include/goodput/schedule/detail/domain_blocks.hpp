@@ -1,11 +1,11 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_DOMAIN_BLOCKS_HPP
 #define GOODPUT_SCHEDULE_DETAIL_DOMAIN_BLOCKS_HPP
 
-// Rows for jobs that must stay within one domain of a topology.
+// Rows of the allotment problem for jobs that must stay within one domain of a topology, such as a rack.
 //
-// A domain with f whole free nodes of a pool has floor(f / b) blocks of b nodes, and a job that takes n
-// nodes of one domain uses at least floor(n / b) of them. So every number b > 1 of nodes that is offered to
-// jobs that must stay within a domain of a level (Job::within) makes a row for each pool:
+// Let a domain have f whole free nodes of a pool. It then has floor(f / b) blocks of b nodes, and a job
+// that takes n nodes of one domain uses at least floor(n / b) of them. So each number b > 1 of nodes that
+// is offered to jobs that must stay within a domain of a level (Job::within) gives one row per pool:
 //
 //     sum over these jobs of floor(nodes / b)  <=  sum over the domains of floor(whole free nodes / b)
 //
@@ -101,7 +101,8 @@ inline void DomainBlocks::find(const Topology& topology, const Snapshot& snapsho
                 }
                 if (pool == open.pools().size() || part.shape.nodes < 2) continue;
                 most[pool] = std::max(most[pool], part.shape.nodes);
-                // Every offered size makes a row, whichever job it is for.
+                // Every offered size makes a row of this level and of all outer ones, because the jobs of
+                // an inner level count in the rows of an outer one.
                 for (std::size_t level = inner; level < levels_.size(); ++level)
                     asking[pool * levels_.size() + level].try_emplace(part.shape.nodes, 0);
             }

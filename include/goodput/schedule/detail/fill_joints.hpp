@@ -1,8 +1,8 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_FILL_JOINTS_HPP
 #define GOODPUT_SCHEDULE_DETAIL_FILL_JOINTS_HPP
 
-// Function templates that fill the joint of a part (joints.hpp). They are all that is compiled anew for a
-// part of your own.
+// Function templates that fill the joint of a part (joints.hpp): its pointer and the pointers to its
+// functions. Only these templates are compiled anew for a part of your own.
 
 #include <chrono>
 #include <concepts>
@@ -35,7 +35,7 @@ namespace goodput {
 
 namespace detail {
 
-/// Returns the address of a part. A part of a constant type is only read.
+/// Returns the address of a part. A part of a const type is only read.
 template <class Part>
 [[nodiscard]] void* part_of(Part& part) {
     return const_cast<void*>(static_cast<const void*>(std::addressof(part)));
@@ -43,8 +43,8 @@ template <class Part>
 
 }  // namespace detail
 
-/// Returns the joint of a policy. A part that does not satisfy its concept gets an empty joint: one line
-/// has already said what is wrong, and pages of further errors would hide it.
+/// Returns the joint of a policy. A part that does not satisfy its concept gets an empty joint: an earlier
+/// static_assert has already said in one line what is wrong, and pages of further errors would hide it.
 template <class P>
 [[nodiscard]] PolicyJoint policy_joint(const P& policy) {
     PolicyJoint joint{.part = &policy};

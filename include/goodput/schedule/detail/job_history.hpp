@@ -1,7 +1,7 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_JOB_HISTORY_HPP
 #define GOODPUT_SCHEDULE_DETAIL_JOB_HISTORY_HPP
 
-// The bodies behind job_history.hpp.
+// The bodies behind JobHistory in job_kinds.hpp.
 
 #include <algorithm>
 #include <cmath>
@@ -41,7 +41,8 @@ GOODPUT_BODY void JobHistory::add(std::size_t gpu_type, const ThroughputSample& 
     };
     const double step_before = known->step_seconds;
     average_in(known->step_seconds, sample.step_seconds);
-    // If one of the two measurements has no synchronisation time, assume the share of the other one.
+    // If one of the two measurements has no synchronisation time, assume that synchronisation is the same
+    // fraction of the step in both.
     if (!sample.sync_known) {
         known->sync_seconds *= known->step_seconds / step_before;
     } else if (!known->sync_known) {

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_JOB_KINDS_HPP
 #define GOODPUT_SCHEDULE_DETAIL_JOB_KINDS_HPP
 
-// The bodies behind job_kinds.hpp.
+// The bodies behind KindHistories in job_kinds.hpp.
 
 #include <algorithm>
 #include <cmath>
@@ -30,7 +30,8 @@ inline bool has_left_kind(const std::string& key) { return key.starts_with("job 
 /// Whether the model already predicts the measurement.
 inline bool is_known(const JobHistory& history, const Job& job, std::size_t type,
                      const ThroughputSample& sample) {
-    // A pipeline keeps the plan of its newest measurement.
+    // Every measurement of a pipeline counts, because its model also stores the plan of its newest
+    // measurement.
     if (type < job.types.size() && job.types[type].gpus_per_replica > 1) return false;
     const JobModel& model = history.model();
     if (type >= model.types.size() || !model.types[type].fitted) return false;
@@ -44,7 +45,7 @@ inline bool is_known(const JobHistory& history, const Job& job, std::size_t type
            (!compute || says(model.types[type].compute_seconds(sample.plan.atomic_batch), *compute));
 }
 
-/// Whether the measurement must come from another program than earlier ones.
+/// Whether the measurement must come from another program than an earlier one of the same shape and batch.
 inline bool contradicts(const JobHistory& history, std::size_t type, const ThroughputSample& sample) {
     const ThroughputSample* known =
         history.measured(type, sample.shape, sample.plan.atomic_batch, sample.microbatches());
@@ -62,7 +63,7 @@ GOODPUT_BODY std::string KindHistories::key_of(const Job& job) const {
 }
 
 GOODPUT_BODY void KindHistories::meet(const Job& job) {
-    // The initial batch of a kind counts for all its jobs, so an absurd one must not get in.
+    // All jobs of a kind use the initial batch of the first one, so an absurd one must be refused.
     if (job.initial_batch > 1 << 30)
         bad_input("job '" + job.name + "'", "initial_batch", job.initial_batch, "at most 2^30");
     const auto known = members_.find(job.name);
@@ -102,7 +103,7 @@ GOODPUT_BODY void KindHistories::add(const Job& job, std::size_t gpu_type, const
 GOODPUT_BODY void KindHistories::refit(const Job& job) {
     JobHistory& history = of(job);
     if (history.has_changed()) touch(histories_, members_[job.name].key, histories_before_);
-    // Most jobs have nothing new in a round, so their names are not composed.
+    // Composing a name takes time, and most jobs have no new measurement in a round.
     const std::string subject = history.has_changed() ? "job '" + job.name + "'" : std::string();
     if (separate_)
         history.refit(separate_, subject);

@@ -67,7 +67,7 @@ GOODPUT_BODY void JobMemory::take_in(Snapshot& snapshot, std::span<const JobNews
                 snapshot.warnings.push_back("job '" + name +
                                             "': named as cancelled, and still among the jobs");
     }
-    // By job: whether it reports its progress, and its plan.
+    // By job: whether the caller reported its progress, and the running plan that the caller gave.
     std::vector<std::pair<bool, BatchPlan>> said;
     for (const Job& job : snapshot.jobs) said.emplace_back(job.done_examples, job.running_plan);
     for (Job& job : snapshot.jobs) {
@@ -170,7 +170,7 @@ GOODPUT_BODY void JobMemory::learn(Job& job, const JobNews& news) {
     }
     limit_batch(job, news);
     histories_.meet(job);
-    // The job was slower while sharing its GPUs, and the pair accounts for that already.
+    // The job was slower while it shared its GPUs, and the model of the pair already accounts for that.
     if (learned_.sharing.contains(job.name)) return;
     for (const NewSample& each : news.samples) {
         learned_.running.note(job.name, each.gpu_type, each.sample);

@@ -50,7 +50,7 @@ GOODPUT_BODY void JobSizes::expect(Snapshot& snapshot) {
 GOODPUT_BODY void JobSizes::note(const Snapshot& snapshot, const Plan& plan) {
     for (std::size_t j = 0; j < jobs_.size(); ++j) {
         const Decision& decision = plan.decisions[j];
-        // An unknown option's goodput is a number of replicas, not a rate.
+        // If the knowledge of an option is `unknown`, its goodput is a number of replicas, not a rate.
         const bool known = decision.option.knowledge != Knowledge::unknown;
         jobs_[j].rate = known && !decision.placement.empty() ? decision.option.goodput : 0;
         if (decision.starts) jobs_[j].restart_seconds = snapshot.jobs[j].restart_cost_seconds;
@@ -154,11 +154,11 @@ GOODPUT_BODY std::optional<double> JobSizes::residual(const Kind& kind, double d
     residuals_.clear();
     for (const double size : kind.sorted)
         if (size * (1 + 2 * spread) > done) residuals_.push_back(std::max(size - done, spread * size));
-    // Before any job has ended, running jobs say nothing beyond their own progress.
+    // Before any job of the kind has ended, the running jobs alone give no estimate.
     if (residuals_.empty() && kind.sorted.empty()) return std::nullopt;
-    // A job that has come this far without an end is likely to take as long again. Round to powers of two,
-    // because otherwise all expectations would grow with every round that one job runs, and jobs would take
-    // turns.
+    // A job that has come this far without an end is likely to take as long again. What it has reached is
+    // rounded up to a power of two. Without rounding, the expectations of all jobs would grow with every
+    // round that one job runs, and the jobs would take turns.
     for (const double reached : kind.reached)
         if (reached > done) residuals_.push_back(2 * std::exp2(std::ceil(std::log2(reached))) - done);
     if (residuals_.empty()) return std::nullopt;

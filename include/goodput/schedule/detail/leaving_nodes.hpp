@@ -1,9 +1,10 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_LEAVING_NODES_HPP
 #define GOODPUT_SCHEDULE_DETAIL_LEAVING_NODES_HPP
 
-// Lowers the values of options on nodes that will leave (Node::leaves_seconds) before the job has ended.
-// The job must restart after `stay` seconds, so it works for only `stay` seconds of these and the restart.
-// The value is multiplied by stay / (stay + restart cost). What a job holds keeps its value.
+// Lowers the values of options on nodes that will leave (Node::leaves_seconds) before the job has ended. If
+// such nodes stay for `stay` seconds more, the job works for `stay` seconds and then loses its restart
+// cost. So the value is multiplied by stay / (stay + restart cost). The option that a job holds keeps its
+// value.
 
 #include <algorithm>
 #include <cmath>
@@ -25,12 +26,12 @@ namespace goodput::detail {
 /// Lowers values in a round's problem. It keeps its buffers.
 class LeavingNodes {
 public:
-    /// Lowers the values of options that need more nodes of a pool than stay as long as the job runs.
+    /// Lowers the values of options for which too few nodes of a pool stay until the job has ended.
     void lower_values(const Snapshot& snapshot, const OpenNodes& open, const Offers& offers, Rows& rows);
 
-    /// Finds running jobs that these decisions restart on leaving nodes at a larger cost of work than the
-    /// change brings. Limits the value of such an option to that of what the job holds. Returns whether
-    /// there was any.
+    /// Finds running jobs that these decisions restart on leaving nodes although the two restarts cost more
+    /// work than the change brings. Lowers the value of such an option to the value of what the job holds.
+    /// Returns whether there was any.
     bool take_back_vain_changes(const Snapshot& snapshot, const Offers& offers, Rows& rows,
                                 std::span<const std::size_t> chosen, std::span<const Decision> decisions);
 
@@ -89,7 +90,8 @@ inline bool LeavingNodes::take_back_vain_changes(const Snapshot& snapshot, const
         for (const NodeShare& share : decision.placement)
             stay = std::min(stay, snapshot.cluster.nodes[share.node].leaves_seconds);
         const std::span<const Option> options = offers.options_of(j);
-        // The job restarts now, and again when the nodes leave.
+        // The job restarts now, and again when the nodes leave. Compare the extra work until then with the
+        // work lost.
         const double before = options[held].goodput, now = options[chosen[j]].goodput;
         if (!(stay < needed_seconds(job, decision.option)) || stay * (now - before) > cost * (now + before))
             continue;

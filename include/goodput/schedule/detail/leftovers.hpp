@@ -2,18 +2,20 @@
 #define GOODPUT_SCHEDULE_DETAIL_LEFTOVERS_HPP
 
 // Withdraws options that found no nodes, and offers free GPUs to waiting jobs. The rows of the allotment
-// cannot express everything about nodes: that all of a job's nodes must be in one rack, or that jobs with 3
-// and with 2 GPUs do not always fill nodes with 8. So an option may find no nodes.
+// problem cannot express every constraint on nodes: that all nodes of a job must be in one rack, or that
+// jobs with 3 and with 2 GPUs do not always fill nodes with 8. So an option in a valid allotment may find
+// no nodes.
 //
-// 1. The option is withdrawn for the round, and the allotment is made again, so that no job is stopped or
-//    made smaller for the sake of a job that then gets no nodes. It is also withdrawn from all jobs that
-//    were not given the same GPUs: if there is no place for one more of them, there is none for another
-//    job's. A policy that decides itself what each job gets (a queue) chooses again among the remaining
-//    options.
-// 2. What is free in the end is offered to the jobs that have nothing: first what they held, then what is
-//    worth most to them. This also happens if every option found nodes, because an allotment within the gap
-//    may leave out a job of little worth. It happens again after a station has withdrawn options
-//    (concepts.hpp); then the jobs that lost their options come first.
+// 1. The option is withdrawn for the round, and the allotment is solved again, so that no job is stopped or
+//    made smaller in favour of a job that then gets no nodes. Options with the same GPUs are also withdrawn
+//    from all other jobs that neither got nor hold them: if there is no place for one more set of these
+//    GPUs, there is none for another job either. A policy that decides itself what each job gets (a queue)
+//    chooses again among the remaining options.
+// 2. GPUs that are free in the end are offered to the jobs that have nothing: first the GPUs that the job
+//    held, then those of the option that is worth most to it. This also happens if every option found
+//    nodes, because an allotment that is optimal only up to the gap may leave out a job of little worth. It
+//    happens again after a station has withdrawn options (concepts.hpp); then the jobs that lost their
+//    options come first.
 
 #include <algorithm>
 #include <cstddef>
@@ -82,8 +84,8 @@ public:
         const auto left = left_.find(job);
         return left == left_.end() ? offers.options_of(job) : std::span<const Option>(left->second);
     }
-    /// Restores the values of withdrawn options: of those that no placement could have nodes for
-    /// (`impossible`), or of the others, whose nodes other jobs have taken.
+    /// Restores the values of withdrawn options. With `impossible`, these are the options for which no
+    /// placement could have nodes; otherwise the options whose nodes other jobs have taken.
     void give_back(Rows& rows, bool impossible) const {
         for (const Value& option : options_)
             if (option.impossible == impossible)

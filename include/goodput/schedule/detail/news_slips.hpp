@@ -1,7 +1,8 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_NEWS_SLIPS_HPP
 #define GOODPUT_SCHEDULE_DETAIL_NEWS_SLIPS_HPP
 
-// Finds measurements that are possible but hardly meant: milliseconds for seconds, a batch for a rate.
+// Finds measurements that are possible but implausible: milliseconds in place of seconds, or a batch in
+// place of a rate.
 
 #include <string>
 #include <vector>
@@ -12,10 +13,10 @@
 
 namespace goodput::detail {
 
-/// Appends at most one sentence about the measurements of a job: a step below a ten-thousandth of a second
-/// or above an hour, one that takes a hundred times longer or less than the job's declared rate says, or
-/// one on a GPU type on which the job cannot run by its limits. Appends another one if a job that does not
-/// choose its batch reports a wanted batch.
+/// Appends at most one sentence about the measurements of a job. It names a step below a ten-thousandth of
+/// a second or above an hour, one that takes over a hundred times longer or less than the job's declared
+/// rate implies, or one on a GPU type on which the job cannot run by its limits. Appends another sentence
+/// if the news contain a wanted batch but the job's batch is not tuned.
 void warn_of_news(const Job& job, const JobNews& news, const Cluster& cluster,
                   std::vector<std::string>& warnings);
 

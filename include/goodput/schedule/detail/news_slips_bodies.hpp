@@ -21,8 +21,8 @@ GOODPUT_BODY void warn_of_news(const Job& job, const JobNews& news, const Cluste
     for (const NewSample& each : news.samples) {
         const TypeLimits& limits = job.types[each.gpu_type];
         const double seconds = each.sample.step_seconds / each.sample.microbatches();
-        // This is the time of one replica at its largest batch. A smaller batch takes less, but at least in
-        // proportion to its size.
+        // `expected` is the time of one replica at its largest batch. A step with a smaller batch takes
+        // less, but not less than in proportion to the batch.
         const double expected =
             limits.reference_rate > 0 ? limits.max_atomic_batch / limits.reference_rate : 0;
         const double part = double(each.sample.plan.atomic_batch) / limits.max_atomic_batch;

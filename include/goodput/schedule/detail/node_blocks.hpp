@@ -1,7 +1,8 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_NODE_BLOCKS_HPP
 #define GOODPUT_SCHEDULE_DETAIL_NODE_BLOCKS_HPP
 
-// Rows for constraints on the nodes of a pool that the sum of their GPUs does not express.
+// Rows of the allotment problem for constraints on single nodes, which the sum of a pool's GPUs does not
+// express.
 //
 // A node with f free GPUs has floor(f / b) blocks of b GPUs, and a job that takes t GPUs of a node uses at
 // least floor(t / b) of these blocks. So for every size b that is offered in a pool
@@ -14,9 +15,9 @@
 // before all others, never fails (place/detail/packing.hpp). Other sizes must satisfy the rows, too, but
 // may still find no nodes.
 //
-// A row that another row implies is left out; the other row must take at least as large a part of its
-// capacity for every size. If all nodes have a power of two of GPUs and no pinned job keeps part of a node,
-// the pool's GPUs imply all these rows.
+// A row is left out if another row implies it: the other row must be filled to at least the same fraction
+// of its capacity by every size. If all nodes have a power of two of GPUs, all sizes are powers of two and
+// no pinned job keeps part of a node, the row of the pool's GPUs implies all these rows.
 
 #include <algorithm>
 #include <cstddef>
@@ -82,8 +83,8 @@ private:
     /// Counts the nodes of the pool by the number of their free GPUs.
     void count_free(const Cluster& cluster, const OpenNodes& open, std::size_t pool);
     [[nodiscard]] double blocks_of(int size) const;
-    /// Whether every allotment that satisfies `by` satisfies `other`. A row without blocks implies nothing
-    /// for sizes that take none.
+    /// Whether every allotment that satisfies `by` satisfies `other`. Sizes that take no blocks of `by`
+    /// must take none of `other` either.
     static bool implies(const Row& by, const Row& other, std::span<const int> sizes);
 
     void append(std::size_t pool, int size, int nodes, std::vector<ResourceUse>& uses) const;
@@ -164,8 +165,8 @@ inline void NodeBlocks::append_uses_to_keep(std::size_t job, const Placement& pl
         const Node& node = cluster.nodes[share.node];
         if (node.drained) continue;
         const std::size_t pool = find_pool(open.pools(), node);
-        // The job cannot be moved, so it takes all blocks that its share removes from the node. Another job
-        // that shares the node takes at least what it would take on any node.
+        // The job cannot be moved, so it takes all blocks that the node loses through its share. Another
+        // job that shares the node takes at least as many blocks as it would on any node.
         if (shares && open.first_sharing(share.node) == job)
             append_lost(pool, open.free_beside_kept(share.node, cluster), share.gpus, uses);
         else
@@ -186,12 +187,13 @@ inline void NodeBlocks::find_rows(const Cluster& cluster, const OpenNodes& open,
     const std::vector<int>& sizes = sizes_[pool];
     if (sizes.empty() || sizes.back() == 1) return;
     count_free(cluster, open, pool);
-    candidates_.assign(1, {pool, 1, blocks_of(1)});  // the GPUs already have a row
+    candidates_.assign(1, {pool, 1, blocks_of(1)});  // row of the pool's GPUs, which the problem already has
     for (const int size : sizes)
         if (size > 1) candidates_.push_back({pool, size, blocks_of(size)});
     const bool shared = std::ranges::any_of(
         open.pools()[pool].nodes, [&](std::size_t node) { return open.first_sharing(node) != no_index; });
-    // For jobs that share nodes, the use of a row is not proportional to their size.
+    // If jobs share nodes, what they take of a row is not proportional to their size, so no row implies
+    // another.
     for (std::size_t c = candidates_.size(); !shared && c-- > 1;)
         if (std::any_of(candidates_.begin(), candidates_.end(), [&](const Row& other) {
                 return &other != &candidates_[c] && implies(other, candidates_[c], sizes);

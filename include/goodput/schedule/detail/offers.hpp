@@ -1,12 +1,12 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_OFFERS_HPP
 #define GOODPUT_SCHEDULE_DETAIL_OFFERS_HPP
 
-// Lists the options of every job and predicts their goodput, times the factors of the round (concepts.hpp).
-// These are steps 4 and 5 of a round.
+// Lists the options of every job and predicts their goodput, multiplied by the factors of the round
+// (concepts.hpp). These are steps 4 and 5 of a round.
 //
-// It is a fault if a maker, predictor or policy throws, or answers with NaN or infinity. The plan names the
-// fault, and the job loses the option concerned. A job for which everything failed keeps what it holds, or
-// waits. So a part that fails for all jobs stops none of them.
+// It is a fault if a maker (the part that lists options), a predictor or a policy throws, or returns NaN or
+// infinity. The plan names the fault, and the job loses the affected option. A job for which everything
+// failed keeps what it holds, or waits. So a part that fails for all jobs stops none of them.
 
 #include <algorithm>
 #include <cmath>
@@ -29,7 +29,7 @@
 
 namespace goodput::detail {
 
-/// Returns the round as a job may see it, without spot nodes that it may not have.
+/// Returns the round as a job may see it: without spot nodes if the job may not run on them.
 inline Round round_for(const Job& job, const Round& round, const OpenNodes& open) {
     return {round.time_seconds, round.cluster, open.pools_for(job), round.capacity, round.jobs};
 }
@@ -69,13 +69,12 @@ public:
     [[nodiscard]] std::size_t place_of(std::size_t job) const { return range_[job].first; }
     /// Returns the end of these indices.
     [[nodiscard]] std::size_t end() const { return all().size(); }
-    /// Whether everything that was asked about the job failed.
+    /// Whether the maker, the predictor or the policy failed for all options of the job.
     [[nodiscard]] bool has_failed(std::size_t job) const { return failed_[job] != 0; }
     /// Marks a job as one for which everything failed.
     void set_failed(std::size_t job) { failed_[job] = 1; }
 
-    /// For jobs for which everything failed and that keep what they hold, replaces their options by that
-    /// one.
+    /// If everything failed for a job that keeps what it holds, replaces its options by what it holds.
     void offer_what_is_kept(const Snapshot& snapshot, const Round& round, const OpenNodes& open,
                             const Joints& joints) {
         for (std::size_t j = 0; j < range_.size(); ++j)
@@ -124,9 +123,9 @@ private:
         const Configuration held = keeps || !may_hold(job, round) ? Configuration() : round.held_by(job);
         const bool is_usual =
             held.empty() || is_listed(job, held, open.pools_for(job), std::span<const int>(most_gpus_));
-        // Only the nodes that it holds can give it this.
+        // Only the nodes that the job holds can give it this option.
         const bool only_there = !held.empty() && (open.may_stay_on_drained(j) || open.shares_nodes(j));
-        // Jobs that no question can tell apart share one list.
+        // Jobs whose questions (question.hpp) are equal share one list.
         const bool alike = joints.predictor.name_inputs && maker.name_inputs && !maker.predict && !keeps &&
                            is_usual && !only_there;
         if (alike) {
@@ -139,9 +138,10 @@ private:
         const std::size_t first = listed_.size();
         if (!keeps) {
             maker.list(maker.part, round_for(job, round, open), job, most_gpus_, listed_);
-            // A maker may have its own reasons to leave out a shape that it knows, but it does not know
-            // shapes that only a drained node has. Only the maker knows what suffices for a job that must
-            // run.
+            // What the job holds is added to the list. This is needed for GPUs that only a drained or a
+            // shared node has, because the maker does not know about them. For other GPUs the maker may
+            // have its own reasons to leave out what the job holds. For a job that must run, only the maker
+            // knows which options suffice.
             if ((!is_usual || only_there) && !job.must_run) {
                 insert_held(job, held, open.used_pools(), first, listed_);
                 if (maker.list_kept && only_there) list_held_as_kept(round, job, maker, first, listed_);
@@ -179,8 +179,8 @@ private:
         for (const int most : most_gpus_) question_(most);
     }
 
-    /// If only its own nodes offer what a job holds, replaces it in the list by the variants that these
-    /// nodes can give.
+    /// If only the job's own nodes can give it what it holds, replaces that option in the list by the
+    /// maker's variants of it (for example with other cores and memory).
     static void list_held_as_kept(const Round& round, const Job& job, const MakerJoint& maker,
                                   std::size_t first, std::vector<Option>& options) {
         const Configuration held = round.held_by(job);
@@ -195,7 +195,7 @@ private:
         std::rotate(options.begin() + place, options.begin() + size, options.end());
     }
 
-    /// Whether nothing that the job holds is on spot nodes that it may no longer have.
+    /// Whether the job may keep what it holds: none of it is on spot nodes, or the job may use these.
     static bool may_hold(const Job& job, const Round& round) {
         return job.spot_allowed ||
                std::none_of(job.placement.begin(), job.placement.end(),

@@ -1,24 +1,25 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_OPEN_NODES_HPP
 #define GOODPUT_SCHEDULE_DETAIL_OPEN_NODES_HPP
 
-// Finds the open nodes of a cluster (step 2 of a round).
+// Finds the open nodes of a cluster, that is, those that are not drained (step 2 of a round).
 //
-// A drained node accepts no new job, and GPUs there that no job holds are lost: a pool offers only the GPUs
-// of its open nodes. But a job that keeps what it holds stays where it is (place/request.hpp). So keeping
-// takes from each pool
+// A drained node accepts no new job, and its GPUs that no job holds are not available: a pool offers only
+// the GPUs of its open nodes. But a job that keeps what it holds stays where it is (place/request.hpp).
+// Therefore, if a job keeps what it holds, this takes from each pool
 //
 //     the GPUs of the open nodes among those that the job holds
 //
 // which is 0 for a job on drained nodes alone. Every other configuration, even a smaller one, takes all its
-// GPUs from open nodes. A job that stays on drained nodes is on open nodes either as a whole or not at all,
-// so that other jobs pack into the open nodes as if there were no drained ones. free_beside_kept() says
-// what pinned jobs (jobs that keep what they hold) leave of each open node. Rows of their own say what fits
-// there (node_blocks.hpp).
+// GPUs from open nodes. A job that stays on drained nodes keeps its open nodes as well, so that other jobs
+// pack into the rest of the open nodes as if there were no drained ones. free_beside_kept() returns what
+// pinned jobs (jobs that keep what they hold) leave of each open node. Additional rows of the problem
+// express what fits there (node_blocks.hpp).
 //
 // A job over several nodes of one pool takes these nodes as a whole, and this library never plans anything
-// else. Another system may have let it share one of them with another job. Then it keeps exactly what it
-// holds: it takes its GPUs and no more, and if it is given the same number of GPUs on the same number of
-// nodes, it gets its own. None of its GPUs is moved, because a placer would have to give it whole nodes.
+// else. But another system may have placed such a job on a node that another job uses, too. Then the job
+// can only keep exactly what it holds: it takes its GPUs and no more, and if it is given the same number of
+// GPUs on the same number of nodes, it gets its own. Its GPUs are not moved, because a placer would have to
+// give it whole nodes.
 
 #include <algorithm>
 #include <cstddef>
@@ -47,8 +48,8 @@ public:
     /// Takes O(nodes + nodes held) time.
     void find(const Cluster& cluster, std::span<const Job> jobs);
 
-    /// Pins these jobs, as if they had said that they keep what they hold. Updates what keeping takes, for
-    /// the cluster and jobs of the last find().
+    /// Pins these jobs, as if they were jobs that keep what they hold. Updates uses_to_keep() and
+    /// free_beside_kept() for the cluster and jobs of the last find().
     void keep(std::span<const std::size_t> which, const Cluster& cluster, std::span<const Job> jobs) {
         for (const std::size_t job : which) keeps_[job] = 1;
         find_kept(cluster, jobs);
@@ -70,20 +71,20 @@ public:
         return std::span(kept_uses_)
             .subspan(kept_[job].first_use, kept_[job + 1].first_use - kept_[job].first_use);
     }
-    /// GPUs of a node that are open to other jobs than the pinned ones; 0 if the node is drained.
+    /// GPUs of a node that pinned jobs leave to other jobs; 0 if the node is drained.
     [[nodiscard]] int free_beside_kept(std::size_t node, const Cluster& cluster) const {
         const Node& described = cluster.nodes[node];
         return described.drained ? 0 : described.gpus - holders_[node].taken;
     }
-    /// Whether a job shares nodes that it would have to itself if it were placed now. It keeps exactly what
-    /// it holds, or gives that up.
+    /// Whether the job shares a node with another job although it runs over several nodes of one pool and
+    /// should have them to itself. Such a job keeps exactly what it holds, or gives it up.
     [[nodiscard]] bool shares_nodes(std::size_t job) const { return kept_[job].shares; }
     /// Whether any job shares nodes in this way.
     [[nodiscard]] bool any_shares_nodes() const { return any_shares_; }
     /// Returns the first of the jobs that share a node in this way, or no_index if there is none.
     [[nodiscard]] std::size_t first_sharing(std::size_t node) const { return holders_[node].first_sharing; }
-    /// Whether a placement has other nodes of the same pool. A job takes all GPUs of such nodes, unless it
-    /// shares them.
+    /// Whether a placement also has other nodes of the share's pool. A job takes all GPUs of such nodes,
+    /// unless it shares them.
     [[nodiscard]] bool is_spread(const Placement& placement, const NodeShare& share) const;
     /// Whether the job holds something on a drained node that it may keep.
     [[nodiscard]] bool may_stay_on_drained(std::size_t job) const { return kept_[job].on_drained; }
@@ -103,7 +104,8 @@ private:
 
     void find_kept(const Cluster& cluster, std::span<const Job> jobs);
 
-    /// Adds what keeping takes. Returns whether the job may stay on drained nodes.
+    /// Adds the GPUs of open nodes that the job takes if it keeps what it holds. Returns whether it may
+    /// stay on drained nodes.
     bool add_kept(const Cluster& cluster, const Job& job, bool pinned, bool shares, std::size_t first);
     std::vector<Pool> pools_, used_pools_;
     std::vector<Pool> on_demand_pools_;   // spot pools have no nodes here; empty if no pool is spot

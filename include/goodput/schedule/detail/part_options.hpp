@@ -1,7 +1,7 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_PART_OPTIONS_HPP
 #define GOODPUT_SCHEDULE_DETAIL_PART_OPTIONS_HPP
 
-// Predicts configurations of several parts, for all makers of such configurations.
+// Predicts configurations of several parts, for all makers that list such configurations (makers.hpp).
 
 #include <algorithm>
 #include <cstddef>
@@ -21,9 +21,9 @@ Option predict_part(PoolShare part, const Ask& ask) {
 }
 
 /// Fills in an option of several parts. For each part, predicts all GPUs as if they were of that part's
-/// type, over the same number of nodes. The goodput is the least of these, times `factor`, because workers
-/// in step go at the pace of the slowest. The plan is that of the slowest part, the knowledge the least
-/// certain of all.
+/// type, over the same number of nodes. The goodput is the least of these, times `factor`, because all
+/// workers wait for the slowest in every step. The plan is that of the slowest part. The knowledge is the
+/// least certain one of all parts.
 template <class Ask>
 void predict_at_slowest(Option& option, const Ask& ask, double factor = 1) {
     const Shape all{option.configuration.nodes(), option.configuration.gpus()};
@@ -40,8 +40,8 @@ void predict_at_slowest(Option& option, const Ask& ask, double factor = 1) {
     }
 }
 
-/// Fills in runs of options for which single(option) holds through `ask`, and each of the others through
-/// `fill`.
+/// Fills in options. Passes those for which single(option) holds to `ask`, in consecutive runs, and each of
+/// the others to `fill`.
 template <class Ask, class Single, class Fill>
 void predict_parts(std::span<Option> options, const Ask& ask, Single single, Fill fill) {
     for (std::size_t first = 0; first < options.size();) {

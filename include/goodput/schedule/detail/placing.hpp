@@ -2,8 +2,8 @@
 #define GOODPUT_SCHEDULE_DETAIL_PLACING_HPP
 
 // Finds nodes (step 9 of a round). A placer lays out one part of a configuration at a time. If a
-// configuration has several parts, each is a request of its own, in the order of the jobs. A job gets no
-// nodes unless all its parts find some. The cost of a move counts for each part that moves.
+// configuration has several parts, each part is a request of its own, in the order of the jobs. A job gets
+// no nodes unless all its parts find some. The cost of a move is charged for each part that moves.
 
 #include <algorithm>
 #include <cstddef>
@@ -68,8 +68,8 @@ public:
     }
 
 private:
-    /// A placer sees only single parts: each may be within a domain although the job is spread over
-    /// several.
+    /// Takes the nodes from jobs that must stay within one domain but do not. A placer sees only single
+    /// parts, so each part may be within a domain although the job as a whole is not.
     template <class GiveNothing>
     static void keep_within(const Snapshot& snapshot, const OpenNodes& open, const PlacerJoint& placer,
                             const Plan& plan, GiveNothing give_nothing) {
@@ -94,8 +94,8 @@ private:
             request.current = job.placement;
             return;
         }
-        // Each part keeps what the job holds of its pool. If two parts have the same pool, the first one
-        // does.
+        // Each part keeps the nodes that the job holds in the part's pool. If two parts have the same pool,
+        // the first one keeps them.
         Placement left = job.placement;
         for (const PoolShare& part : configuration.parts()) {
             PlacementRequest& request = next(job, pinned, shares, needs, j);

@@ -4,9 +4,9 @@
 // Computes from a round what would change a decision (explain_plan.hpp).
 //
 // With prices pi of the rows (GPU pools and limits), option k of a job has value v_k, takes a_kr of row r,
-// and costs pi . a_k. allot/explain.hpp finds the option w that the job wanted most, whether a price or the
-// room stood in between, and which row r is most in the way. This file adds numbers in units that a user
-// can act on, with everything else unchanged:
+// and costs pi . a_k. allot/explain.hpp finds the option w that the job wanted most (largest value minus
+// price), whether a price or a lack of room prevented it, and the row r that contributes most to this. This
+// file adds numbers in units that a user can act on, with everything else unchanged:
 //
 //  - the price per unit of r up to which no other option k of the job is better,
 //
@@ -16,15 +16,18 @@
 //    unless an option that takes as much of r, or more, is better at that price. Then no price of r alone is
 //    low enough.
 //
-//  - the smallest factor on the goodput of w with which w is the job's best option. It is found by bisection,
-//    and only if the policy values jobs one by one: otherwise the values of all jobs may change.
+//  - the smallest factor on the goodput of w with which w is the job's best option. It is found by
+//    bisection, and only if the policy values each job on its own: otherwise the values of all jobs may
+//    change.
 //
-//  - the amount of each row that is missing for w, given what the other jobs take. With this much more, the
-//    best allotment is worth at least v_w - (value of what the job has now) more. Another job may get it.
+//  - the amount of each row that is missing for w, given what the other jobs take. With this amount more,
+//    the best allotment is worth at least v_w - (value of what the job has now) more. It may give the
+//    addition to another job.
 //
 // For a waiting job there is also the nearest option, which has the largest v_k relative to its price.
-// Prices are those of the relaxation. A job does not always get its best option at these prices, because
-// options are whole. Takes O(options) time per job; the bisection repeats this about thirty times.
+// Prices are those of the linear relaxation. A job does not always get its best option at these prices,
+// because options cannot be divided. Takes O(options) time per job; the bisection repeats this about thirty
+// times.
 
 #include <algorithm>
 #include <cmath>
@@ -244,7 +247,8 @@ private:
             const double middle = std::sqrt(low * high);
             (chosen(middle) ? high : low) = middle;
         }
-        // The policy's values may jump anywhere, so the rounded factor is tried, too.
+        // The policy's values need not grow steadily with the goodput, so check that the rounded factor
+        // suffices, too.
         const double rounded = std::ceil(high * 1000) / 1000;
         return chosen(rounded) ? std::optional(rounded) : std::nullopt;
     }

@@ -2,11 +2,12 @@
 #define GOODPUT_SCHEDULE_DETAIL_PRICE_GROUPS_HPP
 
 // Prepares a round in which dollars are limited: nodes of one pool with different prices become pools of
-// their own. An option then costs what its nodes cost, and not a mean that no node has. Nodes over which
-// one job runs stay together, so that the job can continue unchanged.
+// their own. An option then costs what its nodes cost, and not a mean that no node has. Nodes that one job
+// holds stay in one pool, so that the job can continue unchanged. A pool is not split if a job needs more
+// of its nodes than have one price.
 //
 // The allotment takes longer with each group. If there are too many groups for the number of jobs, similar
-// prices of a pool count as one, the highest of them, so that a budget still holds.
+// prices of a pool are replaced by the highest of them, so that a budget still holds.
 
 #include <algorithm>
 #include <cmath>
@@ -29,16 +30,17 @@ public:
     /// The snapshot of the last find() that returned true.
     [[nodiscard]] const Snapshot& snapshot() const { return separated_; }
 
-    /// Renames the pools of a configuration to those of the given cluster.
+    /// Replaces the pools of a configuration, which are groups by price, by those of the given cluster.
     static void forget(const Cluster& cluster, const Placement& placement, Configuration& configuration);
 
 private:
-    // Limits on groups times jobs and on the number of groups. Beyond them similar prices count as one.
+    // If groups times jobs exceed most_work, similar prices are joined until there are at most about
+    // most_groups groups.
     static constexpr std::size_t most_work = 200'000, most_groups = 64;
 
     /// Sets by_price_ to the nodes of a pool, the cheapest first.
     void sort_by_price(const Pool& pool, const std::vector<Node>& nodes);
-    /// Counts the groups of by_price_ if a group has prices up to `factor` times its lowest.
+    /// Counts the groups of by_price_ if each group contains prices up to `factor` times its lowest.
     [[nodiscard]] std::size_t count_groups(const std::vector<Node>& nodes, double factor) const;
     /// Groups a pool's nodes by price, with the smallest factor that makes at most `most` groups. Sets the
     /// prices of nodes in the copy.
@@ -46,7 +48,7 @@ private:
     /// Numbers the groups, the cheapest first. Numbers are negative, unlike those of groups that callers
     /// set.
     void number(const Pool& pool, const std::vector<Node>& nodes);
-    /// Whether a job that fits the pool needs more nodes than any group of it has.
+    /// Whether a job that would fit the whole pool needs more nodes than any one group has.
     bool is_needed_whole(const Pool& pool, std::span<const Job> jobs);
     /// Returns the node that represents the group of a node.
     std::size_t first_of(std::size_t node) {

@@ -1,13 +1,15 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_QUESTION_HPP
 #define GOODPUT_SCHEDULE_DETAIL_QUESTION_HPP
 
-// Avoids asking the same question twice in a round. Waiting jobs of one kind have the same limits and the
-// same model, so they share one list of options, which is made and predicted once.
+// Avoids asking the maker and the predictor the same question twice in a round. Waiting jobs of one kind
+// have the same limits and the same model, so they share one list of options, which is listed and predicted
+// once.
 //
-// A question contains everything that its answer depends on: gradient statistics, what the predictor
+// A question contains everything on which its answer depends: gradient statistics, what the predictor
 // declares that it reads of job and model, and what the maker of options declares. Two questions are equal
-// if all their bits are, so NaN and signed zeros need no special treatment. The hash only says where to
-// look. A question that made a part throw has no answer, and is asked again.
+// if all their bits are equal, so NaN and signed zeros need no special treatment. The hash only says where
+// in the table to look. If a part throws for a question, the question has no answer, and is asked again for
+// the next job.
 
 #include <algorithm>
 #include <array>
@@ -51,7 +53,7 @@ public:
 
     [[nodiscard]] std::span<const std::uint64_t> numbers() const { return numbers_; }
 
-    /// Hashes four numbers side by side, because each step of a lane waits for the one before.
+    /// Hashes numbers in four independent lanes, so that a step of one lane need not wait for the others.
     [[nodiscard]] std::uint64_t hash() const {
         constexpr std::uint64_t factor = 0x9e3779b97f4a7c15;
         std::array<std::uint64_t, 4> lanes{1, 2, 3, 4};

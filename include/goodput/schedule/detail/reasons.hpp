@@ -17,7 +17,8 @@
 
 namespace goodput::detail {
 
-/// Appends who pays more: "to others", and the names of the limits among them.
+/// Appends to whom the missing resources are worth more: "to others", and the names of the limits among the
+/// resources.
 inline void append_who_asks(std::string& reason, const Rows& rows, std::span<const ResourceUse> uses,
                             std::span<const double> prices) {
     for (const ResourceUse& use : uses) {

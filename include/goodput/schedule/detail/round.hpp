@@ -16,9 +16,10 @@
 //      11 say        the reasons                                            reasons.hpp
 //      12 hand over  bound, status, use of limits, warnings
 //
-// The rows cannot express everything about nodes: racks, sizes that do not divide one another. So a job may
-// find no nodes. Then its option is withdrawn, and steps 8 and 9 are repeated (leftovers.hpp). If a maker
-// finds options at prices, step 8 asks it for more (asked_options.hpp).
+// The rows of the problem cannot express every constraint on nodes: racks, or sizes that do not divide one
+// another. So a job may find no nodes. Then its option is withdrawn, and steps 8 and 9 are repeated
+// (leftovers.hpp). If the maker also finds options at given prices, step 8 asks it for more
+// (asked_options.hpp).
 
 #include <algorithm>
 #include <chrono>
@@ -53,8 +54,8 @@
 
 namespace goodput::detail {
 
-/// Runs the steps of a round. It keeps buffers. Nothing else carries over from one snapshot to the next,
-/// except the last prices if AllotOptions::warm_start asks for them.
+/// Runs the steps of a round. It keeps buffers. A plan does not depend on earlier snapshots, except for the
+/// last prices if AllotOptions::warm_start asks for them.
 class RoundState {
 public:
     Plan& plan(const Snapshot& given, const Joints& joints, const AllotOptions& options,
@@ -98,7 +99,8 @@ public:
 private:
     static constexpr int most_passes = 8;
 
-    /// Whether the policy itself decides what each job gets. Then other options are worth nothing.
+    /// Whether the policy itself decides what each job gets. Then the options that it did not choose are
+    /// worth nothing.
     [[nodiscard]] bool chooses() const { return joints_.policy.chooses(); }
     void plan_round(const Snapshot& snapshot, const AfterStep& step) {
         const Clock clock(options_.deadline);
@@ -125,9 +127,9 @@ private:
         step(PlanStep::place);
     }
 
-    /// Returns the time for the allotment, which leaves some for finding nodes. If valuing the options took
-    /// nearly all of the deadline, the allotment may exceed it a little, because otherwise GPUs would be
-    /// idle.
+    /// Returns the time for the allotment. The rest of the deadline is left for finding nodes. If valuing
+    /// the options has taken nearly all of the deadline, the allotment may exceed it a little, because
+    /// otherwise GPUs would be idle.
     [[nodiscard]] std::chrono::nanoseconds time_to_allot(const Snapshot& snapshot,
                                                          std::chrono::nanoseconds left) const {
         constexpr std::chrono::nanoseconds least = std::chrono::milliseconds(5);
@@ -175,7 +177,8 @@ private:
             value(snapshot, known);
         }
         solve(snapshot, options, again);
-        // If there is no other way, jobs that must run but need not stay where they are may wait.
+        // If not all jobs that must run (Job::must_run) can run, let those wait that need not keep what
+        // they hold.
         if (allotted_.status == AllotStatus::infeasible && rows_.let_all_wait(open_))
             solve(snapshot, options, again);
         fills_up_ = false;
@@ -205,8 +208,8 @@ private:
         }
     }
 
-    /// Finds nodes for the allotment. If an option finds none, allots again and repeats. Returns the worth
-    /// of the allotment.
+    /// Finds nodes for the allotment. If an option finds none, solves the allotment again and repeats.
+    /// Returns the value of the last allotment.
     double place(const Snapshot& snapshot, Clock clock) {
         double allotted = allotted_.objective;
         for (int pass = 1;; ++pass) {
@@ -223,7 +226,7 @@ private:
             if (chooses()) allotted = allotted_.objective;
         }
     }
-    /// Gives options that found no nodes their values back. Returns whether this made the bound larger.
+    /// Restores the values of options that found no nodes. Returns whether this made the bound larger.
     bool give_back_withdrawn() {
         withdrawn_.give_back(rows_, false);
         const bool unproven = count_withdrawn();
@@ -244,7 +247,8 @@ private:
                 chosen_[failed.job] = failed.option;
             }
     }
-    /// What is proven about the allotment also holds for the plan if the plan is worth as much.
+    /// Sets the bound and the status. What is proven about the allotment also holds for the plan if the
+    /// plan is worth as much.
     void hand_over(double allotted, bool unproven) {
         plan_.bound = std::max(plan_.bound, plan_.objective);
         const double rounding = 1e-9 * std::abs(plan_.bound),
@@ -329,7 +333,7 @@ private:
         decision.option = options_of(j)[option];
         decision.value = values_of(j)[option];
         // The policy may have valued a forecast, but the job runs at its present state. It keeps its batch
-        // plan if that is as good.
+        // plan if that is about as good.
         const Job& job = snapshot.jobs[j];
         const bool keeps_plan =
             joints_.predictor.keep_running_plan && job.running_plan.atomic_batch > 0 &&
@@ -354,7 +358,7 @@ private:
     AllotOptions options_;  // gap and deadline of the last plan
     SnapshotCheck check_;
     Kept<PriceGroups> price_groups_;
-    bool by_price_ = false;  // whether the last plan had pools by price
+    bool by_price_ = false;  // whether nodes were grouped by price in the last plan
     OpenNodes open_;
     Offers offers_;
     Rows rows_;

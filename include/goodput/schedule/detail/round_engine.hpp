@@ -1,7 +1,7 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_ROUND_ENGINE_HPP
 #define GOODPUT_SCHEDULE_DETAIL_ROUND_ENGINE_HPP
 
-// The bodies behind round_engine.hpp, and the functions that joints refer to.
+// The bodies behind round_engine.hpp, and the functions to which joints refer.
 
 #include <cstddef>
 #include <span>

@@ -36,7 +36,7 @@ inline void RoundState::give_leftovers(const Snapshot& snapshot, std::span<const
                                        const StationJoint& room, const Clock& clock) {
     if (!fills_up_) return;
     if (joints_.solver.keeps_idle && joints_.solver.keeps_idle(joints_.solver.part)) return;
-    // Using idle GPUs is worth some milliseconds after the deadline.
+    // Using idle GPUs is worth exceeding the deadline by a few milliseconds.
     constexpr std::chrono::nanoseconds least = std::chrono::milliseconds(5);
     std::optional<std::chrono::nanoseconds> time = clock.left();
     if (time) time = std::max(*time, least);

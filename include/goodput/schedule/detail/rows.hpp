@@ -1,9 +1,10 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_ROWS_HPP
 #define GOODPUT_SCHEDULE_DETAIL_ROWS_HPP
 
-// The allotment problem, without values (steps 3 and 6 of a round). Its first rows are the GPUs of the
-// pools, followed by those of the limits. The last rows say what nodes can hold (node_blocks.hpp) and what
-// domains of a topology can hold (domain_blocks.hpp).
+// The allotment problem, without values (steps 3 and 6 of a round). Its rows are constraints on the sum of
+// what the chosen options take. The first rows are the GPUs of the pools, followed by the rows of the
+// limits. The last rows express what nodes can hold (node_blocks.hpp) and what domains of a topology can
+// hold (domain_blocks.hpp).
 
 #include <cstddef>
 #include <cstdint>
@@ -55,7 +56,7 @@ public:
             const Job& job = snapshot.jobs[j];
             const Configuration holds = round.held_by(job);
             const std::span<const Option> options = offers.options_of(j);
-            // Waiting jobs that share their options take the same of every row.
+            // Waiting jobs that share their options take the same amounts of every row.
             std::size_t* const like =
                 holds.empty() && rows_.all().empty() && !options.empty() && !domains.concern(job)
                     ? &posed_[offers.place_of(j)]
@@ -124,12 +125,12 @@ public:
     [[nodiscard]] std::size_t pools() const { return pools_; }
     /// The rows of limits, in the order of adding. In the problem they follow those of the pools.
     [[nodiscard]] std::span<const LimitRow> limits() const { return rows_.all(); }
-    /// Returns the index in limits() of the limit that a row belongs to; limits().size() or more if there
-    /// is none.
+    /// Returns the index in limits() of the limit to which a row belongs. The index is limits().size() or
+    /// more if the row is not one of a limit.
     [[nodiscard]] std::size_t limit_of(std::size_t row) const {
         return row < pools_ ? limits().size() : row - pools_;
     }
-    /// Describes a row that is no pool.
+    /// Describes a row that is not a pool.
     [[nodiscard]] LimitRow describe(std::size_t row, const Cluster& cluster, const OpenNodes& open) const {
         const std::size_t limit = limit_of(row);
         if (limit < limits().size()) return limits()[limit];
@@ -143,10 +144,10 @@ public:
     std::vector<std::size_t> held;  ///< by job: option that it holds
     /// Job and option for which a limit failed.
     std::vector<std::pair<std::size_t, std::size_t>> forbidden;
-    std::vector<LimitConflict> conflicts;  ///< rows of which more is kept than there is
+    std::vector<LimitConflict> conflicts;  ///< rows of which pinned jobs take more than the capacity
 
 private:
-    /// Finds the rows of blocks. Jobs that share their options are looked at once.
+    /// Finds the rows of blocks. If jobs share their options, only one of the jobs is looked at.
     void find_blocks(const Snapshot& snapshot, const OpenNodes& open, const Offers& offers) {
         blocks_.begin(open.pools().size());
         if (!NodeBlocks::are_plain(snapshot.cluster, open) || !NodeBlocks::are_powers_of_two(offers.all())) {
@@ -193,7 +194,7 @@ private:
     LimitRows rows_;
     NodeBlocks blocks_;
     std::vector<ResourceUse> uses_;
-    // By place of a list of options: a job that has it, and holds nothing.
+    // For each place of a list of options: a job that has this list and holds nothing.
     std::vector<std::size_t> posed_;
     std::vector<double> kept_;  // by row: units of pinned jobs
 };

@@ -1,15 +1,15 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_SAVED_TEXT_HPP
 #define GOODPUT_SCHEDULE_DETAIL_SAVED_TEXT_HPP
 
-// Writes values as text and reads them back. A class names its fields once, for both directions. It
-// befriends SavedFields and has
+// Writes values as text and reads them back. A class names its fields once, for both directions: it
+// declares SavedFields a friend and has
 //
 //      template <class Self, class Visit>
 //      static void fields(Self& self, Visit& visit) { visit(self.one, self.another); }
 //
-// If not every value of the fields makes sense, it also has `void check_saved() const`, which throws
-// std::invalid_argument. A class with members that are not saved may have `void complete_saved()`, which
-// computes them from the saved ones.
+// If some values of the fields are invalid, the class also has `void check_saved() const`, which throws
+// std::invalid_argument for them. If a class has members that are not saved, it may have `void
+// complete_saved()`, which computes them from the saved ones.
 
 #include <algorithm>
 #include <array>
@@ -93,8 +93,9 @@ struct SavedFields {
     }
 };
 
-/// Writes numbers and strings one after the other. A string is its length, a colon and its characters. A
-/// list is its length and its elements, one per line if they are more than a number.
+/// Writes numbers and strings one after the other. A string is written as its length, a colon and its
+/// characters. A list is written as its length and its elements, one per line unless they are plain
+/// numbers.
 class TextWriter {
 public:
     explicit TextWriter(std::string_view title) : text_(title) { text_ += '\n'; }
@@ -163,8 +164,9 @@ private:
     std::string text_;
 };
 
-/// Reads what a TextWriter has written, or one of an earlier version with another title, whose models had no
-/// least computing time. Throws std::invalid_argument where any other text differs.
+/// Reads what a TextWriter has written, or the text of an earlier version with another title, whose models
+/// had no least computing time. Throws std::invalid_argument at the first place where the text differs from
+/// that form.
 class TextReader {
 public:
     TextReader(std::string_view title, std::string_view earlier_title, std::string_view text) : text_(text) {

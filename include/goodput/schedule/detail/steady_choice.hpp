@@ -2,21 +2,22 @@
 #define GOODPUT_SCHEDULE_DETAIL_STEADY_CHOICE_HPP
 
 // Among allotments of equal worth, chooses the one that changes least: jobs keep what they hold if that
-// costs nothing. The solver does not know which jobs run, and distributes the options of equal jobs
-// arbitrarily.
+// costs nothing. This is needed because the solver does not know which jobs run, and distributes the
+// options of equal jobs arbitrarily.
 //
-// A job is changed if it was given something other than it holds, or if it was given something and holds
-// nothing that it could keep.
+// A job is changed in two cases: it was given something other than what it holds, or it was given something
+// and holds nothing that it could keep.
 //
 // 1. Put all changed jobs back on what they hold, or on nothing, except those that gain by their change and
-//    take nothing from any other job. If the result is worth as much, it is the answer. A result that is
-//    worth less is also the answer if the gap allows the loss and the loss is small for each of the jobs
-//    concerned: the gap is relative to the whole cluster, of which one job is always a small part. This
-//    step suffices in every round in which nothing has happened.
+//    take nothing from any other job. If the result is worth as much, it is the answer. If it is worth
+//    less, it is still the answer if the gap allows the loss and the loss is small compared with what each
+//    of these jobs was given. The second condition is needed because the gap is relative to the value of
+//    the whole cluster, of which one job is always a small part. This step suffices in every round in which
+//    nothing has happened.
 //
-// 2. Otherwise allot again among the changed jobs, with a bonus on what they hold that is too small to
-//    matter. This finds exchanges of two jobs, cycles of many, and several small jobs for a large one. The
-//    answer counts if more jobs keep what they hold.
+// 2. Otherwise solve the allotment again among the changed jobs, with a bonus on what they hold that is too
+//    small to matter. This finds exchanges of two jobs, cycles of many, and several small jobs for a large
+//    one. The answer is used if more jobs then keep what they hold.
 //
 // If several options have the same GPUs, a job keeps what it holds with any of them. Step 1 puts it back on
 // the one with the largest value. A job is never put back on an option without value, unless it must run.
@@ -42,18 +43,21 @@
 
 namespace goodput::detail {
 
-/// The step after the solver that is described above. It keeps its buffers from round to round.
+/// The step after the solver that the opening comment describes. It keeps its buffers from round to round.
 class SteadyChoice {
 public:
-    /// Values whose relative difference is at most this count as equal. Policies break ties by a millionth.
+    /// Values whose relative difference is at most this are treated as equal. Policies break ties by a
+    /// millionth.
     static constexpr double tie = 2e-6;
-    /// The largest loss, as a part of what any of the jobs concerned was given, however wide the gap is.
+    /// The largest accepted loss, as a fraction of the value that any of the affected jobs was given,
+    /// however wide the gap is.
     static constexpr double little = 0.005;
 
-    /// Changes choice and objective of `allotted`, the solver's answer to the problem. `held` has the
-    /// option that each job holds (no_option if none). A job may also keep another option with which
-    /// is_same(job, option, held) holds, and `held` is then set to that. The bound changes only if rounding
-    /// put it below the new objective. After the deadline step 2 ends with what it has.
+    /// Changes choice and objective of `allotted`, the solver's answer to the problem. `held` contains the
+    /// option that each job holds (no_option if none). A job also keeps what it holds with any other option
+    /// for which is_same(job, option, held) is true, and its entry of `held` is then set to that option.
+    /// The bound changes only if rounding put it below the new objective. If the deadline passes, step 2
+    /// ends with the best that it has.
     template <class IsSame>
     void keep(const AllotmentProblem& problem, std::span<std::size_t> held, IsSame is_same, double gap,
               AllotResult& allotted, std::optional<std::chrono::nanoseconds> deadline = {}) {
@@ -131,13 +135,14 @@ private:
         return left_[resource] >= -capacity_tolerance(problem.capacity[resource]);
     }
 
-    /// Step 1. The jobs that are put back lose at most a small part of what one of them was given.
+    /// Step 1. Together the jobs that are put back may lose only a small part of what any one of them was
+    /// given.
     bool put_all_back(const AllotmentProblem& problem, double gap, double bound, double objective);
 
     /// Lets jobs keep their change if they gain by it and take nothing from any other job.
     void change_where_free(const AllotmentProblem& problem);
 
-    /// Step 2. Returns false if it lets no more jobs keep what they hold.
+    /// Step 2. Returns false if no more jobs keep what they hold than before.
     template <class IsSame>
     bool allot_again(const AllotmentProblem& problem, IsSame is_same,
                      std::optional<std::chrono::nanoseconds> deadline) {

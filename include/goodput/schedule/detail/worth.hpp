@@ -1,8 +1,8 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_WORTH_HPP
 #define GOODPUT_SCHEDULE_DETAIL_WORTH_HPP
 
-// Values every option under the policy (step 7 of a round). Values are written where the allotment problem
-// keeps them.
+// Values every option under the policy (step 7 of a round). The values are written directly into the
+// allotment problem.
 
 #include <algorithm>
 #include <cmath>
@@ -24,9 +24,9 @@ namespace goodput::detail {
 /// Asks the policy for values. It keeps its buffers.
 class Worth {
 public:
-    /// Values options_of(job) for all jobs for which not everything failed; the number of options is that
-    /// of the offers. If the policy fails for all options of a job, everything has failed for that job.
-    /// Options without goodput are worth nothing, except for those that the job must keep.
+    /// Values options_of(job) for all jobs for which not everything failed; the number of options is the
+    /// same as in the offers. If the policy fails for all options of a job, everything has failed for that
+    /// job. Options without goodput are worth nothing, except for those that the job must keep.
     template <class OptionsOf>
     void find(const Snapshot& snapshot, const Round& round, const PolicyJoint& policy, Offers& offers,
               Rows& rows, std::vector<PlanFault>& faults, OptionsOf options_of) {

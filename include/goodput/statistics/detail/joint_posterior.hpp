@@ -1,29 +1,34 @@
 #ifndef GOODPUT_STATISTICS_DETAIL_JOINT_POSTERIOR_HPP
 #define GOODPUT_STATISTICS_DETAIL_JOINT_POSTERIOR_HPP
 
-// The correlations between the errors of a job's predictions, over shapes, batches and GPU types.
+// Computes how the errors of a job's predicted times correlate, over shapes, batches and GPU types. T is
+// the time of an iteration, C its computing time, S its synchronising time and b its atomic batch.
 //
-// Parameters. A type's fit is normal in its coordinates. The information of its samples alone is the
-// precision without the prior's, L_t = covariance^-1 - diag(1 / deviation^2). According to the population
-// (refined_prior.hpp), parameter i of all n types has the joint covariance types^2 I + jobs^2 1 1^T, whose
-// inverse is (I - 1 1^T jobs^2 / (types^2 + n jobs^2)) / types^2. The inverse of the sum of both precisions
-// is the covariance of all parameters of all types. For measured types it says a little more than their fits,
-// because a fit uses only single parameters of other types. The speed of a type that was never measured is
-// not a parameter. Its variance is added to the three coordinates that share it.
+// Parameters. The fit of a GPU type is normal in its coordinates (the logarithms of its parameters). The
+// information of its samples alone is its precision without that of the prior, L_t = covariance^-1 - diag(1
+// / deviation^2). According to the population (refined_prior.hpp), parameter i of all n types has the joint
+// covariance types^2 I + jobs^2 1 1^T, where `types` and `jobs` are standard deviations between types and
+// between jobs. Its inverse is (I - 1 1^T jobs^2 / (types^2 + n jobs^2)) / types^2. The inverse of the sum
+// of both precisions is the covariance of all parameters of all types. For measured types it contains a
+// little more information than their fits, because a fit uses only single parameters of other types. The
+// speed of a type that was never measured is not a parameter. Its variance is added to the three
+// coordinates that depend on it.
 //
-// Times. ln C and ln S of a configuration are linear in the parameters and in independent terms: a shape's
-// own factors on C and S, and the computing time between measured batches. The latter is the random walk of
-// forecast.hpp or, on a type without measurements, a stationary process with the same increments, whose
-// covariance is variance * e^(-|ln b - ln b'| / ln 4). An iteration is
+// Times. ln C and ln S of a configuration are linear in the parameters and in independent terms. These
+// terms are the factors by which a shape deviates from the model in C and in S, and the deviation of the
+// computing time between measured batches. The latter is the random walk of forecast.hpp. On a type without
+// measurements it is a stationary process with the same increments, whose covariance is variance * e^(-|ln
+// b - ln b'| / ln 4). The time of an iteration is
 //
 //     ln T = ln C + h(ln S - ln C, gamma),    h = ln(s + (1 + (S / C)^gamma)^(1 / gamma))
 //
-// taken as linear in r = ln S - ln C, which is normal, and in ln(gamma - 1). A hidden S has no slope at the
-// mean, but may turn out to be visible, so slopes are averaged over the distribution. The information of a
-// measurement about r depends on the mean slope (the best linear predictor, by Stein's lemma). The
-// uncertainty of an iteration's time due to r, once r is nearly known, depends on the mean square of the
-// slope. The slopes by ln C and ln S add up to one, because an error of both by one factor is an error of T
-// by this factor.
+// with the number s of accumulation steps and the overlap gamma. It is taken as linear in r = ln S - ln C,
+// which is normal, and in ln(gamma - 1). A synchronising time that is hidden behind computing has no slope
+// at the mean of r, but may turn out to be visible, so slopes are averaged over the distribution of r. For
+// the information of a measurement about r, the mean slope counts (the best linear predictor, by Stein's
+// lemma). For the uncertainty of an iteration's time due to r, once r is nearly known, the mean square of
+// the slope counts. The slopes by ln C and ln S add up to one, because multiplying both times by a factor
+// multiplies T by this factor.
 
 #include <algorithm>
 #include <array>
@@ -43,15 +48,16 @@
 
 namespace goodput::detail {
 
-/// The covariance of ln of times. Times are rows, which are added one by one. Keeps its buffers.
+/// The covariance of the logarithms of times. Each time is a row; rows are added one by one. Keeps its
+/// buffers.
 class JointPosterior {
 public:
     /// Forgets all rows. Takes O((types * parameters)^3). `types` must outlive the rows. Throws
     /// std::invalid_argument if a type has no fit, not even from the prior.
     void read(std::span<const TypeFit> types, const RefinedPopulation& population);
 
-    /// These append ln of a computing time, of the time of a measured step, or of the time of a predicted
-    /// iteration.
+    /// These functions append the logarithm of a computing time, of the time of a measured step, or of the
+    /// time of a predicted iteration.
     void add_compute(std::size_t type, Shape shape, BatchPlan plan) { add(type, shape, plan, compute); }
     void add_step(std::size_t type, Shape shape, BatchPlan plan) {
         add(type, shape, {plan.atomic_batch, 0}, step);
@@ -72,7 +78,7 @@ private:
     };
 
     void add(std::size_t type, Shape shape, BatchPlan plan, Time time);
-    /// Returns the covariance of two rows that does not come from parameters.
+    /// Returns the part of the covariance of two rows that does not come from parameters.
     [[nodiscard]] double own(const Row& a, const Row& b) const;
     /// Index of a type's parameter among all parameters.
     [[nodiscard]] Eigen::Index at(std::size_t type, std::size_t parameter) const {

@@ -1,12 +1,14 @@
 #ifndef GOODPUT_STATISTICS_DETAIL_PROFILE_DESIGN_HPP
 #define GOODPUT_STATISTICS_DETAIL_PROFILE_DESIGN_HPP
 
-// How much a measurement reduces the uncertainty about a list of targets, and how much that is worth.
+// Computes how much a measurement reduces the uncertainty about a list of targets (times of options that a
+// job may use later), and how much that is worth.
 //
 // Targets and measurements have a joint normal distribution with covariance K. A measurement y with scatter
-// s subtracts u u^T from K, where u = cov(., y) / sqrt(var y + s^2), whatever its outcome. The criterion
-// uses x_k or, for the regret, the difference g_k x_k - g_b x_b between a target k and the best target b,
-// where g is the goodput. r_k is the variance of this quantity that measurements have removed.
+// s subtracts u u^T from K, where u = cov(., y) / sqrt(var y + s^2), whatever its outcome is. The variance
+// criterion looks at the target x_k itself. The regret criterion looks at the difference g_k x_k - g_b x_b
+// between a target k and the best target b, where g is the goodput. In both cases r_k is the variance of
+// this quantity that measurements have removed.
 
 #include <algorithm>
 #include <cmath>
@@ -18,8 +20,9 @@
 
 namespace goodput::detail {
 
-/// Returns the gain from learning which of two choices is better. One choice is believed to be `shortfall`
-/// >= 0 below the other, and learning changes their difference by a normal amount with this variance.
+/// Returns the expected gain from learning which of two choices is better. One choice is believed to be
+/// worse than the other by `shortfall`, which is at least 0. Learning changes their difference by a normal
+/// amount with this variance.
 inline double decision_value(double shortfall, double variance) {
     if (!(variance > 0)) return 0;
     const double deviation = std::sqrt(variance), z = shortfall / deviation;
@@ -29,10 +32,11 @@ inline double decision_value(double shortfall, double variance) {
 
 struct ProfileTarget {
     double weight = 1;
-    double goodput = 1;  ///< as a fraction of the best target's goodput; for the regret only, as is shortfall
-    double shortfall = 0;  ///< how far its value is below the best target's, in the same unit
-    double learnable = 0;  ///< r if no uncertainty were left
-    double learnt = 0;     ///< r of the measurements taken so far
+    /// Goodput as a fraction of the best target's; used for the regret only, as is shortfall.
+    double goodput = 1;
+    double shortfall = 0;  ///< by how much its value is below the best target's, in units of the best goodput
+    double learnable = 0;  ///< r_k of the opening comment if no uncertainty were left
+    double learnt = 0;     ///< r_k after the measurements taken so far
 };
 
 /// One or two rows of the covariance that are measured together.

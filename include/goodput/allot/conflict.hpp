@@ -34,8 +34,8 @@ namespace goodput {
 struct Conflict {
     std::vector<std::size_t> jobs{};       ///< indices of the jobs, ascending; empty if no conflict was found
     std::vector<std::size_t> resources{};  ///< indices of the resources that the conflict needs, ascending
-    bool proven = true;   ///< it is proven that the jobs do not fit together; if `jobs` is empty, that all do
-    bool minimal = true;  ///< the jobs fit if any one of them, or any one of the resources, is left out
+    bool proven = true;    ///< proven: the jobs do not fit together; if `jobs` is empty, all jobs do
+    bool minimal = true;   ///< the jobs fit if any one of them, or any one of the resources, is left out
     bool smallest = true;  ///< no conflict has fewer jobs
 
     /// Returns one line for a log.

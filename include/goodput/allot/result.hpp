@@ -64,7 +64,7 @@ struct AllotOptions {
 enum class AllotStatus {
     optimal,     ///< proven to the gap asked for
     feasible,    ///< keeps all constraints; `bound` limits how far it is from the best
-    infeasible,  ///< it is proven that the jobs that must run do not fit together; `choice` is empty
+    infeasible,  ///< proven: the jobs that must run do not fit together; `choice` is empty
     unknown      ///< the search was cut off (see `stopped`) before it found an allotment; only the
                  ///< bound is proven, `choice` is empty and the objective is 0
 };
@@ -92,8 +92,8 @@ struct AllotResult {
     /// Price of a unit of each resource: a multiplier of the linear relaxation. The price lies between two
     /// numbers: what the relaxation gains from one more unit, and what it loses with one unit fewer (see
     /// explain.hpp). The allotment's own gain can differ, because its options are whole. If a deadline cut
-    /// off the search for prices, these are the best prices met so far, and they need not lie in that
-    /// range: even a resource with idle units that no job could use may have a price above 0. Such prices
+    /// off the search for prices, these are the best prices met so far, which need not lie in this range.
+    /// Even a resource with idle units that no job could use may then have a price above 0. Such prices
     /// still prove a bound (D(pi) in detail/prices.hpp), if a weaker one. With whole options, k more units
     /// add at most k * price + (optimum of the relaxation - objective), unless an option begins to fit.
     std::vector<double> prices{};

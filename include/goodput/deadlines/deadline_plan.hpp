@@ -63,7 +63,7 @@ void for_each_planned_run(const DeadlineJob& job, std::span<const PlannedPiece> 
 }
 
 /// Returns the seconds from now until the pieces of one job have done all its work except the part
-/// `rounding`. Returns infinity if they do not do it before the deadline.
+/// `rounding`. Returns infinity if this work is not done before the deadline.
 inline double end_of_work(const DeadlineJob& job, std::span<const PlannedPiece> pieces, double rounding) {
     double left = job.work_left * (1 - rounding), end = std::numeric_limits<double>::infinity();
     if (left <= 0) return 0;
@@ -115,8 +115,8 @@ inline double work_of(const DeadlineJob& job, std::span<const PlannedPiece> piec
     return work;
 }
 
-/// Returns the seconds from now until the pieces of one job have done its work. Returns infinity if they do
-/// not do it before its deadline, up to rounding.
+/// Returns the seconds from now until the pieces of one job have done its work. Returns infinity if the
+/// work is not done before the job's deadline, up to rounding.
 inline double done_after(const DeadlineJob& job, std::span<const PlannedPiece> pieces) {
     return detail::end_of_work(job, pieces, 1e-7);
 }

@@ -115,8 +115,8 @@ struct Reservation {
     for (const Reservation& reservation : reservations)
         for (const NodeShare& share : reservation.placement) {
             if (share.node >= nodes.size()) continue;
-            // In a round, a job on several nodes of a pool has these to itself unless it shares them
-            // already.
+            // In a round, a job on several nodes of a pool has these nodes to itself unless another job is
+            // already there.
             const Node& node = nodes[share.node];
             const bool is_spread = std::ranges::any_of(reservation.placement, [&](const NodeShare& other) {
                 return other.node != share.node && other.node < nodes.size() &&

@@ -40,7 +40,8 @@ enum class Promise {
     at_risk   ///< the job has a promise; no plan that keeps it is known, and none is ruled out
 };
 
-/// What a round must know about a job with a deadline. Times are on the clock of the call.
+/// The answer to a job with a deadline: its state, and the GPUs that a round should give it. Times are on
+/// the clock of the call.
 struct PromiseAnswer {
     Promise promise = Promise::refused;  ///< state of the deadline
     std::optional<HeldGpus> now{};       ///< GPUs that the plan gives the job from now on, if any yet

@@ -5,10 +5,10 @@
 //
 //     completion = age + examples left / goodput + restart cost (of every option but the one held)
 //
-// and the allotment maximises the sum of the utilities. The published utilities fall with the completion
-// time, each for a different goal: examples of the whole job / completion (average completion), the same
-// over the job's best goodput (makespan), and completion / completion alone on an equal share (finish-time
-// fairness; here the reciprocal, so that more is better).
+// and the allotment maximises the sum of the utilities. Three utilities are published, each for a different
+// goal. For the average completion time: examples of the whole job / completion. For the makespan: the same
+// divided by the job's best goodput. For finish-time fairness: completion / completion alone on an equal
+// share of the cluster (here the reciprocal, so that more is better). All fall with the completion time.
 //
 // With these published utilities, a job is worth less the longer it has waited. They are meant for jobs
 // that are admitted once, at prices (PostedPrices). If jobs compete again in every round, as in a replay,

@@ -4,8 +4,9 @@
 // Makes the compact problem from the problem as given.
 //
 //  - Equal jobs become one group: a hash of their numbers finds candidates, and a comparison decides.
-//  - Two kinds of options are left out: those that alone exceed a capacity, and those dominated by another
-//    option of the same job, which is worth at least as much and uses no more of any resource.
+//  - Two kinds of options are left out: options that alone exceed a capacity, and dominated options.
+//    Another option of the same job dominates an option if it is worth at least as much and uses no more of
+//    any resource.
 //  - If each option of a group uses one resource, the options on its upper concave hull come first. No
 //    prices make any other option the best, so the search for prices only looks at the options on the hull.
 //

@@ -233,9 +233,9 @@ private:
         });
     }
 
-    /// Fills vectors_ with the prices, and with variants in which one price is somewhat lower or higher. A
-    /// state that has used much of one resource has its best bound at a higher price of that resource. If
-    /// there are many resources, all prices are varied together instead.
+    /// Fills vectors_ with the prices, and with variants in which one price is somewhat lower or higher. If
+    /// a state has used much of a resource, its bound is lowest at a higher price of the resource. If there
+    /// are many resources, all prices are varied together instead.
     void lay_out_nearby_prices(std::span<const double> prices) {
         constexpr std::size_t most_separate_resources = 8;
         const bool separate = prices.size() <= most_separate_resources;

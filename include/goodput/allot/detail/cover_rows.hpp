@@ -8,11 +8,11 @@
 //     the number of copies that take an option of at least t_g units  <=  most.
 //
 // This row cuts off mixtures (solutions that split jobs) that the capacity alone allows. Greedy separation
-// finds it from such a mixture. It takes the jobs of which the mixture lacks least to give all their copies
-// the threshold, relative to the threshold, until the thresholds together exceed the capacity. Then it
-// lowers thresholds as long as they still exceed the capacity. At last every other job joins at the largest
-// threshold (an extended cover). Letchford and Souli, Operations Research Letters 47(2), 2019, choose
-// thresholds by job in the same way.
+// finds it from such a mixture. It takes jobs, each with a threshold, until the thresholds together exceed
+// the capacity. Jobs come first if in the mixture few of their copies are below the threshold, relative to
+// its size. Then it lowers thresholds as long as they still exceed the capacity. At last every other job
+// joins at the largest threshold (an extended cover). Letchford and Souli, Operations Research Letters
+// 47(2), 2019, choose thresholds by job in the same way.
 
 #include <algorithm>
 #include <cmath>
@@ -137,7 +137,8 @@ private:
         std::erase_if(members_, [](const Member& member) { return member.taken == 0; });
     }
 
-    /// Lowers thresholds as long as they exceed the capacity, those that gain most first.
+    /// Lowers thresholds as long as all of them together exceed the capacity, those first whose step gains
+    /// most copies in the amounts.
     void lower_thresholds(double capacity, double sum) {
         for (;;) {
             Member* chosen = nullptr;

@@ -237,7 +237,7 @@ private:
     struct Leaving {
         enum Kind { nothing, basic, lonely_key } kind = nothing;
         std::size_t at = 0;  // index of the row, or of the group
-        bool above = false;  // whether it is above its most; otherwise it is below its least
+        bool above = false;  // whether its amount is above its upper limit; if false, below the lower one
         double by = 0;
     };
 
@@ -375,7 +375,8 @@ private:
     [[nodiscard]] double tolerance() const { return 1e-9 * largest_value_; }
 
     /// Makes the basis dual feasible. A group without another option in the basis gets its best option as
-    /// key. In other groups, options better than the key are set to their most, worse ones to their least.
+    /// key. In other groups, options better than the key are set to their upper limits, worse ones to their
+    /// lower limits.
     void make_dual_feasible() {
         in_basis_.assign(key_.size(), 0);
         for (const std::size_t variable : basis_)
@@ -450,7 +451,8 @@ private:
         return std::max(least_[variable] - amount, amount - most_[variable]);
     }
     /// Returns the variable that misses its limits most, relative to the length of its row of the inverse.
-    /// If that is a key, it first changes places with another option of its group, if there is one.
+    /// If this variable is a key, it first changes places with another option of its group in the basis, if
+    /// there is one.
     Leaving choose_leaving() {
         constexpr double feasible = 1e-9;
         Leaving leaving;

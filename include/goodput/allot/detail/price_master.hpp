@@ -318,9 +318,9 @@ private:
         });
     }
 
-    /// Returns the row that leaves the basis. If several ratios are equal up to rounding, it is the row of
-    /// the largest pivot, which keeps the inverse accurate, or with `first` that of the first variable
-    /// (Bland's rule).
+    /// Returns the row that leaves the basis. If several ratios are equal up to rounding, this is the row
+    /// with the largest pivot, because large pivots keep the inverse accurate. With `first` it is the row
+    /// of the first variable (Bland's rule).
     [[nodiscard]] std::size_t ratio_test(bool first) const {
         constexpr double least_pivot = 1e-11, rounding = 1e-12;
         double least = std::numeric_limits<double>::infinity();

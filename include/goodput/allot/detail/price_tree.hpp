@@ -505,8 +505,8 @@ private:
             decisions_.push_back(decision);
         };
         for (std::uint32_t r = 0; r < problem_->resources(); ++r) list(split_of_units(r));
-        // An incumbent that was found here may have ruled out options. A split is a place in the list of
-        // the options left, so find it in the same list from which its options are taken later.
+        // An incumbent that was found here may have ruled out options. A split is a position in the list of
+        // the options left, so that list must be up to date when the split is sought.
         if (left_out_) limit_to_here();
         for (std::uint32_t group = 0; group < problem_->groups(); ++group) list(split_of(group));
         if (decisions_.empty()) return branch_anywhere(bound);

@@ -9,8 +9,8 @@
 //
 // (where k includes getting nothing, if allowed) is at least the value of any allotment. D is convex and
 // piecewise linear in pi, and its least value equals the optimum of the linear relaxation. Cutting planes
-// in price space find this least value (Kelley 1960; equivalently Dantzig-Wolfe column generation on the
-// jobs): each evaluation of D gives a plane below it, and a small linear program (PriceMaster) gives the
+// in price space find this least value (Kelley 1960; the dual view of Dantzig-Wolfe column generation).
+// Each evaluation of D gives a plane that lies below D, and a small linear program (PriceMaster) gives the
 // next prices. The search ends when plane and function meet, so prices and bound are exact up to rounding.
 // An evaluation is one pass over the options of all groups of equal jobs; options that are best at no
 // prices (those below the concave hull) are skipped. The number of passes grows with the number of

@@ -59,8 +59,8 @@ struct SearchStart {
     /// The search looks only for allotments that are worth more than this.
     double above = -std::numeric_limits<double>::infinity();
     bool backwards = false;  ///< search in the opposite of the branching rule's order
-    /// A state's score is its bound, less this part of the price of every unit that it leaves idle or has
-    /// yet to get back.
+    /// The score of a state is its bound less a penalty: this part of the price of every unit that is idle
+    /// in the state, or that later moves have yet to give back.
     double part_of_price = 0.2;
 };
 
@@ -188,8 +188,8 @@ private:
         }
     }
 
-    /// Returns how promising a state is: its bound, less something for every unit that it leaves idle or
-    /// has yet to get back. Bounds alone tie if many options have no regret.
+    /// Returns how promising a state is: its bound, less a penalty for every unit that is idle in the
+    /// state, or that later moves have yet to give back. Bounds alone tie if many options have no regret.
     [[nodiscard]] double score(std::size_t child) const {
         const double* left = children_.row(child, core_.width());
         double distance = 0;

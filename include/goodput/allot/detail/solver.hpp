@@ -128,8 +128,8 @@ private:
         if (relaxation_.feasible() &&
             search_.find(compact_, relaxation_, incumbent_, what_is_left_of(options), clock))
             return true;
-        // Whether the jobs that must run fit together is a problem of the same kind, in which each of their
-        // options is worth 1.
+        // An allotment problem in which each option of the jobs that must run is worth 1 decides whether
+        // these jobs fit together.
         const double wanted = ask_for_service();
         service_relaxation_.solve(service_, false, clock);
         find_first(service_, service_relaxation_, clock);

@@ -16,13 +16,13 @@
 //     sum s_j  >=  sum p_j - sum over intervals of L times the most that a second is worth at these prices
 //
 // which is above 0 if no plan exists. Configurations enter by column generation (Dantzig and Wolfe 1960).
-// The search prices them half way between the prices of the present mixture and those of the best bound so
-// far, which needs fewer configurations (smoothing, Wentges 1997). If no configuration gains at these
-// prices, it uses the prices of the present mixture (best_configurations.hpp). PriceMaster, which finds the
-// prices of GPUs in an allotment, also solves the program over the configurations found so far. In its
-// terms, an interval is a block, and the block's first column is to be idle. A job is a resource with a
-// capacity of -1. A configuration that does a part of the job's work uses minus that part. s_j is the
-// excess, at a ceiling of 1.
+// The search looks for configurations at prices half way between those of the present mixture and those of
+// the best bound so far. So it needs fewer configurations (smoothing, Wentges 1997). If no configuration
+// gains at these prices, it uses the prices of the present mixture (best_configurations.hpp). PriceMaster,
+// which finds the prices of GPUs in an allotment, also solves the program over the configurations found so
+// far. In its terms, an interval is a block, and the block's first column is to be idle. A job is a
+// resource with a capacity of -1. A configuration that does a part of the job's work uses minus that part.
+// s_j is the excess, at a ceiling of 1.
 
 #include <algorithm>
 #include <cmath>

@@ -255,8 +255,8 @@ private:
         const auto partner = partner_now(j);
         return std::max(restart_left(jobs[j]), partner ? restart_left(jobs[*partner]) : 0);
     }
-    /// Returns the part of its speed that a job has until it or the job that it is tied to ends; 1 means
-    /// all of it.
+    /// Returns the part of its speed that a job has as long as it is tied to the job that shares its GPUs;
+    /// 1 means all of it.
     [[nodiscard]] double tied_part(const std::vector<Job>& jobs, std::size_t j) const {
         const SharingJobs* sharing = sharing_of(j);
         return sharing && are_tied(jobs, sharing->jobs) ? sharing->parts[sharing->jobs[1] == j] : 1;
@@ -400,8 +400,8 @@ private:
         }
         return taken;
     }
-    /// Reserves what a job holds until it can be moved, or until it ends if it is promised an end there.
-    /// `partner_stays`: another job has the same GPUs and cannot be moved.
+    /// Reserves what a job holds until the job can be moved, or until its end if it is promised an end on
+    /// these GPUs. `partner_stays`: another job has the same GPUs and cannot be moved.
     void reserve(const Job& job, const DeadlineJob* promised, bool comes_back, double restart_seconds_left,
                  bool partner_stays) {
         if (!is_held_in_place(job)) return;

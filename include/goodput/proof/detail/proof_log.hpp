@@ -501,7 +501,7 @@ private:
 
     // What is derived before the search:
 
-    /// Assumes that the multiples sum to more than `most`, and in a second assumption that they do not.
+    /// Assumes that the multiples sum to more than `most`. A second assumption is the opposite.
     void assume_more() {
         Uses multiples;
         for (std::uint32_t v = 0; v < worth_of_.size(); ++v)

@@ -89,14 +89,14 @@ struct ThroughputFit {
     [[nodiscard]] std::string report() const;
 };
 
-/// Fits again and again; keeps its buffers. Functions that fit
-/// are templates, so that the solver is compiled where they are called, not wherever this is included.
+/// Fits repeatedly, and keeps its buffers. Functions that fit are templates, so the solver is compiled only
+/// where they are called, not wherever this header is included.
 class ThroughputFitter {
 public:
-    /// The parameters that explain `samples` of one job on one GPU type, in any order, duplicates welcome.
-    /// The model is always one that predicts; status says whether the samples or what was believed before
-    /// made it. Refuses an empty set, bad samples, a start that is no model (model/job_model.hpp, and gamma
-    /// at most 10) and a negative limit of iterations (std::invalid_argument). `backend` minimises.
+    /// Returns the parameters that explain `samples` of one job on one GPU type. Samples may be in any order,
+    /// and repeated. The model always predicts; status says whether it comes from the samples or from earlier
+    /// beliefs. Throws std::invalid_argument for an empty set, bad samples, an invalid start
+    /// (model/job_model.hpp, and gamma at most 10) and a negative limit of iterations. `backend` minimises.
     template <class Backend = BoxBackend>
     [[nodiscard]] ThroughputFit fit(std::span<const ThroughputSample> samples, const FitOptions& options = {},
                                     const Backend& backend = {});
@@ -267,7 +267,7 @@ void ThroughputFitter::solve(ThroughputFit& fit, const FitOptions& options, cons
     read_errors(fit.model);
 }
 
-/// Of every row at `model`.
+/// Computes the errors of every row at `model`.
 inline void ThroughputFitter::read_errors(const PolluxThroughput& model) {
     compute_errors_.resize(rows_.size());
     step_errors_.resize(rows_.size());
@@ -278,9 +278,9 @@ inline void ThroughputFitter::read_errors(const PolluxThroughput& model) {
     });
 }
 
-/// Weighs samples outside six robust standard deviations by how far they are out, and returns their number.
-/// If they are too many to be strangers among the others, then only one that is twice as far out as any
-/// other.
+/// Reduces the weights of samples outside six robust standard deviations by their distance, and returns
+/// their number. If they are too many to be outliers, reduces only that of a sample that is twice as far out
+/// as any other.
 inline int ThroughputFitter::weigh_stragglers_down() {
     const std::size_t count = rows_.size();
     if (count < 4) return 0;
@@ -349,8 +349,8 @@ void ThroughputFitter::estimate_covariance(ThroughputFit& fit) const {
     fit.step_deviation =
         std::sqrt((squares + assumed_freedom * square(assumed_deviation)) / fit.degrees_of_freedom);
 
-    // Standard deviations before any measurement, in units of the mean computing time: half of it is
-    // constant, give or take; what was never measured may well take half as long as computing; gamma in its
+    // Standard deviations before any measurement, in units of the mean computing time. About half of that
+    // time is constant. Times that were never measured may well be half as long as computing. gamma has its
     // own unit.
     std::array<double, 7> prior{10, 10, 10, 10, 10, 10, 1};
     if (residuals_.held[0]) prior[0] = 0.29;

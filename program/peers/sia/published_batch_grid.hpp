@@ -10,10 +10,10 @@
 //
 // and downwards if the first is the larger. Each is spread over replicas and accumulation steps by rounding
 // up, with 1e-8 taken off before: with L = total / K, s is one less than L / (most examples of a GPU) rounded
-// up, and at least 1 where a single GPU must accumulate; the atomic batch is L / (s + 1) rounded up. Plans
-// whose atomic batch is outside its limits are passed over; of the others the first with the largest goodput
+// up, and at least 1 if a single GPU must accumulate. The atomic batch is L / (s + 1) rounded up. Plans
+// whose atomic batch is outside its limits are skipped. The first of the others with the largest goodput
 // wins, at the batch that is really used. That can be larger than max_batch, and smaller than the initial
-// batch where that does not fit.
+// batch if that does not fit.
 //
 // Steps without synchronising take 1e-8 s for it (published_sync.hpp).
 //
@@ -129,7 +129,7 @@ inline const PublishedBatchGrid::Totals& PublishedBatchGrid::totals(int first, i
     return kept.totals;
 }
 
-/// Powers of ten, as the released code has them: another base rounds otherwise.
+/// Uses powers of ten, as the released code does: another base would round differently.
 template <class Real>
 void PublishedBatchGrid::write_steps(int first, int last, Totals& totals) {
     const Real low = std::log10(static_cast<Real>(first)), high = std::log10(static_cast<Real>(last));
@@ -144,7 +144,7 @@ template <class Real, class Visit>
 void PublishedBatchGrid::visit_plans(const Totals& totals, int replicas, const BatchLimits& limits,
                                      Visit&& visit) {
     constexpr double slack = 1e-8;
-    // Of numbers from 0 to 2^30, less the slack; std::ceil is a call on older processors.
+    // For numbers from 0 to 2^30, minus the slack. std::ceil would be a call on older processors.
     const auto round_up = [](auto x) {
         const int down = static_cast<int>(x);
         return down + (x > static_cast<decltype(x)>(down) ? 1 : 0);

@@ -5,14 +5,15 @@
 // cluster. Jobs are served in an order (synergy_order.hpp), one after the other, with GPUs, CPU cores and
 // memory (synergy_servers.hpp).
 //
-//   proportional  Every job asks for its GPUs' part of a server. What does not fit waits.
-//   greedy        Every job asks for what it is fastest with. What does not fit waits, later ones may go.
-//   tune          Those that the GPUs are enough for, in their order, all run. A job asks for what it is
-//                 fastest with; if that fits nowhere, for its proportional share; if that fits nowhere, jobs
-//                 served before it on the servers that have the GPUs are cut to theirs.
-//   opt           Those that the GPUs are enough for share the cores and the memory of all servers, as if
-//                 they were one, so that the sum of their factors is largest and nobody is slower than with
-//                 its proportional share. A bound, no schedule: their parts need not fit on any server.
+//   proportional  Every job asks for its GPUs' part of a server. A job that does not fit waits.
+//   greedy        Every job asks for the amounts with which it is fastest. A job that does not fit waits, and
+//                 later jobs may run.
+//   tune          The jobs for which the GPUs suffice, in their order, all run. A job asks for the amounts
+//                 with which it is fastest. If they fit nowhere, it asks for its proportional share. If that
+//                 fits nowhere, earlier jobs on the servers that have the GPUs are cut to their shares.
+//   opt           The jobs for which the GPUs suffice share the cores and the memory of all servers, as if
+//                 these were one. The sum of the jobs' factors is largest, and no job is slower than with its
+//                 proportional share. This is a bound, not a schedule: the parts need not fit on any server.
 //
 // Published, and kept: a demand that exceeds a server is cut. Its factor then lies on a line between those
 // of the demand and of the proportional share, by its cores alone. A cut job counts as fast as with its

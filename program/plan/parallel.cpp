@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "goodput/core/error.hpp"
+#include "goodput/parallel/parallel_fit.hpp"
 #include "goodput/parallel/parallel_planner.hpp"
 #include "goodput/parallel/refined_constants.hpp"
 #include "json/json_lines.hpp"
@@ -27,6 +28,7 @@ namespace {
 
 constexpr const char* subject = "parallel question";
 constexpr int most_gpus = 1 << 24;  // most GPUs of a type in a zone
+constexpr double bytes_per_gib = 1024.0 * 1024 * 1024;
 
 struct TimeModel {
     const char* name;
@@ -128,7 +130,7 @@ public:
     Json serve(const Json& document, Warnings& warnings) {
         const Field line(document, subject, &warnings);
         line.knows({"model", "optimizer", "prices", "plan", "gpus", "global_batch", "objective", "most_usd",
-                    "least_throughput", "mixed_stages", "gap", "deadline_ms"});
+                    "least_throughput", "mixed_stages", "gap", "deadline_ms", "measured"});
         goodput::LayeredModel& model = profiles_.models[index_of(line["model"], profiles_.models, own_name)];
         model.bytes_per_parameter = bytes_per_parameter(line["optimizer"]);
         read_prices(line["prices"]);
@@ -170,13 +172,14 @@ private:
         }
     }
 
-    goodput::ParallelPlan read_plan(const Field& line, const goodput::LayeredModel& model) {
-        const Field field = line["plan"];
+    /// A plan; `line_batch` counts where it says no batch.
+    goodput::ParallelPlan read_plan(const Field& field, const Field& line_batch,
+                                    const goodput::LayeredModel& model) {
         field.knows({"microbatch", "global_batch", "stages"});
         goodput::ParallelPlan plan;
         plan.microbatch = field["microbatch"].count(1, 1 << 20);
         const Field own_batch = field["global_batch"];
-        plan.global_batch = (own_batch.given() ? own_batch : line["global_batch"]).count(1, 1 << 30);
+        plan.global_batch = (own_batch.given() ? own_batch : line_batch).count(1, 1 << 30);
         field["stages"].for_each([&](const Field& stage_field) {
             stage_field.knows({"layers", "replicas"});
             goodput::PlanStage stage;
@@ -205,7 +208,6 @@ private:
         const bool some = !plan.stages.empty();
         const auto known = [&](double number) { return some ? finite(number) : Json(); };
         Json json, memory = Json::array();
-        constexpr double bytes_per_gib = 1024.0 * 1024 * 1024;
         for (const goodput::StageScore& stage : score.stages)
             memory.push_back(finite(stage.memory_bytes / bytes_per_gib));
         json["plan"] = some ? to_json(plan, cluster()) : Json();
@@ -227,15 +229,58 @@ private:
         reported_.push_back({&model, &cluster(), plan, score, std::move(proof)});
     }
 
+    /// As many GPUs for a plan as anybody has.
+    static void give_enough(goodput::ParallelCluster& cluster, const goodput::ParallelPlan& plan) {
+        for (const goodput::PlanStage& stage : plan.stages)
+            for (const goodput::ReplicaGroup& group : stage.replicas)
+                cluster.gpus[group.zone][group.gpu_type] = most_gpus;
+    }
+
+    /// Constants fitted to the measured runs of a line, and how far they are off each run.
+    struct Measured {
+        goodput::ParallelConstants constants{};
+        Json errors{};  ///< null: the line has no runs
+    };
+    Measured read_measured(const Field& line, const goodput::LayeredModel& model) {
+        constexpr std::size_t most_runs = 256;
+        const Field list = line["measured"];
+        if (!list.given()) return {constants(), {}};
+        if (list.size() > most_runs) list.refuse("at most 256 runs");
+        goodput::ParallelCluster enough = cluster();
+        std::vector<goodput::ParallelRun> runs;
+        list.for_each([&](const Field& field) {
+            field.knows({"plan", "iteration_s", "memory_gib"});
+            goodput::ParallelRun& run = runs.emplace_back();
+            run.name = "measured run " + goodput::text_of(runs.size() - 1);
+            run.model = &model;
+            run.cluster = &enough;
+            run.plan = read_plan(field["plan"], line["global_batch"], model);
+            give_enough(enough, run.plan);
+            const auto read = [&](const char* name) -> std::optional<double> {
+                if (!field[name].given()) return std::nullopt;
+                const double number = field[name].number_at_least(0);
+                if (!(number > 0 && number <= 1e9)) field[name].refuse("above 0 and at most 1e9");
+                return number;
+            };
+            run.iteration_seconds = read("iteration_s");
+            if (const std::optional<double> gib = read("memory_gib")) run.most_bytes = *gib * bytes_per_gib;
+        });
+        const goodput::ParallelFit fit = goodput::fit_parallel_constants(runs, {.start = constants()});
+        Measured measured{runs.empty() ? constants() : fit.on(0), Json::array()};
+        for (std::size_t i = 0; i < runs.size(); ++i)
+            measured.errors.push_back(
+                {{"iteration", runs[i].iteration_seconds ? Json(fit.time_errors[i]) : Json()},
+                 {"memory", runs[i].most_bytes ? Json(fit.bytes_errors[i]) : Json()}});
+        return measured;
+    }
+
     Json evaluate(const Field& line, const goodput::LayeredModel& model) {
-        const goodput::ParallelPlan plan = read_plan(line, model);
+        const goodput::ParallelPlan plan = read_plan(line["plan"], line["global_batch"], model);
         read_gpus(line["gpus"]);
-        if (!line["gpus"].given())  // no limit
-            for (const goodput::PlanStage& stage : plan.stages)
-                for (const goodput::ReplicaGroup& group : stage.replicas)
-                    cluster().gpus[group.zone][group.gpu_type] = most_gpus;
+        if (!line["gpus"].given()) give_enough(cluster(), plan);
+        const Measured measured = read_measured(line, model);
         const Stopwatch watch;
-        const goodput::PlanScore score = goodput::score_plan(model, cluster(), plan, constants());
+        const goodput::PlanScore score = goodput::score_plan(model, cluster(), plan, measured.constants);
         const double milliseconds = watch.milliseconds();
         std::vector<std::string> why;
         if (score.fault) why.push_back(*score.fault);
@@ -249,6 +294,7 @@ private:
         json["searched"] = 0;
         json["why"] = why;
         json["milliseconds"] = milliseconds;
+        if (!measured.errors.is_null()) json["errors"] = measured.errors;
         report(model, plan, score, score.fault ? "Nobody should run it: " + *score.fault + "." : "");
         return json;
     }
@@ -272,10 +318,11 @@ private:
         if (const Field deadline = line["deadline_ms"]; deadline.given())
             deadline_ms = deadline.number_at_least(0);
 
+        const Measured measured = read_measured(line, model);
         const Stopwatch watch;
         const goodput::PlanAnswer found = goodput::find_plan(
             model, cluster(), question, [&] { return deadline_ms && watch.milliseconds() >= *deadline_ms; },
-            constants());
+            measured.constants);
         const double milliseconds = watch.milliseconds();
         const bool none = found.status == goodput::PlanStatus::none;
         const bool some = !found.plan.stages.empty();
@@ -293,6 +340,7 @@ private:
         json["searched"] = found.searched;
         json["why"] = why;
         json["milliseconds"] = milliseconds;
+        if (!measured.errors.is_null()) json["errors"] = measured.errors;
         const bool cost = question.objective == goodput::PlanObjective::cost;
         const std::string unit = cost ? " dollars an iteration" : " iterations/s";
         report(model, found.plan, found.score,

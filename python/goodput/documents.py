@@ -1247,6 +1247,8 @@ class ParallelQuestion(_ParallelQuestionRequired, total=False):
     gap (at least 0): Relative difference of objective and bound at which a plan counts as proven; if missing, 0.
     deadline_ms (at least 0): Milliseconds after which the best plan so far is the answer; if missing, there is no
         limit.
+    measured: Measured runs of this model, to which the constants of time and memory are fitted; if missing, they are
+        those of --time-model.
     """
     optimizer: Optional[Literal["Adam", "SGD"]]
     prices: Optional[Mapping[str, float]]
@@ -1259,9 +1261,53 @@ class ParallelQuestion(_ParallelQuestionRequired, total=False):
     mixed_stages: Optional[bool]
     gap: Optional[float]
     deadline_ms: Optional[float]
+    measured: Optional[Sequence[MeasuredPlan]]
 
 
-class ParallelAnswer(TypedDict):
+class _MeasuredPlanRequired(TypedDict):
+    plan: ParallelPlan
+
+
+class MeasuredPlan(_MeasuredPlanRequired, total=False):
+    """A measured training run of a model.
+
+    plan (required): Plan with which the model was trained.
+    iteration_s (above 0): Seconds of an iteration; missing if not measured.
+    memory_gib (above 0): Peak memory of the fullest GPU, in GiB; missing if not measured.
+    """
+    iteration_s: Optional[float]
+    memory_gib: Optional[float]
+
+
+class RunErrors(TypedDict):
+    """How far off predictions of a measured run are: predicted / measured - 1.
+
+    iteration (required): Error of the iteration's seconds; null if not measured.
+    memory (required): Error of the fullest GPU's memory; null if not measured.
+    """
+    iteration: Optional[float]
+    memory: Optional[float]
+
+
+class _ParallelAnswerRequired(TypedDict):
+    plan: Optional[ParallelPlan]
+    iteration_s: Optional[float]
+    throughput: Optional[float]
+    usd: Optional[float]
+    compute_usd: Optional[float]
+    traffic_usd: Optional[float]
+    memory_gib: List[Optional[float]]
+    fits: bool
+    objective: Optional[float]
+    bound: Optional[float]
+    gap: Optional[float]
+    status: Literal["optimal", "feasible", "none", "unknown", "evaluated"]
+    searched: int
+    why: List[str]
+    milliseconds: float
+
+
+class ParallelAnswer(_ParallelAnswerRequired, total=False):
     """An answer of goodput parallel. Numbers that cannot be told are null.
 
     plan (required): The plan; null if none fits or none was found.
@@ -1282,22 +1328,9 @@ class ParallelAnswer(TypedDict):
     searched (required, at least 0): Number of partial plans that were looked at.
     why (required): What prevents any plan, or speaks against the evaluated one, in words.
     milliseconds (required, at least 0): Milliseconds of the search.
+    errors: How far off the fitted constants are, by measured run; missing if the line has no measured runs.
     """
-    plan: Optional[ParallelPlan]
-    iteration_s: Optional[float]
-    throughput: Optional[float]
-    usd: Optional[float]
-    compute_usd: Optional[float]
-    traffic_usd: Optional[float]
-    memory_gib: List[Optional[float]]
-    fits: bool
-    objective: Optional[float]
-    bound: Optional[float]
-    gap: Optional[float]
-    status: Literal["optimal", "feasible", "none", "unknown", "evaluated"]
-    searched: int
-    why: List[str]
-    milliseconds: float
+    errors: List[RunErrors]
 
 
 class _ReportRequired(TypedDict):

@@ -188,6 +188,51 @@ TEST_CASE("SGD takes four bytes a parameter less, and prices may be a line's own
     CHECK(program.finish().status == 0);
 }
 
+TEST_CASE("constants are fitted to measured runs of the model, for their line alone") {
+    const Folder folder;
+    Program program = parallel(write_profiles(folder));
+    Json asked = two_stages(group("A100-40", 2, "east", 1), group("V100-16", 1, "west", 1));
+    const Json before = ask(program, asked);
+    CHECK_FALSE(before.contains("errors"));
+    const double seconds = 1.2 * before["iteration_s"].get<double>(),
+                 memory = 1 + std::max(before["memory_gib"][0].get<double>(),
+                                       before["memory_gib"][1].get<double>());
+    Json run = {{"plan", asked["plan"]}, {"iteration_s", seconds}, {"memory_gib", memory}};
+    asked["measured"] = {run, run, run};
+    const Json after = ask(program, asked);
+    CHECK(after["iteration_s"].get<double>() == doctest::Approx(seconds).epsilon(0.1));
+    CHECK(after["iteration_s"].get<double>() > before["iteration_s"].get<double>());
+    REQUIRE(after["errors"].size() == 3);
+    CHECK(after["errors"][0]["iteration"].get<double>() ==
+          doctest::Approx(after["iteration_s"].get<double>() / seconds - 1).epsilon(1e-9));
+    CHECK(std::abs(after["errors"][0]["memory"].get<double>()) < 0.05);
+
+    Json best = question("throughput");
+    const double as_published = ask(program, best)["objective"].get<double>();
+    run.erase("memory_gib");
+    best["measured"] = {run};
+    const Json slower = ask(program, best);
+    CHECK(slower["objective"].get<double>() <= as_published);
+    CHECK(slower["errors"][0]["memory"].is_null());
+    best["measured"] = Json::array();
+    CHECK(ask(program, best)["objective"].get<double>() == as_published);
+
+    const auto refused = [&](const char* field, const Json& value) {
+        Json bad = asked;
+        bad["measured"][1][field] = value;
+        return ask(program, bad)["error"].get<std::string>();
+    };
+    CHECK(refused("iteration_s", 0).find("measured[1].iteration_s") != std::string::npos);
+    CHECK(refused("memory_gib", "much").find("measured[1].memory_gib") != std::string::npos);
+    CHECK(refused("plan", nullptr).find("measured[1].plan") != std::string::npos);
+    Json wide = run["plan"];
+    wide["stages"][0]["replicas"][0]["tensor_parallel"] = 8;  // not measured
+    CHECK(refused("plan", wide).find("measured run 1") != std::string::npos);
+    CHECK(ask(program, two_stages(group("A100-40", 2, "east", 1),
+                                  group("V100-16", 1, "west", 1)))["iteration_s"] == before["iteration_s"]);
+    CHECK(program.finish().status == 1);
+}
+
 TEST_CASE("a plan that nobody should run says why, and has what numbers it can") {
     const Folder folder;
     Program program = parallel(write_profiles(folder));

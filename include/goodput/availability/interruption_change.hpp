@@ -1,8 +1,7 @@
 #ifndef GOODPUT_AVAILABILITY_INTERRUPTION_CHANGE_HPP
 #define GOODPUT_AVAILABILITY_INTERRUPTION_CHANGE_HPP
 
-// Tests whether interruptions still come at the fitted rate, and raises false alarms at a rate that the
-// caller chooses.
+// Tests whether interruptions still come at the fitted rate. The caller chooses how rare false alarms are.
 //
 // Suppose that from some moment on, the hazard is f times the fitted one. Let h be the cumulative fitted
 // hazard since then, which is the expected number of interruptions. Then n interruptions are f^n e^(-(f -
@@ -78,7 +77,7 @@ public:
     [[nodiscard]] bool changed() const { return statistic() >= threshold_; }
     /// Returns the number of pieces observed before the most likely moment of the change.
     [[nodiscard]] std::size_t since() const { return likeliest().since; }
-    /// Returns the most likely of a few factors by which the rate since then exceeds the fitted rate.
+    /// Returns the rate since then divided by the fitted rate: the most likely one of `factors`.
     [[nodiscard]] double factor() const {
         return factors[static_cast<std::size_t>(&likeliest() - statistics_.data())];
     }

@@ -1,37 +1,39 @@
 #ifndef GOODPUT_AGENT_GRADIENT_METER_HPP
 #define GOODPUT_AGENT_GRADIENT_METER_HPP
 
-// Turns gradients into the norms from which the noise scale is estimated (noise_scale.hpp), for all
-// parameter groups in one pass over memory per gradient, without keeping the gradients:
+// Turns gradients into the norms from which the gradient noise scale is estimated (noise_scale.hpp). It
+// does so for all parameter groups in one pass over memory per gradient, without keeping the gradients.
+// With the n gradients g_q of a step and the optimiser's metric P, it computes for each group:
 //
 //     L = (1/n) sum_q |P^-1 g_q|^2          T = |P^-1 (1/n) sum_q g_q|^2
 //
-// A step with a single gradient is paired with the step before it (differenced form). Both gradients are
-// then measured in the metric P from before the earlier one. Later metrics contain the earlier gradient
-// (Adam's v does) and make it look smaller, on a quadratic by 8 % of the squared norm over the first thirty
-// steps.
+// If a step has a single gradient, it is paired with the step before it (differenced form). Both gradients
+// are then measured in the metric P from before the earlier one. A later metric contains the earlier
+// gradient (Adam's v does) and makes that gradient look smaller: on a quadratic function by 8 % of the
+// squared norm over the first thirty steps.
 //
-// Gradients come in pieces, as frameworks hold them: one tensor after the other. The meter keeps what it
-// needs in single precision:
+// Gradients come in pieces, as frameworks hold them: one tensor after the other. Between the pieces the
+// meter keeps the following in single precision:
 //
 //     the average is given                             nothing
 //     the average is not given                         the sum: 4 bytes per parameter
 //     a step has a single gradient (differenced form)  the previous gradient: 4 bytes per parameter
 //     Adam, except in the first of these cases         in addition 1 / P^2: 4 bytes per parameter
 //
-// The first step of each kind allocates this memory. Sums are computed in double precision.
+// The first step of each of these kinds allocates this memory. Sums are computed in double precision.
 //
 // In data-parallel training every replica adds its own microbatches. Before end() the replicas sum
 // running_sum() and totals() among themselves.
 //
-// An optimiser that divides gradients by a diagonal P sees the noise of P^-1 g. Therefore the noise scale
-// of its training is computed from norms in this metric (Pollux's released code, gradient_noise_scale.py):
+// An optimiser that divides gradients by a diagonal matrix P is affected by the noise of P^-1 g. Therefore
+// the noise scale of its training is computed from norms in this metric (Pollux's released code,
+// gradient_noise_scale.py):
 //
 //     SGD     P = 1
 //     Adam    P_i = sqrt(v_i / (1 - beta2^step)) + epsilon       once step >= 5; before, v is too poor: P = 1
 //
-// Take P before the optimiser's update. If v contained the measured gradient, large gradients would be
-// divided by themselves.
+// Take P as it was before the optimiser's update. If v contained the measured gradient, large gradients
+// would be divided by themselves.
 
 #include <algorithm>
 #include <array>
@@ -50,10 +52,10 @@
 
 namespace goodput {
 
-/// The metric of Adam and AdamW. With no steps it is also the metric of SGD, P = 1.
+/// The metric of Adam and AdamW. With step = 0 it is also the metric of SGD, P = 1.
 template <std::floating_point Real>
 struct AdamPreconditioner {
-    /// The moments v before the correction for their start, one per parameter.
+    /// Adam's second moments v, one per parameter, without the correction for their start at zero.
     std::span<const Real> second_moments{};
     std::int64_t step = 0;  ///< number of updates that v has seen
     double beta2 = 0.999;   ///< in (0, 1)
@@ -88,20 +90,20 @@ struct AdamPreconditioner {
 
 /// The result of metering the gradients of a step.
 enum class StepNorms {
-    known,       ///< the norms are there
+    known,       ///< the norms have been computed
     waiting,     ///< a single gradient, which must wait for the gradient of the next step
     not_finite,  ///< an overflow; the optimiser skips such a step
     lost         ///< norms too large to be averaged
 };
 
-/// Facts about a step that the meter needs before its gradients.
+/// Properties of a step that the meter must know before the step's gradients.
 struct MeteredStep {
     double scale_of_one = 1;      ///< examples per gradient over the initial batch size
-    bool single = false;          ///< the step has one gradient in total, over all replicas
-    bool after_the_last = true;   ///< this step directly follows the last metered step
-    bool before_the_next = true;  ///< the next step may be paired with this one if both are single
-    double gradient_scale = 1;    ///< factor on the gradients (loss scaling), above 0
-    bool preconditioned = false;  ///< P is not 1, because the step's preconditioners are ready()
+    bool single = false;          ///< whether the step has one gradient in total, over all replicas
+    bool after_the_last = true;   ///< whether this step directly follows the last metered step
+    bool before_the_next = true;  ///< whether the next step may be paired with this one if both are single
+    double gradient_scale = 1;    ///< factor by which the gradients were multiplied (loss scaling), above 0
+    bool preconditioned = false;  ///< whether P is not 1, because the step's preconditioners are ready()
 };
 
 /// Measures the norms of the gradients of successive steps.
@@ -131,31 +133,32 @@ public:
     void begin(const MeteredStep& step);
 
     /// Adds the next piece of a microbatch's mean gradient, in the order of the parameters. After the last
-    /// parameter, the next piece belongs to the next microbatch. `metric` is the piece's part of P from
-    /// before the optimiser's update; it is not kept. Throws std::invalid_argument if the piece goes beyond
-    /// the last parameter, if check() rejects the metric, or if only one of metric and step is
-    /// preconditioned.
+    /// parameter, the next piece belongs to the next microbatch. `metric` is the part of P for this piece,
+    /// from before the optimiser's update; it is not kept. Throws std::invalid_argument if the piece goes
+    /// beyond the last parameter, if check() rejects the metric, or if the metric is ready() and the step
+    /// is not `preconditioned`, or the reverse.
     template <std::floating_point Real, std::floating_point Moment = Real>
     void add(std::span<const Real> piece, const AdamPreconditioner<Moment>& metric = {});
 
-    /// Adds the next piece of the mean of all gradients, if the mean is given. `scale` is the factor on the
-    /// mean.
+    /// Adds the next piece of the mean of all gradients, if the caller gives the mean. `scale` is the
+    /// factor by which the mean was multiplied.
     template <std::floating_point Real, std::floating_point Moment = Real>
     void add_mean(std::span<const Real> piece, const AdamPreconditioner<Moment>& metric = {},
                   double scale = 1);
-    /// Sets the squared norm of a group's part of the mean, as an alternative to add_mean(). It must then
-    /// be set for all groups.
+    /// Sets the squared norm of a group's part of the mean, in place of add_mean(). It must then be set for
+    /// all groups.
     void set_square_of_mean(std::size_t group, double square);
 
-    /// Returns the sum of this replica's gradients, to be summed over replicas in place. It is empty if the
-    /// mean is given or the step has a single gradient.
+    /// Returns the sum of this replica's gradients. The caller replaces it by the sum over all replicas, in
+    /// place. It is empty if the caller gives the mean or the step has a single gradient.
     [[nodiscard]] std::span<float> running_sum() {
         return mean_given_ || step_.single ? std::span<float>() : std::span<float>(kept_);
     }
-    /// Returns the sums of squared norms by group, then the number of gradients, to be summed over replicas
-    /// in place.
+    /// Returns the sums of squared norms by group, followed by the number of gradients. The caller replaces
+    /// them by the sums over all replicas, in place.
     [[nodiscard]] std::span<double> totals() { return totals_; }
-    /// Returns the number of complete gradients; after a reduction, those of all replicas.
+    /// Returns the number of complete gradients; once totals() are summed over replicas, the number over
+    /// all of them.
     [[nodiscard]] int count() const { return static_cast<int>(totals_.back()); }
 
     /// Ends the step. Writes the norms of each group if they are known. Throws std::invalid_argument if the
@@ -165,11 +168,11 @@ public:
     /// Drops the present step and the gradient of the previous step.
     void forget() { begun_ = has_previous_ = false; }
 
-    /// The metric of the last norms. Norms in another metric must not be averaged with them, so save the
-    /// metric together with the estimates.
+    /// The metric of the last norms. Norms in another metric must not be averaged with them, so save this
+    /// together with the estimates.
     struct Metric {
-        bool preconditioned = false;  ///< P is not 1
-        double scale = 0;  ///< if preconditioned, the scale of the step, because moments depend on it
+        bool preconditioned = false;  ///< whether P is not 1
+        double scale = 0;  ///< if preconditioned: the step's scale_of_one, because the moments depend on it
         /// Equal metrics.
         friend bool operator==(const Metric&, const Metric&) = default;
     };
@@ -185,19 +188,20 @@ private:
     static constexpr std::size_t block_size = 512;  ///< numbers per block; a block fits the first-level cache
     using Block = std::array<double, block_size>;
 
-    /// Calls `use(values, weights or null, first, size, group)` for each block of a piece that begins at
-    /// parameter `first`.
+    /// Divides a piece that begins at parameter `first` into blocks. Calls `use(values, weights or null,
+    /// first, size, group)` for each of them.
     template <class Real, class Moment, class Use>
     void for_each_block(std::span<const Real> piece, const AdamPreconditioner<Moment>& metric,
                         std::size_t first, double scale, const Use& use);
-    /// Whether the gradient needs its own metric. A gradient that is only paired with the previous one does
-    /// not.
+    /// Whether the gradient needs its own metric. A gradient that is only paired with the previous one is
+    /// measured in the metric of the previous one.
     [[nodiscard]] bool weighted() const { return step_.preconditioned && keeps(); }
     [[nodiscard]] bool keeps() const { return !step_.single || step_.before_the_next; }
     [[nodiscard]] Metric metric() const {
         return {step_.preconditioned, step_.preconditioned ? step_.scale_of_one * totals_.back() : 0};
     }
-    /// Throws std::invalid_argument if a piece cannot come next while `left` parameters are missing.
+    /// Throws std::invalid_argument if a piece of this size or metric is not possible while `left`
+    /// parameters are missing.
     template <class Moment>
     void require_piece(std::size_t size, std::size_t left, const AdamPreconditioner<Moment>& metric) const;
     StepNorms end_single(std::span<GradientNorms> norms);
@@ -206,11 +210,11 @@ private:
     bool mean_given_;
     std::size_t parameters_ = 0;
     std::vector<std::size_t> ends_;  ///< end of each group
-    std::vector<float> kept_{};      ///< sum of the step's gradients, or the previous gradient
+    std::vector<float> kept_{};      ///< the sum of the step's gradients, or the previous gradient
     std::vector<float> weights_{};   ///< 1 / P^2 that belongs to kept_
     std::vector<double> totals_;
     std::vector<double> mean_squares_;      ///< squared norms of the mean, by group
-    std::vector<bool> mean_square_set_;     ///< by group, whether set_square_of_mean() gave them
+    std::vector<bool> mean_square_set_;     ///< by group: whether set_square_of_mean() was called
     std::vector<double> previous_squares_;  ///< squared norms of the previous gradient, in its own metric
     /// Squared norms of this gradient and of the sum, in the previous metric.
     std::vector<double> pair_squares_, both_squares_;
@@ -220,12 +224,14 @@ private:
     std::optional<Metric> reported_{};
     double previous_scale_ = 0;
     bool begun_ = false;
-    bool has_previous_ = false, pairs_ = false;  ///< kept_ holds a gradient; this step is paired with it
+    /// Whether kept_ holds a previous gradient; whether this step is paired with it.
+    bool has_previous_ = false, pairs_ = false;
 };
 
-/// The noise scale of a model whose parameters form groups with their own learning rates, with one
-/// estimator per group (fit/noise_scale.hpp). Squared norms and traces of covariances add up over groups,
-/// so the job's statistics are the sums over its groups. Learning-rate rules use each group alone.
+/// Estimates the noise scale of a model whose parameters form groups with their own learning rates. It has
+/// one estimator per group (fit/noise_scale.hpp). Squared norms and traces of covariances add up over
+/// groups, so the job's statistics are the sums over its groups. Learning-rate rules use the statistics of
+/// each group.
 class GroupedNoiseScale {
 public:
     /// `smoothing` is as in NoiseScaleEstimator. Throws std::invalid_argument if there are no groups.
@@ -237,10 +243,10 @@ public:
     /// Number of groups.
     [[nodiscard]] std::size_t size() const { return groups_.size(); }
 
-    /// Takes in a step: the norms of each group. If the norms of any group are not finite, skips the step
-    /// in all groups and returns false, because the optimiser skips it too. Throws std::invalid_argument
-    /// and stays unchanged if the number of groups is wrong, or if NoiseScaleEstimator::observe() rejects
-    /// the norms.
+    /// Takes in the norms of a step, one entry per group. If the norms of any group are not finite, it
+    /// skips the step in all groups and returns false, because the optimiser skips it, too. Throws
+    /// std::invalid_argument and stays unchanged if the number of groups is wrong, or if
+    /// NoiseScaleEstimator::observe() rejects the norms.
     bool observe(std::span<const GradientNorms> step) {
         if (step.size() != groups_.size())
             bad_input("noise scale", "parameter groups of a step", step.size(), text_of(groups_.size()));

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_AGENT_LEARNING_RATE_HPP
 #define GOODPUT_AGENT_LEARNING_RATE_HPP
 
-// Rules for the factor on the base learning rate, which was chosen for the initial batch size, when a step
-// uses S times as many examples:
+// Rules for scaling the learning rate. The base learning rate was chosen for the initial batch size. If a
+// step uses S times as many examples, the base rate is multiplied by a factor:
 //
 //     linear        S                         Goyal et al. 2017: correct as long as noise dominates
 //     square root   S^(1/2)                   Krizhevsky 2014: keeps the covariance of a step
@@ -21,7 +21,8 @@
 
 namespace goodput {
 
-/// Selects the metric of gradients and the default rule for the learning rate.
+/// The optimiser of the training. It determines the metric of gradients and the default rule for the
+/// learning rate.
 enum class Optimizer {
     sgd,       ///< gradients as they are
     momentum,  ///< gradients as they are
@@ -36,11 +37,11 @@ enum class LearningRateScaling {
     linear         ///< the total batch over the initial one
 };
 
-/// Returns the factor on the base learning rate at `scale` times the initial batch size. `gradient` holds
-/// the statistics of the parameter group, for Adam those of the preconditioned gradient. As long as nothing
-/// is known about the gradient (both zero), AdaScale's factor is 1, because there is no reason to risk a
-/// larger rate. Throws std::invalid_argument if the scale is not positive and finite, or if statistics are
-/// negative or not finite.
+/// Returns the factor on the base learning rate at `scale` times the initial batch size. `gradient`
+/// contains the statistics of the parameter group, for Adam those of the preconditioned gradient. As long
+/// as nothing is known about the gradient (both statistics are zero), AdaScale's factor is 1, because a
+/// larger rate would be a risk without a reason. Throws std::invalid_argument if the scale is not positive
+/// and finite, or if statistics are negative or not finite.
 [[nodiscard]] inline double learning_rate_factor(LearningRateScaling scaling, Optimizer optimizer,
                                                  double scale, const GradientStatistics& gradient) {
     require_positive("learning rate", "scale", scale);
@@ -52,16 +53,16 @@ enum class LearningRateScaling {
     return is_root ? std::sqrt(ada_scale) : ada_scale;
 }
 
-/// LEGW (linear epoch gradual warm-up). The factor rises in proportion to progress over base_epochs * S
-/// epochs and then stays at S^(1/2). For training loops that set their learning rate themselves.
+/// LEGW (linear epoch gradual warm-up), for training loops that set their learning rate themselves. The
+/// factor rises linearly with progress over base_epochs * S epochs and then stays at S^(1/2).
 struct LegwWarmup {
     double base_epochs = 0;       ///< warm-up at the initial batch size, at least 0
     double dataset_examples = 0;  ///< examples per epoch
     double initial_batch = 0;     ///< total batch size in examples
 
-    /// Returns the number of scale-invariant iterations (TrainingAgent::progress_steps()) that the warm-up
-    /// takes at `scale`. Throws std::invalid_argument if the epochs are negative, or if a size or the scale
-    /// is not positive and finite.
+    /// Returns the number of scale-invariant iterations, as TrainingAgent::progress_steps() counts them,
+    /// that the warm-up takes at `scale`. Throws std::invalid_argument if the epochs are negative, or if a
+    /// size or the scale is not positive and finite.
     [[nodiscard]] double iterations(double scale) const {
         require_at_least("LEGW", "warm-up epochs", base_epochs, 0);
         require_positive("LEGW", "dataset", dataset_examples);

@@ -9,7 +9,7 @@
 //
 // A fit (fit/job_fit.hpp) is due as soon as a plan has run long enough to be trusted. It is due again when
 // the plan has run twice as many steps as at its last fit, and after a thousand more steps at the latest.
-// This makes some ten fits in the life of a plan, of 0.1 to 1 ms each. Every fit starts afresh from the
+// This makes about ten fits while a plan is used, each of 0.1 to 1 ms. Every fit starts afresh from the
 // measurements, so measurements that are saved with a checkpoint give the same model again.
 
 #include <algorithm>
@@ -97,7 +97,7 @@ public:
     static constexpr std::size_t most_plans = 64;      ///< combinations kept at once
     static constexpr std::size_t most_gpu_types = 16;  ///< GPU types that a job may have held
 
-    /// The times of a plan count once it has run `least_steps` steps.
+    /// Makes an empty record. The times of a plan are used once it has run `least_steps` steps.
     explicit StepTimes(int least_steps) : least_steps_(least_steps) {
         plans_.reserve(most_plans);
         gpu_types_.reserve(most_gpu_types);
@@ -138,8 +138,8 @@ public:
     [[nodiscard]] std::span<const std::string> gpu_types() const { return gpu_types_; }
     /// The kept combinations.
     [[nodiscard]] std::span<const TimedPlan> plans() const { return plans_; }
-    /// Returns the model of a type, measured or expected from other types. Returns null before the first
-    /// fit.
+    /// Returns the model of a type, which was measured on it or predicted from other types. Returns null
+    /// before the first fit.
     [[nodiscard]] const RefinedThroughput* model(std::size_t type) const {
         return fitted_ ? &models_[type].fit.model : nullptr;
     }
@@ -202,7 +202,8 @@ private:
         for (TimedPlan& timed : plans_) {
             if (!timed.is_of(type, step.shape, step.plan)) continue;
             if (timed.sync_known != step.sync_known || timed.whole_iteration != step.whole_iteration) {
-                timed.steps = timed.fitted_steps = 0;  // times of two kinds must not be mixed in one median
+                // Times of parts and of whole iterations must not be mixed in one median.
+                timed.steps = timed.fitted_steps = 0;
                 timed.sync_known = step.sync_known;
                 timed.whole_iteration = step.whole_iteration;
             }
@@ -227,7 +228,7 @@ private:
         }
     }
 
-    /// Checks what was read, and continues from it.
+    /// Checks the state that was read, and makes the record ready to continue from it.
     void take_up() {
         constexpr std::string_view subject = "saved agent";
         for (auto name = gpu_types_.begin(); name != gpu_types_.end(); ++name)
@@ -263,7 +264,8 @@ private:
     }
 
     void fit() {
-        for (TypeFit& type : models_) type.fit.samples = 0;  // do not start from the last fit
+        // The next fit must not start from the last one.
+        for (TypeFit& type : models_) type.fit.samples = 0;
         JobFitter()([this](std::size_t t) -> std::span<const ThroughputSample> { return samples_[t]; },
                     std::span(models_), "step times", [](std::size_t) { return true; });
         fitted_ = true;

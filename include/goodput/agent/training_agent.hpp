@@ -1,30 +1,31 @@
 #ifndef GOODPUT_AGENT_TRAINING_AGENT_HPP
 #define GOODPUT_AGENT_TRAINING_AGENT_HPP
 
-// The job's side of an adaptive scheduler. The agent measures a training from within, and chooses what the
-// training may choose itself. In the training loop, call
+// The job's side of an adaptive scheduler. The agent measures a training run from within, and chooses its
+// batch plan and learning rate. In the training loop, call
 //
 //     agent.begin_step(seconds);
 //     agent.plan();                                  for this step
 //     agent.add_gradient(gradient);                  for each microbatch
 //     agent.end_step(seconds);                       before the optimiser's update
 //
-// and retune() from time to time. The agent learns the gradient noise scale (fit/noise_scale.hpp) and the
-// durations of steps by GPU type, shape and batch plan (agent/step_times.hpp). From these it derives the
-// batch plan with the largest goodput (model/batch_plan.hpp), the factor on the learning rate
-// (agent/learning_rate.hpp), and a report for the scheduler.
+// and retune() from time to time. From the gradients the agent estimates the gradient noise scale
+// (fit/noise_scale.hpp), and from the clock times the durations of steps by GPU type, shape and batch plan
+// (agent/step_times.hpp). From these it derives the batch plan with the largest goodput
+// (model/batch_plan.hpp), the factor on the learning rate (agent/learning_rate.hpp), and a report for the
+// scheduler.
 //
-// The agent has no thread, and no clock except the caller's. It allocates memory in the first steps and at
-// fits, not later.
+// The agent starts no thread, and uses no clock except the times that the caller passes. It allocates
+// memory in the first steps and at fits, not later.
 //
-// With several replicas, each replica has an agent. Before end_step() the replicas sum totals() (one number
-// per group, plus one). They also sum running_sum(), unless the averaged gradient is passed to
-// add_mean_gradient() anyway. Then all agents know the same about the gradient. Step times differ between
-// replicas, so only one replica calls retune(), and the others adopt() its plan.
+// With several replicas, each replica has an agent. Before end_step(), the replicas sum totals() (one
+// number per group, plus one) over all replicas. They also sum running_sum(), unless the averaged gradient
+// is passed to add_mean_gradient(). Then all agents know the same about the gradient. Step times differ
+// between replicas, so only one replica calls retune(), and the others adopt() its plan.
 //
 // Gradients are those of the loss: before clipping, and divided by the loss scale (or with their scale in
-// StepGradients). A step whose gradients overflowed is not counted, and end_step() returns false. If you
-// skip a step for another reason, call drop_step().
+// StepGradients). If the gradients of a step have overflowed, the step is not counted and end_step()
+// returns false. If you skip a step for another reason, call drop_step().
 //
 // The agent supports neither microbatches of unequal size within a step, nor pipelines and tensor
 // parallelism, where a GPU is not a replica.
@@ -51,22 +52,23 @@
 
 namespace goodput {
 
-/// Facts about a step's gradients that the agent needs before them.
+/// Properties of a step's gradients that the agent must know before the gradients.
 struct StepGradients {
-    /// The factor on the gradients: the loss scale of mixed precision, or 1 / microbatches if the loss was
-    /// divided by their number.
+    /// The factor by which the gradients were multiplied: the loss scale of mixed precision, or 1 /
+    /// microbatches if the loss was divided by their number.
     double scale = 1;
     std::int64_t adam_updates = 0;  ///< with Adam: number of updates that its second moments have seen
 };
 
-/// A training's report to its scheduler: a line of `goodput plan` without the job's name.
+/// The report of a training run to its scheduler: a line of the input of `goodput plan`, without the job's
+/// name.
 struct TrainingReport {
-    std::string gpu_type{};         ///< GPU type that it runs on
-    ThroughputSample sample{};      ///< time of the present plan on it
+    std::string gpu_type{};         ///< GPU type on which it runs
+    ThroughputSample sample{};      ///< time of the present plan on this type
     GradientStatistics gradient{};  ///< both zero if not known yet
 };
 
-/// Measures one training, and chooses its batch plan and learning rate.
+/// Measures one training run, and chooses its batch plan and learning rate.
 class TrainingAgent {
 public:
     /// Throws std::invalid_argument if validate() rejects the settings.
@@ -80,19 +82,19 @@ public:
         before_.reserve(settings_.groups());
     }
 
-    /// Tells the agent what the job holds, at the start and after each restart, and chooses the plan. If
-    /// enough is known, the plan keeps the previous total batch, or is the best plan if that is better by
-    /// retune_gain. Otherwise it uses the initial batch. A total batch is split over the replicas with as
-    /// few accumulation steps as possible. Throws std::invalid_argument if validate() rejects the holding,
-    /// or if it allows no valid batch.
+    /// Tells the agent which GPUs the job holds, at the start and after each restart, and chooses the plan.
+    /// If enough is known, the plan keeps the previous total batch, or is the best plan if the goodput of
+    /// that is larger by retune_gain. Otherwise it uses the initial batch. A total batch is split over the
+    /// replicas with as few accumulation steps as possible. Throws std::invalid_argument if validate()
+    /// rejects the holding, or if the holding allows no valid batch.
     void hold(const Holding& holding);
-    /// Returns the batch plan to train with now; {0, 0} before hold(). Within a step this is the plan of
-    /// the step, which may be the same batch in two halves (TrainingSettings::split_every).
+    /// Returns the batch plan with which to train now; {0, 0} before hold(). Within a step this is the plan
+    /// of the step, which may be the same batch in two halves (TrainingSettings::split_every).
     [[nodiscard]] BatchPlan plan() const { return begun_ ? step_plan_ : plan_; }
     /// Returns the examples per step of plan() on all replicas.
     [[nodiscard]] double total_batch() const { return static_cast<double>(plan().total(holding_.gpus)); }
-    /// Returns the present factor on the base learning rate of a group. It is 1 at the initial batch, and
-    /// also as long as a rule that uses the gradient has too few measured steps. Throws
+    /// Returns the present factor on the base learning rate of a group. It is 1 at the initial batch. With
+    /// a rule that uses the gradient, it is also 1 until enough steps have been measured. Throws
     /// std::invalid_argument if the group does not exist.
     [[nodiscard]] double learning_rate_factor(std::size_t group = 0) const;
 
@@ -100,8 +102,8 @@ public:
     /// std::invalid_argument before hold(), and if the time is not finite.
     void begin_step(double now_seconds, const StepGradients& gradients = {});
     /// Whether this step's gradients are measured (TrainingSettings::measure_every). In other steps all
-    /// calls that pass gradients do nothing, and nothing needs to be reduced. The answer is the same on all
-    /// replicas.
+    /// calls that pass gradients do nothing, and nothing needs to be summed over replicas. The answer is
+    /// the same on all replicas.
     [[nodiscard]] bool gradients_wanted() const { return begun_ && wanted_; }
     /// Adds the next piece of a microbatch's mean gradient: the whole gradient, or one tensor after the
     /// other in the order of the parameters. Throws std::invalid_argument if the pieces exceed the
@@ -115,17 +117,18 @@ public:
     void add_gradient(std::span<const Real> piece, std::span<const Moment> second_moments) {
         if (gradients_wanted()) meter_.add(piece, metric_of(second_moments));
     }
-    /// Marks the end of a microbatch that is not the last of its step. Without these calls the seconds of a
-    /// step with accumulation are divided evenly among its microbatches. Throws std::invalid_argument if
-    /// time goes back.
+    /// Marks the end of a microbatch that is not the last of its step. If these calls are missing in a step
+    /// with accumulation, the agent divides the computing time evenly among the microbatches if the
+    /// synchronisation was timed, and otherwise stores the time of the whole iteration. Throws
+    /// std::invalid_argument if time goes back.
     void end_microbatch(double now_seconds) {
         if (!begun_) bad_input("agent", "step", "not begun", "begun before a microbatch ends");
         require_time(now_seconds, last_mark_);
         last_mark_ = now_seconds;
         ++marks_;
     }
-    /// Adds the next piece of the mean of all gradients of the step over all replicas, if the settings say
-    /// that the mean is given. `scale` is the factor on the mean.
+    /// Adds the next piece of the mean of the step's gradients over all replicas, if
+    /// TrainingSettings::mean_gradient_given. `scale` is the factor by which the mean was multiplied.
     template <std::floating_point Real>
     void add_mean_gradient(std::span<const Real> piece, double scale = 1) {
         if (gradients_wanted()) meter_.add_mean(piece, metric_of(std::span<const Real>()), scale);
@@ -136,37 +139,37 @@ public:
                            double scale = 1) {
         if (gradients_wanted()) meter_.add_mean(piece, metric_of(second_moments), scale);
     }
-    /// Sets the squared norm of a group's part of that mean, as an alternative to add_mean_gradient(). With
-    /// Adam the norm is in Adam's metric.
+    /// Sets the squared norm of a group's part of that mean, in place of add_mean_gradient(). With Adam the
+    /// norm is in Adam's metric.
     void set_square_of_mean(std::size_t group, double square) {
         if (gradients_wanted()) meter_.set_square_of_mean(group, square);
     }
-    /// Returns the sum of this replica's gradients so far, to be summed over the replicas in place before
-    /// end_step(). It is empty if the mean is given, if the step has a single gradient, or if gradients are
-    /// not wanted.
+    /// Returns the sum of this replica's gradients so far. The caller replaces it by the sum over the
+    /// replicas, in place, before end_step(). It is empty if the mean is given, if the step has a single
+    /// gradient, or if gradients are not wanted.
     [[nodiscard]] std::span<float> running_sum() {
         return gradients_wanted() ? meter_.running_sum() : std::span<float>();
     }
-    /// Returns the sums of squared norms by group and the number of gradients, to be summed in the same
-    /// way.
+    /// Returns the sums of squared norms by group and the number of gradients. The caller replaces them by
+    /// their sums over the replicas in the same way.
     [[nodiscard]] std::span<double> totals() {
         return gradients_wanted() ? meter_.totals() : std::span<double>();
     }
     /// Ends a step. Returns false if its gradients are not finite; the step is then not counted, and the
-    /// update must be skipped. `synchronisation_seconds` is the part of the last microbatch without
-    /// computing, if it was timed. Throws std::invalid_argument if the step was not begun, if gradients are
-    /// unfinished or missing, or if the times are inconsistent.
+    /// caller must skip the update. `synchronisation_seconds` is the part of the last microbatch in which
+    /// the GPU did not compute, if it was timed. Throws std::invalid_argument if the step was not begun, if
+    /// gradients are unfinished or missing, or if the times are inconsistent.
     bool end_step(double now_seconds, std::optional<double> synchronisation_seconds = {});
-    /// The same for callers that compute the norms themselves: `norms` holds the norms of this step's
-    /// gradients by group. They stand for all steps since norms were last given.
+    /// The same for callers that compute the norms themselves: `norms` contains the norms of this step's
+    /// gradients by group. They count for all steps since norms were last given.
     bool end_step(double now_seconds, std::optional<double> synchronisation_seconds,
                   std::span<const GradientNorms> norms);
     /// Drops the present step.
     void drop_step() { begun_ = false; }
 
-    /// Returns a plan that is so much better that a change pays (retune_gain, retune_seconds), or a plan
-    /// with twice the atomic batch that is worth a trial (tries_larger_batches). The agent adopts the plan
-    /// that it returns. Returns nothing if too little is known, or if no change pays. Throws
+    /// Returns a plan whose gain is worth the change (retune_gain, retune_seconds), or a plan with twice
+    /// the atomic batch that is worth a trial (tries_larger_batches). The agent adopts the plan that it
+    /// returns. Returns nothing if too little is known, or if no change is worth its cost. Throws
     /// std::invalid_argument within a step.
     std::optional<BatchPlan> retune();
     /// Trains with this plan from now on, for a plan that was chosen outside of this agent. Returns false
@@ -174,9 +177,9 @@ public:
     /// total batch is below the initial or above the largest one, or within a step.
     bool adopt(BatchPlan plan);
 
-    /// Returns the gradient statistics at the initial batch over all groups; zero before the first. If the
-    /// averages had to begin anew, because Adam's metric changes with the batch, returns those from before,
-    /// until enough steps for a plan have been measured again.
+    /// Returns the gradient statistics at the initial batch over all groups; zero before the first
+    /// measurement. Averages begin anew if Adam's metric changes with the batch. Until enough steps for a
+    /// plan have then been measured, returns the statistics from before.
     [[nodiscard]] GradientStatistics statistics() const {
         if (before_.empty()) return noise_.statistics();
         GradientStatistics sum;
@@ -190,7 +193,7 @@ public:
     [[nodiscard]] GradientStatistics statistics(std::size_t group) const {
         return before_.empty() ? noise_.statistics(group) : before_[group];
     }
-    /// Returns the gradient noise scale in examples; infinite if nothing is known.
+    /// Returns the gradient noise scale in examples; infinite if it is not known.
     [[nodiscard]] double noise_scale() const { return efficiency_model().noise_scale(); }
     /// Returns the statistical efficiency of the present plan, in (0, 1].
     [[nodiscard]] double efficiency() const { return efficiency_model().efficiency(total_batch()); }
@@ -200,8 +203,8 @@ public:
     /// Returns the progress of the training so far, counted in steps at the initial batch. A step at S
     /// times the initial batch makes as much progress as gain(S) such steps (efficiency.hpp). If nothing is
     /// known about the gradient, it counts as one step, or as S steps if S is below 1. In the validation
-    /// runs published with Sia, the batches of one application differ by up to 128 times. At equal final
-    /// progress their metrics differ by 1 % (four of six applications) to 7 %.
+    /// runs published with Sia, the batches of one application differ by a factor of up to 128. At equal
+    /// final progress, the metrics of these runs differ by 1 % (four of six applications) to 7 %.
     [[nodiscard]] double progress_steps() const { return progress_; }
     /// Returns the useful examples so far.
     [[nodiscard]] double useful_examples() const { return progress_ * settings_.initial_batch; }
@@ -209,7 +212,7 @@ public:
     [[nodiscard]] const RefinedThroughput* model() const {
         return holding_.gpus > 0 ? times_.model(type_) : nullptr;
     }
-    /// Returns the measured step times on everything that the job has held.
+    /// Returns the measured step times on all GPU types and shapes that the job has held.
     [[nodiscard]] const StepTimes& step_times() const { return times_; }
     /// Returns the settings given at the start.
     [[nodiscard]] const TrainingSettings& settings() const { return settings_; }
@@ -222,15 +225,15 @@ public:
     /// Returns the agent's state as text, to be saved with the checkpoint.
     [[nodiscard]] std::string save() const;
     /// Continues from a saved state. Call hold() with the present holding afterwards. Throws
-    /// std::invalid_argument and stays unchanged if save() did not write the text, or if it belongs to a
-    /// training of another size or initial batch.
+    /// std::invalid_argument and stays unchanged if save() did not write the text, or if the text belongs
+    /// to a training run with another number of parameters or another initial batch.
     void restore(std::string_view text);
 
 private:
     template <class Self, class Archive>
     static void for_each_field(Self& self, Archive& archive);
     void take_up();
-    /// The metric of the norms of a piece with these second moments.
+    /// Returns the metric in which a piece with these second moments is measured.
     template <std::floating_point Moment>
     [[nodiscard]] AdamPreconditioner<Moment> metric_of(std::span<const Moment> second_moments) const {
         return {second_moments, settings_.optimizer == Optimizer::adam ? adam_updates_ : 0,
@@ -289,7 +292,8 @@ private:
     BatchPlan plan_{};
     BatchPlan step_plan_{};  // plan of the step that is begun
     std::int64_t steps_ = 0, measured_steps_ = 0;
-    std::int64_t measured_at_ = 0;  // steps_ when norms were last measured
+    // Value of steps_ when norms were last measured.
+    std::int64_t measured_at_ = 0;
     int warmup_left_ = 0;
     // State of the step that is begun.
     std::int64_t adam_updates_ = 0;

@@ -1,8 +1,9 @@
 #ifndef GOODPUT_AGENT_TRAINING_SETTINGS_HPP
 #define GOODPUT_AGENT_TRAINING_SETTINGS_HPP
 
-// The settings of a training's agent. Given once: the model's size, the optimiser, the allowed batch sizes,
-// and how readily the batch plan changes. Given at each start: the GPUs.
+// The settings of the agent of a training run. TrainingSettings are given once: the model's size, the
+// optimiser, the allowed batch sizes, and how readily the batch plan changes. A Holding is given at each
+// start: the GPUs.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +17,7 @@
 
 namespace goodput {
 
-/// The properties and limits of a training. The defaults describe a single parameter group under SGD.
+/// The properties and limits of a training run. The defaults describe a single parameter group under SGD.
 struct TrainingSettings {
     std::size_t parameters = 0;  ///< length of a gradient, over all groups
     /// Sizes of groups with their own learning rates; empty if there is one group.
@@ -26,49 +27,50 @@ struct TrainingSettings {
     double adam_beta2 = 0.999;                                        ///< Adam's beta2, in (0, 1)
     double adam_epsilon = 1e-8;                                       ///< Adam's epsilon, above 0
 
-    /// Total batch size that the script and its learning rate were written for; plans never go below it.
+    /// Total batch size for which the script and its learning rate were written; plans never go below it.
     int initial_batch = 0;
     int max_batch = 0;         ///< largest total batch size
     int min_atomic_batch = 1;  ///< fewest examples per GPU and microbatch
     /// Most examples per GPU and microbatch (memory), unless Holding::max_atomic_batch is set.
     int max_atomic_batch = 0;
 
-    /// Whether the training averages its gradients anyway and passes the average to add_mean_gradient().
-    /// The agent then keeps no sum of its own.
+    /// Whether the training loop averages its gradients anyway and passes the average to
+    /// add_mean_gradient(). The agent then keeps no sum of its own.
     bool mean_gradient_given = false;
     /// Gradients are measured in one of every measure_every steps (in two successive steps if successive
-    /// gradients are compared). 0 means as often with several gradients per step as with one, which
-    /// split_every controls; the training then takes the same course on one replica and on many. If
-    /// split_every is 0 too, gradients are measured in every step up to a million parameters, because such
+    /// gradients are compared). 0 means: split_every decides, and steps with several gradients are measured
+    /// as rarely as steps with one, so that training takes the same course on one replica and on many. If
+    /// split_every is 0, too, gradients are measured in every step up to a million parameters, because such
     /// a gradient fits into a cache. Larger models are measured in one of 16 steps, and with Adam, whose
     /// metric takes a root and a division per parameter, in one of 64.
     int measure_every = 0;
     /// If a step would have a single gradient (one replica, no accumulation), one of every split_every
-    /// steps processes its batch in two halves. TrainingAgent::plan() returns that plan from begin_step()
-    /// to end_step(). Until enough is known for a plan, one of two steps is split. Later, above a million
-    /// parameters, only one of 8 * split_every steps is, because halves of large models take long.
-    /// measure_every may make splits rarer. 0 means that no step is split. Then successive gradients are
-    /// compared, which is biased as soon as parameters move (with momentum 0.9 the squared norm is off by a
-    /// third or more).
+    /// steps processes its batch in two halves, so that it has two gradients. TrainingAgent::plan() returns
+    /// that plan from begin_step() to end_step(). Until enough is known for a plan, one of two steps is
+    /// split. Later, above a million parameters, only one of 8 * split_every steps is split, because the
+    /// halves of large models take long. measure_every may make splits rarer. 0 means that no step is
+    /// split. Then successive gradients are compared, which gives biased norms as soon as parameters move
+    /// (with momentum 0.9 the squared norm is wrong by a third or more).
     int split_every = 8;
-    /// The factor on the averages of the noise scale per step at the initial batch. The noise scale changes
-    /// during a training. The default averages over at most 500 steps; a larger value would be steadier,
-    /// but lag further behind.
+    /// Factor by which the averages of the noise scale are multiplied per step at the initial batch. The
+    /// noise scale changes during training. The default averages over at most 500 steps; a larger value
+    /// would be steadier, but lag further behind.
     double smoothing = 0.996;
 
-    int warmup_steps = 3;  ///< steps after a start or a change of plan whose times do not count
+    int warmup_steps = 3;  ///< steps after a start or a change of plan whose times are ignored
     int least_steps = 5;   ///< timed steps before a plan's time is trusted
     /// Steps with measured gradients before the noise scale is used to choose a plan.
     int least_measured_steps = 20;
     double retune_gain =
         least_plan_gain;  ///< a plan must have at least this many times the present goodput to be adopted
     double retune_seconds = 0;  ///< cost of changing the plan, such as new buffers or another compilation
-    double retune_horizon_seconds = 600;  ///< time within which a change must pay off
-    /// Whether twice the atomic batch is tried for some steps, if no larger batch was timed on the present
-    /// holding, and if it would pay in case steps took no longer. Each size is tried once.
+    double retune_horizon_seconds = 600;  ///< time within which a change must have gained more than its cost
+    /// Whether the agent tries twice the atomic batch for some steps. It does so if no larger batch was
+    /// timed on the present holding, and if the larger batch would be worth a change in case steps took no
+    /// longer. Each size is tried once.
     bool tries_larger_batches = true;
-    /// The most that a plan's total batch may be, relative to the largest one timed so far. Large jumps on
-    /// a young noise scale, with the learning rate to match, make trainings diverge.
+    /// Largest total batch of a plan, relative to the largest total batch timed so far. Large jumps of
+    /// batch and learning rate make training diverge as long as the noise scale is based on few steps.
     double largest_growth = 2;
 
     /// Number of parameter groups.
@@ -77,7 +79,7 @@ struct TrainingSettings {
     [[nodiscard]] std::size_t group_size(std::size_t group) const {
         return group_sizes.empty() ? parameters : group_sizes[group];
     }
-    /// Returns measure_every or, if that is 0, the interval that 0 means when split_every is 0.
+    /// Returns measure_every. If that is 0, returns the interval that applies when split_every is 0, too.
     [[nodiscard]] int steps_a_measurement() const {
         if (measure_every > 0) return measure_every;
         if (parameters <= 1'000'000) return 1;

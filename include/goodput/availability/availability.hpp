@@ -1,18 +1,19 @@
 #ifndef GOODPUT_AVAILABILITY_AVAILABILITY_HPP
 #define GOODPUT_AVAILABILITY_AVAILABILITY_HPP
 
-// The third factor of goodput: the useful part of a job's time if it is interrupted. In a live period a job
-// restores its state, then alternates between training and saving:
+// Computes the third factor of goodput: the useful part of the time of a job that is interrupted. A live
+// period is the time from the beginning of a restore until the next interruption. In a live period a job
+// restores its state, then alternates between training for tau seconds and saving:
 //
 //     restore | train tau | pause | train tau | pause | ... interrupted | off | restore | ...
 //                                 | write |               nothing after the last safe checkpoint counts
 //
 // Live periods are independent and identically distributed. So the useful part of the time is the work that
 // one live period saves on average, divided by the mean length of a live period plus the time off (renewal
-// reward). With S(t) the probability that a live period lasts t, checkpoint j is safe with probability
-// S(restore + j (tau + pause) + write). If interruptions strike at random, these are powers of one number,
-// and the sum is that of Daly (Future Generation Computer Systems 22, 2006, equation 20). For Weibull
-// periods the sum is computed numerically.
+// reward). Let S(t) be the probability that a live period lasts at least t. Checkpoint j is safe with
+// probability S(restore + j (tau + pause) + write). If interruptions strike at random, these probabilities
+// are powers of one number, and their sum is that of Daly (Future Generation Computer Systems 22, 2006,
+// equation 20). For Weibull periods the sum is computed numerically.
 
 #include <algorithm>
 #include <cmath>
@@ -26,9 +27,9 @@
 
 namespace goodput {
 
-/// Returns the interruptions of a job that runs on `nodes` (at least 1) equal nodes and stops when any of
-/// them does, as if each node's live period began with the job. The minimum of n Weibull times of one shape
-/// k is a Weibull time shortened by n^(1/k).
+/// Returns the interruptions of a job that runs on `nodes` (at least 1) equal nodes and stops when any one
+/// of them stops. Assumes that each node's live period began together with the job. The minimum of n
+/// Weibull times of shape k is again a Weibull time, shorter by a factor of n^(1/k).
 [[nodiscard]] inline Interruptions interruptions_of(const Interruptions& node, int nodes) {
     require_between("job", "nodes", nodes, 1, 1 << 30);
     Interruptions job = node;
@@ -37,19 +38,19 @@ namespace goodput {
 }
 
 /// Returns the useful part of a job's time, 0 to 1, with a checkpoint after every `interval_seconds` (above
-/// 0, finite) of training. Intervals get longer if writing the last checkpoint takes longer. For a
-/// mechanism that saves nothing, pass all the remaining work as the interval. Both structs must satisfy
-/// validate(). Throws std::invalid_argument for invalid intervals.
+/// 0, finite) of training. If writing the last checkpoint takes longer than that, intervals are extended.
+/// For a mechanism that saves nothing, pass all the remaining work as the interval. Both structs must
+/// satisfy validate(). Throws std::invalid_argument for invalid intervals.
 [[nodiscard]] inline double useful_share(const Interruptions& job, const CheckpointMechanism& mechanism,
                                          double interval_seconds) {
     require_positive("checkpoints", "interval_seconds", interval_seconds);
     return detail::CheckpointReward(job, mechanism).useful_share(interval_seconds);
 }
 
-/// Returns the interval with the largest useful share, at most `longest_seconds` (above 0, finite), such as
-/// the work that the job has left. The solution is in closed form if interruptions strike at random and a
-/// checkpoint costs only its pause (Lambert's W, as Daly's derivation ends); otherwise it is found by
-/// search.
+/// Returns the interval with the largest useful share, at most `longest_seconds` (above 0, finite), for
+/// example the work that the job has left. If interruptions strike at random and a checkpoint costs only
+/// its pause, the solution has a closed form (Lambert's W, as in Daly's derivation); otherwise it is found
+/// by search.
 [[nodiscard]] inline Checkpointing best_checkpointing(const Interruptions& job,
                                                       const CheckpointMechanism& mechanism,
                                                       double longest_seconds) {
@@ -95,8 +96,8 @@ namespace goodput {
 }
 
 /// Returns the interval with the largest useful share until the end, for a job with `left_seconds` (above
-/// 0, finite) to train. `long_run_seconds` is the best interval for a job that trains for ever. If no
-/// checkpoint is best, the interval is at least as long as the work left.
+/// 0, finite) to train. `long_run_seconds` is the best interval for a job that trains forever. If it is
+/// best to take no checkpoint, the interval is at least as long as the work left.
 [[nodiscard]] inline Checkpointing best_checkpointing_until_end(const Interruptions& job,
                                                                 const CheckpointMechanism& mechanism,
                                                                 double long_run_seconds,
@@ -107,8 +108,8 @@ namespace goodput {
     Checkpointing best = at(long_run_seconds);
     const double start = std::max(std::round(left_seconds / long_run_seconds), 1.0);
     if (!mechanism.saves || start > 1e6) return best;
-    // A second nearly always costs more in a whole interval than in the remainder, so intervals of equal
-    // length are best.
+    // One second more nearly always costs more in a whole interval than in the remainder, so intervals of
+    // equal length are best.
     const auto consider = [&](double parts) {
         // Slightly longer, so that rounding does not add another interval.
         const Checkpointing here = at(std::max(left_seconds / parts * (1 + 1e-12), mechanism.write_seconds));
@@ -126,8 +127,9 @@ namespace goodput {
     return best;
 }
 
-/// Returns the seconds that `work_seconds` of work (at least 0, without interruptions or checkpoints) is
-/// expected to take in the long run; infinity if nothing is ever saved.
+/// Returns the expected number of seconds that `work_seconds` of work take in the long run, where work is
+/// at least 0 and is counted without interruptions and checkpoints. Returns infinity if nothing is ever
+/// saved.
 [[nodiscard]] inline double expected_seconds(double work_seconds, const Checkpointing& how) {
     require_at_least("checkpoints", "work_seconds", work_seconds, 0);
     if (work_seconds == 0) return 0;

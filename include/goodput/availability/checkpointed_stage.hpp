@@ -4,23 +4,25 @@
 // Computes how long one stage (or layer) of a job takes if it is interrupted, depending on how it saves its
 // state.
 //
-// A stage does e = work + extra seconds. Without interruptions, this is its duration. With live periods of
-// T seconds on average and time off between them, MII (IEEE TCAD 43(11), 2024) charges each stage for the
-// interruptions that fall into it,
+// A stage does e = work + extra seconds, where the extra seconds are those of saving. Without
+// interruptions, e is its duration. Let live periods (the times between interruptions) last T seconds on
+// average, with time off between them. MII (IEEE TCAD 43(11), 2024) charges each stage for the
+// interruptions that fall into it:
 //
 //     e + e / T (restore + lost + off),
 //
-// which adds up over stages, so that each can be chosen separately except for what they share. That is the
-// first term of a series in e / T, because repeated work may be interrupted again. This header uses
+// This cost adds up over stages, so each stage can be chosen separately except for what the stages share.
+// But it is only the first term of a series in e / T, because repeated work may be interrupted again. This
+// header uses
 //
 //     e / s,        s = useful_share() of a job that restores as this stage does and saves as often
 //
-// which equals MII's formula with lost = unsaved / 2 if live periods are long, and is exact for a stage
-// that repeats without end, whatever the distribution of live periods. It is an approximation in two cases.
-// First, if stages follow each other and an interruption in one discards work of another (no saves in
-// between): `unsaved_seconds` says how much, without knowing what the neighbours chose. Second, if all live
-// periods are equally long and a few stages pass through few periods, so that periods always end in the
-// same places.
+// It equals MII's formula with lost = unsaved / 2 if live periods are long. It is exact for a stage that
+// repeats without end, whatever the distribution of live periods. It is an approximation in two cases.
+// First, stages may follow each other so that an interruption in one discards work of another (no saves in
+// between): `unsaved_seconds` says how much, without knowledge of what the neighbouring stages chose.
+// Second, all live periods may be equally long and a few stages may pass through few periods, so that
+// periods always end in the same places.
 
 #include <cmath>
 #include <cstddef>
@@ -55,27 +57,28 @@ struct CheckpointedStage {
     std::vector<StageMechanism> mechanisms{};  ///< by mechanism
 };
 
-/// Returns the average length of a live period in seconds; infinity if there are no interruptions.
+/// Returns the average length of a live period, the time between two interruptions, in seconds; infinity if
+/// there are no interruptions.
 [[nodiscard]] inline double live_seconds(const Interruptions& interruptions) {
     return interruptions.per_hour > 0 ? 3600 / interruptions.per_hour
                                       : std::numeric_limits<double>::infinity();
 }
 
 /// Returns whether the longest part of a stage that cannot be interrupted fits into an average live period,
-/// after what must be restored. This is MII's rule. If live periods are all equally long, a longer stage
-/// would never end; otherwise it would wait for a long period.
+/// after the state is restored. This is MII's rule. If live periods are all equally long, a longer stage
+/// would never end; otherwise it would have to wait for a long period.
 [[nodiscard]] inline bool fits_live_period(const StageMechanism& mechanism,
                                            const Interruptions& interruptions) {
     return mechanism.restore_seconds + mechanism.atomic_seconds <= live_seconds(interruptions);
 }
 
 /// Returns the expected seconds until a stage of `work_seconds` is done, including time off; infinity if
-/// its work is never saved. For valid numbers only: see validate().
+/// its work is never saved. The numbers must be valid: see validate().
 [[nodiscard]] inline double expected_stage_seconds(double work_seconds, const StageMechanism& mechanism,
                                                    const Interruptions& interruptions) {
     const double running = work_seconds + mechanism.extra_seconds;
     if (interruptions.per_hour == 0 || running == 0) return running;
-    // Any interval is equally good for a job that saves all work at every interruption.
+    // If a job saves all work at every interruption, all intervals are equally good.
     const bool just_in_time = mechanism.unsaved_seconds == 0;
     const CheckpointMechanism saves{.restore_seconds = mechanism.restore_seconds,
                                     .caught = just_in_time ? 1.0 : 0.0};

@@ -1,19 +1,19 @@
 #ifndef GOODPUT_AVAILABILITY_INTERRUPTION_CHANGE_HPP
 #define GOODPUT_AVAILABILITY_INTERRUPTION_CHANGE_HPP
 
-// Tests whether interruptions still come at the fitted rate, with a stated rate of false alarms.
+// Tests whether interruptions still come at the fitted rate. The caller chooses how rare false alarms are.
 //
-// Suppose that the hazard is f times the fitted one from some moment on. Let h be the cumulative fitted
+// Suppose that from some moment on, the hazard is f times the fitted one. Let h be the cumulative fitted
 // hazard since then, which is the expected number of interruptions. Then n interruptions are f^n e^(-(f -
-// 1) h) times as likely as under the fit. The Shiryaev-Roberts statistic is the integral of that ratio over
-// all moments of change,
+// 1) h) times as likely as under the fit. The Shiryaev-Roberts statistic R is the integral of that ratio
+// over all possible moments of the change. It is updated piece by piece:
 //
 //     R <- f^n (R e^(-(f - 1) h) + (1 - e^(-(f - 1) h)) / (f - 1))    over a piece that ends with n = 0 or 1,
 //
-// averaged here over several f. While nothing has changed, R less the interruptions expected so far is a
-// martingale: on average at least A interruptions pass before R first reaches A (Pollak, Annals of
-// Statistics 13, 1985; Shiryaev, Theory of Probability and its Applications 8, 1963), however time is cut
-// into pieces.
+// and averaged here over several f. While nothing has changed, R minus the number of interruptions expected
+// so far is a martingale. Therefore at least A interruptions pass on average before R first reaches A,
+// however time is divided into pieces (Pollak, Annals of Statistics 13, 1985; Shiryaev, Theory of
+// Probability and its Applications 8, 1963).
 
 #include <algorithm>
 #include <array>
@@ -31,8 +31,9 @@ namespace goodput {
 /// of one kind may report to one watch, in the order of time.
 class InterruptionWatch {
 public:
-    /// While `expected` (a rate above 0) holds, at most one interruption in `between_false_alarms` (at
-    /// least 1) causes a false alarm on average. Throws std::invalid_argument for bad input.
+    /// As long as `expected` (its rate must be above 0) is true, there is on average at most one false
+    /// alarm per `between_false_alarms` (at least 1) interruptions. Throws std::invalid_argument for bad
+    /// input.
     explicit InterruptionWatch(const Interruptions& expected, double between_false_alarms = 200)
         : expected_(expected), threshold_(between_false_alarms) {
         validate(expected, "watch");
@@ -40,9 +41,9 @@ public:
         require_between("watch", "between_false_alarms", between_false_alarms, 1, 1e12);
     }
 
-    /// Reports a piece of a live period, from `from_seconds` to `to_seconds` after its beginning.
-    /// `interrupted` says whether an interruption ended it. Report running periods from time to time,
-    /// because missing interruptions are information too.
+    /// Reports a piece of a live period (the time between two interruptions), from `from_seconds` to
+    /// `to_seconds` after its beginning. `interrupted` says whether an interruption ended the piece. Report
+    /// periods that still run from time to time, because the absence of interruptions is information, too.
     void observe(double from_seconds, double to_seconds, bool interrupted) {
         if (!(from_seconds >= 0 && to_seconds >= from_seconds && to_seconds <= longest_checkpoint_seconds))
             bad_input("watch", "to_seconds", to_seconds, "at least where the piece begins, and finite");
@@ -71,18 +72,17 @@ public:
         for (const Statistic& each : statistics_) sum += each.ratio;
         return sum / static_cast<double>(factors.size());
     }
-    /// Returns whether an alarm is due. If so, fit again what was observed since since(), and begin another
-    /// watch.
+    /// Returns whether an alarm is due. If so, fit again to the observations after the first since()
+    /// pieces, and begin another watch.
     [[nodiscard]] bool changed() const { return statistic() >= threshold_; }
-    /// Returns how many pieces were observed before the change, if there was one.
+    /// Returns the number of pieces observed before the most likely moment of the change.
     [[nodiscard]] std::size_t since() const { return likeliest().since; }
-    /// Returns how many times as often as fitted interruptions come since then: the most likely of a few
-    /// factors.
+    /// Returns the rate since then divided by the fitted rate: the most likely one of `factors`.
     [[nodiscard]] double factor() const {
         return factors[static_cast<std::size_t>(&likeliest() - statistics_.data())];
     }
 
-    /// The changes of rate that are tested.
+    /// The factors f on the rate that are tested.
     static constexpr std::array<double, 6> factors{0.125, 0.25, 0.5, 2, 4, 8};
 
 private:
@@ -95,10 +95,11 @@ private:
     [[nodiscard]] const Statistic& likeliest() const {
         return *std::ranges::max_element(statistics_, {}, &Statistic::ratio);
     }
-    /// Returns the number of interruptions expected in the first `seconds` of a live period that continues
-    /// regardless.
+    /// Returns the number of interruptions expected in the first `seconds` of a live period, as if an
+    /// interruption did not end it.
     [[nodiscard]] double hazard(double seconds) const {
-        // Equally long periods have no hazard before their end, so only their mean is watched.
+        // If all periods are equally long, there is no hazard before their end, so only their mean is
+        // watched.
         if (std::isinf(expected_.shape)) return seconds * expected_.per_hour / 3600;
         return LivePeriods(expected_).hazard(seconds);
     }

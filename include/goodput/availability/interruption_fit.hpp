@@ -3,15 +3,16 @@
 
 // Estimates how often nodes of one kind are interrupted, and for how long, from observations.
 //
-// Live periods t are Weibull, with the cumulative hazard theta t^k. Periods that have not ended yet count
-// as far as they have lasted. Given k, a gamma distribution is conjugate to theta. A prior (a, b), n
-// interruptions and the sum T of all t^k lead to (a + n, b + T), and the evidence for k and b is
+// Live periods t, the times between interruptions, have a Weibull distribution of shape k, with the
+// cumulative hazard theta t^k. Periods that have not ended yet are included with their length so far. Given
+// k, a gamma distribution is conjugate to theta. From a prior gamma(a, b), n interruptions and the sum T of
+// all t^k follows the posterior gamma(a + n, b + T). The evidence for k and b is
 //
 //     k^n prod t^(k-1)  b^a / Gamma(a)  Gamma(a + n) / (b + T)^(a + n)
 //
 // (Soland, IEEE Transactions on Reliability R-18, 1969, with k on a grid). b is on a grid as well, because
-// a single gamma distribution would never accept a rate far above its own. The fit keeps k = 1, which means
-// that interruptions strike at random, until the data clearly favours another k.
+// with a single b the fit could not follow data whose rate is far above that of the prior. The fit uses k =
+// 1, which means that interruptions strike at random, until the data clearly favours another k.
 
 #include <algorithm>
 #include <cmath>
@@ -33,13 +34,13 @@ namespace goodput {
 
 /// Observations of nodes of one kind, in seconds and in any order.
 struct ObservedPeriods {
-    std::vector<double> live_seconds{};     ///< periods that an interruption ended; above 0
+    std::vector<double> live_seconds{};     ///< lengths of periods that an interruption ended; above 0
     std::vector<double> running_seconds{};  ///< periods that continue, or ended otherwise; at least 0
     std::vector<double> off_seconds{};      ///< from an interruption until work could begin again; at least
                                             ///< 0
 };
 
-/// The prior: medians, and standard deviations of logarithms.
+/// The prior. Rates and times are medians; spreads are standard deviations of logarithms.
 struct InterruptionPrior {
     double per_hour = 1.0 / 720;  ///< interruptions of a node per hour: one a month; above 0
     double off_seconds = 600;     ///< time off; above 0
@@ -59,7 +60,7 @@ struct InterruptionFit {
                                     ///< better than shape 1
 };
 
-/// How certain intervals are, and when a shape other than 1 is used.
+/// The probability of intervals, and the evidence that is needed to use a shape other than 1.
 struct InterruptionFitOptions {
     double coverage = 0.9;      ///< probability that an interval contains the value; above 0, below 1
     double clear_evidence = 3;  ///< ln of the Bayes factor from which the Weibull is used; at least 0
@@ -67,7 +68,8 @@ struct InterruptionFitOptions {
 
 namespace detail {
 
-/// A mixture over shapes and priors: theta ~ gamma(count, e^log_total), in units of `unit` seconds.
+/// The posterior of theta: a mixture of gamma distributions over shapes and priors, theta ~ gamma(count,
+/// e^log_total), in units of `unit` seconds.
 struct PeriodPosterior {
     struct Cell {
         double log_shape = 0, log_gamma = 0, log_total = 0, weight = 0;
@@ -99,8 +101,8 @@ struct PeriodPosterior {
     }
 };
 
-/// Returns the posterior from periods that ended, periods that did not, and the prior median. Uses only
-/// shape 1 if `shape_spread` is 0, otherwise a grid of shapes.
+/// Returns the posterior from `ended` and `running` periods and the prior median `believed_seconds`. Uses
+/// only shape 1 if `shape_spread` is 0, otherwise a grid of shapes.
 inline PeriodPosterior period_posterior(std::span<const double> ended, std::span<const double> running,
                                         double believed_seconds, double spread, double shape_spread) {
     constexpr double worth = 2, median = 1.6783469900166605;  // shape of the gamma prior, and its median
@@ -112,7 +114,8 @@ inline PeriodPosterior period_posterior(std::span<const double> ended, std::span
     result.unit = believed_seconds;
     for (const double t : ended) result.unit = std::max(result.unit, t);
     for (const double t : running) result.unit = std::max(result.unit, t);
-    double log_sum = 0;  // sum for free shapes only: times off may be 0, whose logarithm is not finite
+    // Only needed for free shapes: times off use shape 1 and may be 0, whose logarithm is not finite.
+    double log_sum = 0;
     if (shapes > 1)
         for (const double t : ended) log_sum += std::log(t / result.unit);
     std::vector<double> logs;
@@ -165,10 +168,10 @@ inline void validate(const ObservedPeriods& seen, const InterruptionPrior& prior
 
 }  // namespace detail
 
-/// Estimates the interruptions of a node from live periods and times off of nodes like it. Without
-/// observations the result is close to the prior. Throws std::invalid_argument for periods that ended after
-/// less than a microsecond, for values that are NaN, infinite or excessive, and for priors that are not
-/// positive.
+/// Estimates the interruptions of a node from live periods and times off of similar nodes. If there are no
+/// observations, the result is close to the prior. Throws std::invalid_argument for periods that ended
+/// after less than a microsecond, for values that are NaN, infinite or too large, and for priors that are
+/// not positive.
 [[nodiscard]] inline InterruptionFit fit_interruptions(const ObservedPeriods& seen,
                                                        const InterruptionPrior& prior = {},
                                                        const InterruptionFitOptions& options = {}) {

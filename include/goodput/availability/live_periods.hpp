@@ -21,18 +21,19 @@ public:
 
     /// Returns the mean.
     [[nodiscard]] double mean() const { return mean_; }
-    /// Returns the probability that a live period lasts at least `seconds` (at least 0).
+    /// Returns the probability that a live period lasts at least `seconds` (which must be at least 0).
     [[nodiscard]] double survival(double seconds) const {
-        // Work fits if it exceeds the period only by rounding.
+        // Allow for rounding: work may exceed the period by a tiny amount.
         if (std::isinf(shape_)) return seconds <= mean_ * (1 + 1e-9) ? 1 : 0;
         return std::exp(-hazard(seconds));
     }
-    /// Returns the cumulative hazard of the first `seconds` (at least 0), for a finite shape: the number of
-    /// interruptions to expect if an interruption did not end the period.
+    /// Returns the cumulative hazard of the first `seconds` (at least 0). It is the number of interruptions
+    /// to expect in that time if an interruption did not end the period. The shape must be finite.
     [[nodiscard]] double hazard(double seconds) const {
         return shape_ == 1 ? seconds / mean_ : std::pow(seconds / scale_, shape_);
     }
-    /// Returns the expected part of the first `seconds` (at least 0) during which the period lasts.
+    /// Returns the expected number of seconds, out of the first `seconds` (at least 0), for which the
+    /// period lasts.
     [[nodiscard]] double within(double seconds) const {
         if (shape_ == 1) return -mean_ * std::expm1(-seconds / mean_);
         if (std::isinf(shape_)) return std::fmin(seconds, mean_);

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_AVAILABILITY_LOST_TIME_HPP
 #define GOODPUT_AVAILABILITY_LOST_TIME_HPP
 
-// Reduces an option's goodput by interruptions: multiplies it by the useful part of the time, with the
-// checkpoints that lose least. Computes nothing if no node is ever interrupted.
+// Reduces an option's goodput because of interruptions: multiplies it by the useful part of the time, with
+// the checkpoints that lose least time. Computes nothing if no node is ever interrupted.
 
 #include <algorithm>
 #include <cmath>
@@ -29,9 +29,9 @@ namespace goodput {
 /// The cost of interruptions for each option of a round. Keeps its buffers between rounds.
 class LostTime {
 public:
-    /// Finds how often nodes of each pool are lost: the mean of its open nodes, or of the drained ones if
-    /// none is open. Returns whether any node is ever interrupted. The round's pools must outlive the calls
-    /// that follow.
+    /// Finds how often nodes of each pool are lost. This is the mean over the pool's open nodes, or over
+    /// its drained ones if none is open. Returns whether any node is ever interrupted. The pools of `round`
+    /// must exist until the last call of operator() for this round.
     bool begin_round(const Round& round) {
         best_.clear();
         pools_ = round.pools;
@@ -44,8 +44,8 @@ public:
         return any_;
     }
 
-    /// Finds how the job would best save its state with this option. Multiplies the option's goodput
-    /// without interruptions by the useful part of the time.
+    /// Finds how the job would best save its state with this option. Multiplies the option's goodput, which
+    /// does not include interruptions, by the useful part of the time.
     void operator()(const Job& job, Option& option) {
         option.checkpointing = {};
         if (!any_ || option.configuration.empty()) return;
@@ -77,7 +77,7 @@ public:
                                  "% of the time is expected to be lost, ";
         if (std::isinf(with.interval_seconds)) return part + "best without checkpoints, " + mechanism;
         return part + (given.job.checkpoint_seconds ? "checkpoints " : "best checkpoint ") +
-               // A checkpoint without cost cannot come too often.
+               // A checkpoint without cost may be taken at any frequency.
                (with.interval_seconds < 1 ? "at every step"
                                           : "every " + text_of_seconds(with.interval_seconds)) +
                ", " + mechanism;
@@ -98,9 +98,11 @@ private:
         double per_hour = 0;            ///< interruptions per hour of a node
         double memory_gib_per_gpu = 0;  ///< smallest amount of its nodes; 0 if not counted
     };
-    /// Used for a job of unknown length. A job with this much time left can save its state once a month.
+    /// Longest interval between two checkpoints: 30 days. It is also the time left that is assumed for a
+    /// job of unknown length.
     static constexpr double longest_interval = 30 * 86400.0;
-    static constexpr double least_availability = 1e-9;  // a job that would never progress still has options
+    // The least useful part, so that a job which would never progress still has options.
+    static constexpr double least_availability = 1e-9;
 
     static OfPool mean_of(const Cluster& cluster, const Pool& pool) {
         OfPool mean;
@@ -131,7 +133,7 @@ private:
         Checkpointing best{0, 0, -1};
         const auto consider = [&](std::size_t index, const CheckpointMechanism& mechanism) {
             const bool chosen = mechanism.saves && !job.checkpoint_seconds;
-            // For a mechanism that saves nothing, the interval is all the work.
+            // If a mechanism saves nothing, the interval stands for all the work.
             const double interval = !mechanism.saves ? longest_interval
                                     : chosen         ? best_interval(all, mechanism)
                                                      : *job.checkpoint_seconds;

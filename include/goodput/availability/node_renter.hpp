@@ -1,17 +1,19 @@
 #ifndef GOODPUT_AVAILABILITY_NODE_RENTER_HPP
 #define GOODPUT_AVAILABILITY_NODE_RENTER_HPP
 
-// Rents nodes round after round: decides which are worth their price (renting.hpp), and when to return
-// them.
+// Rents nodes round after round. It decides which nodes are worth their price (renting.hpp), and when to
+// return a node.
 //
-// A node that is worth its price is ordered at once. A node that is not worth its price any more is kept
-// for a while, because the need for it may come back. It would then have to start again, while a job waits
-// and the node is paid. It is returned once keeping it has cost as much as starting it again,
+// A node that is worth its price is ordered at once. A node that is no longer worth its price is kept for a
+// while, because it may be needed again. If it had been returned, another one would have to start then,
+// which is paid for while a job waits. With a price of `price` dollars per hour and c dollars per hour that
+// a job waits, a node is returned once keeping it has cost as much as starting another one:
 //
 //     keep = (start-up + restart) * (1 + c / price)
 //
-// which never costs more than twice as much as knowing the future (the ski rental problem; Karlin, Manasse,
-// McGeoch and Owicki, Algorithmica 11, 1994). `restart` is the mean over the jobs that would have to move.
+// This never costs more than twice as much as perfect knowledge of the future would (the ski rental
+// problem; Karlin, Manasse, McGeoch and Owicki, Algorithmica 11, 1994). `restart` is the mean restart cost
+// of all jobs of the snapshot. A node is kept for a day at most.
 
 #include <algorithm>
 #include <cstddef>
@@ -28,14 +30,14 @@ namespace goodput {
 template <OptionPredictor Predictor = GoodputPredictor, Policy P = GoodputPolicy, class Pack = Limits<>>
 class NodeRenter {
 public:
-    /// See RentAdvisor.
+    /// Makes a renter; RentAdvisor describes the arguments.
     explicit NodeRenter(double hour_worth, Predictor predictor = {}, P policy = {}, Pack limits = {})
         : advisor_(hour_worth, std::move(predictor), std::move(policy), std::move(limits)) {}
 
     /// Returns the number of nodes to have from now on, by offer. `rented` is the present number by offer,
-    /// including nodes that are starting. The times of snapshots must not go back. The result is valid
-    /// until the next call. Throws std::invalid_argument for whatever RentAdvisor::advise() rejects, and if
-    /// `rented` does not have one number per offer.
+    /// including nodes that are starting. The times of successive snapshots must not go back. The result is
+    /// valid until the next call. Throws std::invalid_argument for everything that RentAdvisor::advise()
+    /// rejects, and if `rented` does not have one number per offer.
     std::span<const int> rent(const Snapshot& snapshot, std::span<const RentOffer> offers,
                               std::span<const int> rented) {
         if (rented.size() != offers.size())
@@ -56,7 +58,7 @@ public:
         return nodes_;
     }
 
-    /// Returns how long a node is kept that is not worth its price any more.
+    /// Returns the number of seconds for which a node that is no longer worth its price is kept.
     [[nodiscard]] double keep_seconds(const Snapshot& snapshot, const RentOffer& offer) const {
         double restart = 0;
         for (const Job& job : snapshot.jobs) restart += job.restart_cost_seconds;

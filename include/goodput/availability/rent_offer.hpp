@@ -22,13 +22,13 @@ struct RentOffer {
     int gpus = 1;                       ///< GPUs per node, at least 1
     double dollars_per_hour = 0;        ///< price of the whole node
     int most_nodes = 0;                 ///< largest number of nodes rented at one time
-    double start_seconds = 180;         ///< time from the order to the first job; it is paid for
+    double start_seconds = 180;         ///< seconds from the order to the first job; they are paid for
     bool spot = false;                  ///< whether the provider may take it back
     double interruptions_per_hour = 0;  ///< how often each node is expected to be lost
 };
 
-/// Throws std::invalid_argument, naming the offer, for duplicate names, unknown GPU types, two offers with
-/// nodes of one pool, and numbers out of range.
+/// Throws std::invalid_argument, with the name of the offer, for duplicate names, unknown GPU types, two
+/// offers whose nodes belong to the same pool, and numbers out of range.
 inline void validate(std::span<const RentOffer> offers, const Cluster& cluster) {
     std::vector<const std::string*> names;
     for (const RentOffer& offer : offers) {

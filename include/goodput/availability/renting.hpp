@@ -3,23 +3,25 @@
 
 // Decides which nodes are worth their price now.
 //
-// Let an hour in which a job is not complete be worth c dollars. With n GPUs at p dollars per hour each,
-// and R examples left at goodput g, a job costs
+// Suppose that it costs c dollars for every hour that a job is not complete. With n GPUs at p dollars per
+// hour each, and R examples left at goodput g, a job costs
 //
 //     cost = (n p + c) * (R / g + restart, if it would have to) + p * (GPUs that it has not yet) * start-up
 //
 // dollars until it ends, and it wants the option that costs least. For a long job that is the option with
-// the largest g / (n p + c), however much work is left. Renting is worthwhile for what all jobs want, in
-// whole nodes. More nodes cost more than the time that they save.
+// the largest g / (n p + c), however much work is left. It is worthwhile to rent the whole nodes that all
+// jobs together want. More nodes would cost more than the time that they save.
 //
-// If an offer's limit, or the nodes that exist anyway, cannot satisfy all wishes, the allotment solver
-// decides which job gets what. With w the cost of the job's best option, an hour with an option is worth
+// If the limit of an offer, or the nodes that exist anyway, cannot satisfy all wishes (options that jobs
+// want), the allotment solver decides which job gets what. With w the cost of the job's best option, an
+// hour with an option is worth
 //
-//     value = w / (R / g + restart) - n p            dollars an hour: c for the best option, less for others
+//     value = (w - start-up) / (R / g + restart) - n p        dollars an hour: c for the best option,
+//                                                             less for others
 //
-// and the prices of the solution say what a GPU beyond the limit would be worth. The policy's own values do
-// not count, because they express priority and not dollars. Jobs that keep what they hold keep it here too,
-// and no team wants more than its quotas allow.
+// where `start-up` is the last term of the cost. The dual prices of the solution say what a GPU beyond the
+// limit would be worth. The policy's own values are not used, because they express priority and not
+// dollars. Jobs that keep what they hold keep it here as well, and limits such as team quotas hold.
 
 #include <algorithm>
 #include <cmath>
@@ -52,10 +54,10 @@ namespace goodput {
 struct OfferAdvice {
     int nodes = 0;        ///< number of nodes worth their price, including nodes already rented
     int gpus_wanted = 0;  ///< GPUs in these nodes that all jobs together want
-    /// Dollars per hour that one more GPU beyond the limit would be worth, including its price. If the
-    /// limit has no effect, this is the price.
+    /// Value in dollars per hour of one more GPU beyond the limit, not reduced by its price. If the limit
+    /// has no effect, this equals the price.
     double gpu_worth = 0;
-    std::string why{};  ///< one sentence
+    std::string why{};  ///< the reason in one sentence
 };
 
 /// The advice on all offers.
@@ -65,13 +67,13 @@ struct RentAdvice {
 };
 
 /// Advises which nodes to rent, call after call. The policy determines the expected gradient noise and how
-/// far a job may grow; its values are not used. Limits (limits.hpp) hold as in a Scheduler. What is kept
-/// beyond them is kept.
+/// far a job may grow; its values are not used. Limits (limits.hpp) hold as in a Scheduler. Jobs that keep
+/// GPUs beyond a limit keep them.
 template <OptionPredictor Predictor = GoodputPredictor, Policy P = GoodputPolicy, class Pack = Limits<>>
 class RentAdvisor {
 public:
-    /// `hour_worth` is the value in dollars of an hour in which a job is not complete, above 0. Throws
-    /// std::invalid_argument otherwise.
+    /// `hour_worth` is c of the opening comment: what it costs, in dollars, if a job completes an hour
+    /// later. It must be above 0; throws std::invalid_argument otherwise.
     explicit RentAdvisor(double hour_worth, Predictor predictor = {}, P policy = {}, Pack limits = {})
         : hour_worth_(hour_worth),
           predict_(std::move(predictor)),
@@ -80,13 +82,13 @@ public:
         require_positive("renting", "hour_worth", hour_worth);
     }
 
-    /// Returns the value in dollars of an hour of a job's life.
+    /// Returns c of the opening comment, in dollars.
     [[nodiscard]] double hour_worth() const { return hour_worth_; }
 
     /// Advises what to rent for the jobs of a snapshot. Nodes of its cluster that match an offer (GPU type,
-    /// size, spot) count as rented; all others exist anyway and cost nothing. The advice is valid until the
-    /// next call. Sets aside and rejects what Scheduler::plan() does, and throws std::invalid_argument for
-    /// whatever validate() rejects in offers.
+    /// size, spot) are treated as rented; all others exist anyway and cost nothing. The advice is valid
+    /// until the next call. Jobs and nodes are set aside, and snapshots rejected, as in Scheduler::plan().
+    /// Throws std::invalid_argument for everything that validate() rejects in offers.
     const RentAdvice& advise(const Snapshot& given, std::span<const RentOffer> offers) {
         validate(offers, given.cluster);
         const Snapshot& snapshot = check_(given, true, warnings_);
@@ -104,14 +106,14 @@ private:
         double start_hours = 0;
         std::optional<std::size_t> offer{};
         int nodes = 0;   ///< nodes that exist or are to be rented
-        int wanted = 0;  ///< GPUs of them that are wanted
+        int wanted = 0;  ///< GPUs of these nodes that jobs want
         double worth = 0;
     };
     struct Wish {
         std::size_t pool = 0;
         int gpus = 0;                     ///< occupied GPUs
         double hours = 0;                 ///< hours until the job ends
-        double start = 0;                 ///< dollars until nodes have started
+        double start = 0;                 ///< dollars for the start-up of nodes
         double value = 0;                 ///< dollars per hour
         std::vector<ResourceUse> uses{};  ///< uses of the limits' rows, which follow the pools
     };
@@ -152,7 +154,7 @@ private:
         return {snapshot.time_seconds, all_, pools_};
     }
 
-    /// Computes what each option is worth to its job.
+    /// Finds the wishes of each job, and what each is worth to the job.
     void pose(const Snapshot& snapshot) {
         wishes_.clear();
         keeps_.clear();
@@ -200,7 +202,7 @@ private:
         std::vector<Wish>& wishes = wishes_.emplace_back();
         limits_.start_job(round_of(snapshot), job);
         for (const Option& option : options_) {
-            // If nothing is known about a job, all numbers of GPUs are equally good.
+            // If nothing is known about a job, all its options are treated as equally fast.
             const double speed = fastest > 0 ? option.goodput / fastest : 1;
             if (!(speed > 0)) continue;
             const PoolShare& part = option.configuration.first();
@@ -219,8 +221,8 @@ private:
             wish.value = (least - wish.start) / wish.hours - wish.gpus * terms_[wish.pool].gpu_price;
     }
 
-    /// Returns the hours until the job ends on its best option, at least a second. If nothing is known
-    /// about the job, assumes as long as it has run, at least five minutes.
+    /// Returns the hours until the job ends on its best option, at least a second. If the work left is not
+    /// known, assumes that the job will run for as long as it has existed, at least five minutes.
     [[nodiscard]] static double hours_on_best(const Snapshot& snapshot, const Job& job, double fastest) {
         const std::optional<double>& left =
             job.remaining_examples ? job.remaining_examples : job.expected_examples;
@@ -228,15 +230,15 @@ private:
         return std::max(snapshot.time_seconds - job.submitted_seconds, 300.0) / 3600;
     }
 
-    /// Chooses each job's wish on the existing nodes, within the limits. `worth(wish)` returns the value of
-    /// a wish.
+    /// Chooses each job's wish on the nodes that exist or are to be rented, within the limits.
+    /// `worth(wish)` returns the value of a wish.
     template <class Worth>
     void choose(Worth worth) {
         problem_.clear();
         problem_.capacity.clear();
         for (std::size_t p = 0; p < pools_.size(); ++p) problem_.capacity.push_back(gpus_of(p));
         for (const LimitRow& row : rows_.all()) problem_.capacity.push_back(row.capacity);
-        // Kept GPUs may exceed the capacity.
+        // Kept GPUs may exceed the capacity, so it is raised.
         for (std::size_t r = 0; r < kept_.size(); ++r)
             problem_.capacity[r] = std::max(problem_.capacity[r], kept_[r]);
         for (std::size_t j = 0; j < wishes_.size(); ++j) {
@@ -261,7 +263,7 @@ private:
             }
     }
 
-    /// Finds what jobs want of all nodes that could exist, and as many nodes as that takes.
+    /// Finds what jobs want if all possible nodes exist, and the number of nodes that this takes.
     void choose_of_all() {
         choose([](const Wish& wish) { return wish.value; });
         count_wanted();
@@ -272,14 +274,15 @@ private:
         }
     }
 
-    /// Unused GPUs of each offer's last node cost as much as used ones. Tries fewer nodes, one of another
-    /// offer instead, or one more, as long as that is worth its price and no job waits for it.
+    /// Unused GPUs of each offer's last node cost as much as used ones. Tries fewer nodes, one node of
+    /// another offer instead, or one node more. Keeps a change if it increases the worth minus the price,
+    /// and if no job has to wait for it.
     void bring_together() {
         std::size_t served = 0;
         double current = worth_of_nodes(served);
         for (int step = 0; step < most_steps; ++step) {
             const std::size_t none = pools_.size();
-            // There are no prices if what is kept does not fit, because nothing was solved for these nodes.
+            // There are no prices if what is kept does not fit, because the allotment was then not solved.
             const std::vector<double> prices =
                 std::isfinite(current) ? solved_.prices : std::vector<double>();
             const double rest = worth_above(prices);
@@ -290,7 +293,8 @@ private:
                     if (from == to || !move(from, -1)) continue;
                     if (move(to, 1)) {
                         std::size_t now = 0;
-                        // No allotment is worth more than the prices say.
+                        // The prices give an upper bound on the worth of any allotment, so a node that
+                        // cannot improve it is skipped.
                         if (prices.empty() || rest + worth_at(prices) > best)
                             if (const double worth = worth_of_nodes(now); now >= served && worth > best)
                                 best = worth, best_move = {from, to};
@@ -305,7 +309,8 @@ private:
         }
         count_wanted();
     }
-    /// Adds `nodes` nodes (one more or fewer) to a pool if possible. Without a pool, it is always possible.
+    /// Adds `nodes` nodes (1 or -1) to a pool. Returns whether that is possible; it always is if `pool`
+    /// means no pool.
     bool move(std::size_t pool, int nodes) {
         if (pool == pools_.size()) return true;
         PoolTerms& terms = terms_[pool];
@@ -314,13 +319,13 @@ private:
         terms.nodes += nodes;
         return true;
     }
-    /// Returns the dollars per hour that the progress of all jobs on these nodes is worth, less the price
+    /// Returns the dollars per hour that the progress of all jobs on these nodes is worth, minus the price
     /// of the nodes.
     double worth_of_nodes(std::size_t& served) {
         double price = 0;
         for (std::size_t p = 0; p < pools_.size(); ++p) {
             price += gpus_of(p) * terms_[p].gpu_price;
-            // Too few nodes for what is kept are worth nothing.
+            // Nodes that cannot hold what is kept are not allowed.
             if (terms_[p].offer && gpus_of(p) < kept_[p]) return -std::numeric_limits<double>::infinity();
         }
         choose([&](const Wish& wish) { return wish.value + wish.gpus * terms_[wish.pool].gpu_price; });
@@ -329,8 +334,9 @@ private:
         return solved_.objective - price;
     }
 
-    /// Returns the sum of what each job's best wish is worth above these prices of the rows of problem_.
-    /// With the worth of the rows at these prices, it is an upper bound on any allotment of any capacity.
+    /// Returns the sum over jobs of the best wish's value minus its price, at these prices of the rows of
+    /// problem_. Together with capacity times prices, this is an upper bound on any allotment of any
+    /// capacity.
     [[nodiscard]] double worth_above(std::span<const double> prices) const {
         double sum = 0;
         for (std::size_t j = 0; j < problem_.jobs() && !prices.empty(); ++j) {
@@ -344,7 +350,7 @@ private:
         }
         return sum;
     }
-    /// Returns the worth of the rows at these prices on the present nodes, less the price of the nodes.
+    /// Returns capacity times prices on the present nodes, minus what the nodes cost.
     [[nodiscard]] double worth_at(std::span<const double> prices) const {
         double sum = 0;
         for (std::size_t r = 0; r < prices.size(); ++r)
@@ -399,7 +405,7 @@ private:
     std::vector<PoolTerms> terms_;           // by pool
     std::vector<std::vector<Wish>> wishes_;  // by job
     std::vector<char> keeps_;                // by job: whether its only wish is what it holds
-    std::vector<double> kept_;               // by pool, then by row of the limits: units that are kept
+    std::vector<double> kept_;               // by pool, then by row of the limits: units that jobs keep
     std::vector<ResourceUse> uses_;          // uses of one wish
     std::vector<Option> options_;            // options of one job
     std::vector<int> most_gpus_;             // GPU limits of one job

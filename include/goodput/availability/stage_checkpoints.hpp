@@ -1,23 +1,25 @@
 #ifndef GOODPUT_AVAILABILITY_STAGE_CHECKPOINTS_HPP
 #define GOODPUT_AVAILABILITY_STAGE_CHECKPOINTS_HPP
 
-// Chooses a checkpoint mechanism for each stage (or layer) of a job, so that an interrupted job is done as
-// soon as possible. The checkpoints of all stages share a memory and a storage's bandwidth.
+// Chooses a checkpoint mechanism for each stage (or layer) of a job, so that a job that is interrupted ends
+// as soon as possible. The checkpoints of all stages share an amount of memory and the bandwidth of a
+// storage.
 //
-// With t_lm the expected seconds of stage l under mechanism m (checkpointed_stage.hpp), the problem is
+// Let t_lm be the expected seconds of stage l under mechanism m (checkpointed_stage.hpp), and x_lm be 1 if
+// the stage uses it, else 0. The problem is
 //
 //     min sum t_lm x_lm   s.t.   sum memory_lm x_lm <= memory,   sum bandwidth_lm x_lm <= bandwidth,
 // one mechanism per stage,
 //
-// a multiple-choice knapsack with two rows. It is an allotment problem whose jobs are the stages, each of
-// which must run. An option's value is the time that it loses compared with the stage's best option, so
-// that nothing depends on the total length of the stages. MII (IEEE TCAD 43(11), 2024) searches the same
-// choices exhaustively offline, and again when its energy changes. Not covered: which job to run next to
-// lose little when the device shuts down.
+// which is a multiple-choice knapsack with two rows. It is solved as an allotment problem whose jobs are
+// the stages, each of which must run. An option's value is minus the time that it loses compared with the
+// stage's best option, so that nothing depends on the total length of the stages. MII (IEEE TCAD 43(11),
+// 2024) searches the same choices exhaustively offline, and again when the available energy changes. This
+// header does not decide which job to run next so that a shutdown of the device loses little.
 //
-// Mechanisms may differ by hundreds of orders of magnitude, because expected seconds grow exponentially. An
-// option that loses more than a known answer cannot be part of a better answer. It is left out, and the
-// rest is solved again with rounding at its own scale.
+// Times may differ by hundreds of orders of magnitude between mechanisms, because expected seconds grow
+// exponentially. An option that loses more time than a known answer cannot be part of a better answer. It
+// is left out, and the rest is solved again, so that rounding errors are relative to the remaining times.
 
 #include <algorithm>
 #include <cstddef>
@@ -37,17 +39,17 @@
 
 namespace goodput {
 
-/// Chooses the mechanism of each stage with the least expected seconds in total. `options` are the
-/// allotment solver's, with the gap relative to the expected seconds. A deadline or limit holds for each
-/// call of the solver; one call suffices unless numbers differ by many orders of magnitude. The order of
-/// stages does not matter. For bad input see StageCheckpointQuestion::validate(). Problems that are merely
-/// hard or infeasible do not throw.
+/// Chooses the mechanism of each stage with the least expected seconds in total. `options` are those of the
+/// allotment solver; its gap is relative to the expected seconds. A deadline or limit holds for each call
+/// of the solver; one call suffices unless numbers differ by many orders of magnitude. The order of stages
+/// makes no difference. StageCheckpointQuestion::validate() says which input is rejected. Problems that are
+/// only hard or infeasible do not throw.
 [[nodiscard]] StageCheckpoints choose_stage_checkpoints(const StageCheckpointQuestion& question,
                                                         const AllotOptions& options = {.gap = 1e-6});
 
-/// Chooses again under the `observed` interruptions instead of those of the question, for a job that runs
-/// with the mechanisms `before` (by stage). Keeps these mechanisms if they are proven to be within the
-/// requested gap. A test of change, such as InterruptionWatch, decides when to ask again. Throws
+/// Chooses again under the `observed` interruptions instead of those of the question, for a job that now
+/// runs with the mechanisms `before` (by stage). Keeps these mechanisms if they are proven to be within the
+/// requested gap. A test for changes, such as InterruptionWatch, decides when to call this. Throws
 /// std::invalid_argument if `before` has the wrong length or unknown mechanisms.
 [[nodiscard]] StageCheckpointChange choose_stage_checkpoints_again(
     const StageCheckpointQuestion& question, std::span<const std::size_t> before,
@@ -81,8 +83,8 @@ inline std::string stage_mechanism_counts(const StageCheckpointQuestion& questio
     return text.empty() ? "no stages" : text;
 }
 
-/// Says what more of a limit would save, if anything. The increase is a fraction of the limit, because its
-/// size depends on the device.
+/// Says how much time a larger limit would save, if any. The increase is given as a fraction of the limit,
+/// because useful amounts depend on the device.
 inline std::string stage_limit_text(std::string_view what, std::string_view unit,
                                     const std::optional<double>& limit, double price) {
     if (!limit || !(price > 0)) return {};
@@ -111,7 +113,7 @@ inline std::string stage_seconds_text(const StageCheckpointQuestion& question,
            stage_limit_text("bandwidth", "GiB/s", question.gib_per_second, answer.seconds_per_bandwidth);
 }
 
-/// Returns why a stage cannot be done, or an empty text if it can.
+/// Returns the reason why a stage cannot be done, or an empty text if it can.
 inline std::string why_no_stage_mechanism(const StageCheckpointQuestion& question,
                                           const StageCheckpoints& answer, std::size_t stage) {
     const std::string name = "stage " + quoted(question.stages[stage].name);
@@ -130,8 +132,8 @@ inline std::string why_no_stage_mechanism(const StageCheckpointQuestion& questio
            rounded_text_of(answer.live_seconds) + " s";
 }
 
-/// Returns what the smallest possible mechanisms take of a limit, if that exceeds it; otherwise an empty
-/// text.
+/// If the smallest possible mechanisms together exceed a limit, says how much they take of it; otherwise
+/// returns an empty text.
 inline std::string why_beyond_limit(const StageCheckpointQuestion& question, const StageCheckpoints& answer,
                                     std::string_view what, std::string_view unit,
                                     const std::optional<double>& limit, double StageMechanism::*amount) {

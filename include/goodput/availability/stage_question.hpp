@@ -1,7 +1,8 @@
 #ifndef GOODPUT_AVAILABILITY_STAGE_QUESTION_HPP
 #define GOODPUT_AVAILABILITY_STAGE_QUESTION_HPP
 
-// The question of which checkpoint mechanism each stage uses, and the answer with its certificate.
+// The question which checkpoint mechanism each stage of a job should use, and the answer with a proof of
+// how good it is.
 
 #include <cstddef>
 #include <optional>
@@ -35,8 +36,9 @@ struct StageCheckpointQuestion {
 struct ImpossibleMechanism {
     std::size_t stage = 0;      ///< index of the stage
     std::size_t mechanism = 0;  ///< index of the mechanism
-    /// The longest part that must fit into one live period, including what is restored before it. It is the
-    /// stage's atomic unit, or, if that fits but no work is ever saved, the unsaved work.
+    /// Seconds of the longest part that must fit into one live period (the time between two interruptions),
+    /// including what is restored before it. This is the stage's longest part that cannot be interrupted.
+    /// If that fits but no work is ever saved, it is the unsaved work.
     double part_seconds = 0;
 };
 
@@ -46,19 +48,19 @@ struct SingleMechanism {
     double seconds = 0;         ///< expected seconds of all stages together
 };
 
-/// A mechanism for each stage, with its certificate.
+/// A mechanism for each stage, with a bound that shows how good the choice is.
 struct StageCheckpoints {
     std::vector<std::size_t> mechanism{};  ///< by stage; empty if none was found
     double seconds = 0;                    ///< expected seconds of all stages together; 0 if none was found
-    double bound = 0;                      ///< no choice takes less, up to rounding
-    /// optimal: within the requested gap. feasible: within the limits, see `bound`. infeasible: no choice
-    /// is within the limits, or a stage has no possible mechanism. unknown: the search was cut off before
-    /// it found a choice.
+    double bound = 0;                      ///< lower bound: no choice takes less, except for rounding
+    /// optimal: within the requested gap. feasible: within the limits, but not proven to be within the gap;
+    /// see `bound`. infeasible: no choice is within the limits, or a stage has no possible mechanism.
+    /// unknown: the search ended before it found a choice.
     AllotStatus status = AllotStatus::optimal;
     StopReason stopped = StopReason::proven;  ///< why the search ended
     double memory_gib = 0;                    ///< memory that the choice takes
     double gib_per_second = 0;                ///< bandwidth that the choice takes
-    /// Seconds that one more GiB would save: the memory's price; 0 if none was found.
+    /// Seconds that one more GiB would save (the dual price of the memory); 0 if none was found.
     double seconds_per_gib = 0;
     double seconds_per_bandwidth = 0;         ///< seconds that one more GiB/s would save: the bandwidth's
                                               ///< price
@@ -67,16 +69,16 @@ struct StageCheckpoints {
     double live_seconds = 0;                        ///< average length of a live period
     std::size_t nodes = 0;                          ///< states that the search examined
 
-    /// Returns the most seconds by which a better choice could be faster.
+    /// Returns the most seconds by which a better choice could shorten the job.
     [[nodiscard]] double gap() const { return seconds - bound; }
 };
 
-/// The reaction to a change of interruptions.
+/// The result of choosing again after interruptions have changed.
 struct StageCheckpointChange {
     StageCheckpoints
         answer{};  ///< choice under the new interruptions; the choice before, if that is good enough
-    /// Expected seconds of the choice before under the new interruptions. No value if it would never end or
-    /// exceeds the limits.
+    /// Expected seconds of the earlier choice under the new interruptions. No value if the job would never
+    /// end or the choice exceeds the limits.
     std::optional<double> seconds_before{};
 };
 

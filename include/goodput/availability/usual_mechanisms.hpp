@@ -16,26 +16,29 @@ namespace goodput {
 /// clusters, not measurements: use your own numbers.
 struct CheckpointCosts {
     double state_gib = 1;                    ///< parameters and optimizer state of the whole job
-    int nodes = 1;                           ///< number of nodes that the job runs on
+    int nodes = 1;                           ///< number of nodes on which the job runs
     int gpus_per_node = 8;                   ///< GPUs of the job on each node
-    double storage_gib_per_second = 2;       ///< one writer to shared storage
-    double node_storage_gib_per_second = 1;  ///< each of several nodes that write at once
-    double copy_gib_per_second = 10;         ///< one GPU to its host
-    double network_gib_per_second = 5;       ///< one node to another
-    /// From the end of an interruption until restoring begins: starting processes, loading libraries.
+    double storage_gib_per_second = 2;       ///< bandwidth of one writer to shared storage
+    double node_storage_gib_per_second = 1;  ///< bandwidth of each of several nodes that write at once
+    double copy_gib_per_second = 10;         ///< bandwidth from one GPU to its host
+    double network_gib_per_second = 5;       ///< bandwidth from one node to another
+    /// Seconds from the end of an interruption until restoring begins: starting processes, loading
+    /// libraries.
     double start_seconds = 30;
-    double write_slowdown = 0.02;  ///< part of the speed lost while a checkpoint leaves the host
-    /// Part of the interruptions in which a node and its peer are lost together.
+    double write_slowdown = 0.02;  ///< fraction of the speed that is lost while a checkpoint leaves the host
+    /// Fraction of interruptions in which a node and the node with its checkpoint are lost together.
     double peer_lost = 0.02;
-    int peer_stored_every = 8;  ///< one in this many checkpoints in a peer's memory goes to storage too
-    double noticed = 0.7;       ///< part of the interruptions that leave time to save
+    /// One in this many checkpoints in a peer's memory goes to storage as well.
+    int peer_stored_every = 8;
+    double noticed = 0.7;  ///< fraction of interruptions that leave time to save
 };
 
-/// Returns the usual mechanisms with these costs: `full` (training stops until all of the state is in
-/// storage), `sharded` (every node writes its part), `asynchronous` (copied to the hosts, written while
-/// training continues), `peer` (kept in another node's memory, and in storage from time to time), `just in
-/// time` (sharded when an interruption is noticed, and from time to time in case it is not), `none`. Throws
-/// std::invalid_argument for sizes, bandwidths and counts that are not above 0, and for fractions beyond 1.
+/// Returns the usual mechanisms with these costs: `full` (training stops until the whole state is in
+/// storage), `sharded` (every node writes its part), `asynchronous` (the state is copied to the hosts and
+/// written while training continues), `peer` (it is kept in the memory of another node, and from time to
+/// time in storage), `just in time` (sharded, when an interruption is noticed, and from time to time in
+/// case one is not), `none`. Throws std::invalid_argument for sizes, bandwidths and counts that are not
+/// above 0, and for fractions beyond 1.
 [[nodiscard]] inline std::vector<CheckpointMechanism> usual_mechanisms(const CheckpointCosts& costs) {
     constexpr std::string_view subject = "checkpoint costs";
     require_positive(subject, "state_gib", costs.state_gib);

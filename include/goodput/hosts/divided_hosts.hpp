@@ -1,9 +1,10 @@
 #ifndef GOODPUT_HOSTS_DIVIDED_HOSTS_HPP
 #define GOODPUT_HOSTS_DIVIDED_HOSTS_HPP
 
-// A station after the nodes: divides the cores and the memory of each node among the jobs placed there. It
-// does so only if configurations say what goes with their GPUs. If every job gets its share of a node, each
-// node has enough whenever the pool has enough in sum.
+// A station (a step after the nodes of jobs are known): divides the cores and the memory of each node among
+// the jobs placed there. It does so only if configurations say how many cores and how much memory go with
+// their GPUs. If every job gets its share of a node, each node has enough whenever the pool has enough in
+// sum.
 //
 // The division of a node is exact to a relative gap of 1e-9 (1e-6 if the policy does not look at speeds).
 // With more than 8 different shares in a pool, a share may count as the next smaller one.
@@ -23,10 +24,10 @@
 namespace goodput {
 
 /// Gives each job a variant of its allotted option that its nodes can provide: the same GPUs with other
-/// cores or memory. For that, jobs may move to other nodes: those that start anyway or move at no cost, and
-/// others if a job would otherwise get nothing. If no cores and memory are found for a job, its option is
-/// withdrawn. If another limit counts cores or memory, no job gets more than it was allotted where that would
-/// exceed the limit. Keeps its buffers between calls.
+/// cores or memory. To make this possible, jobs may move to other nodes: at first only those that start
+/// anyway or move at no cost, and others if a job would otherwise get nothing. If no cores and memory are
+/// found for a job, its option is withdrawn. If another limit counts cores or memory and is exceeded, no
+/// job gets more of it than it was allotted. Keeps its buffers between calls.
 class DividedHosts {
 public:
     /// Implements NodeStation.
@@ -57,16 +58,17 @@ public:
         }
     }
 
-    /// Sets the time from now after which the next call lets no more jobs move to other nodes. Without a
-    /// time it searches up to its own limits.
+    /// Sets the time from now after which the next call moves no more jobs to other nodes. If no time is
+    /// set, it searches up to its own limits.
     void set_time(std::optional<std::chrono::nanoseconds> time) {
         end_.reset();
         const auto now = std::chrono::steady_clock::now();
-        // A time beyond the clock's range means no limit.
+        // A time beyond the clock's range is no limit.
         if (time && *time < std::chrono::steady_clock::time_point::max() - now) end_ = now + *time;
     }
 
-    /// Returns whether the node has enough left for the GPUs of this share.
+    /// Returns whether the node has enough left for the cores and memory that go with the GPUs of this
+    /// share.
     [[nodiscard]] bool has_room(const Configuration& configuration, const NodeShare& share) const {
         const Node& node = cluster_->nodes[share.node];
         for (std::size_t r = 0; r < detail::host_resources; ++r) {
@@ -91,7 +93,7 @@ private:
                (share.empty() ? detail::host_capacity(node, r) / node.gpus : detail::a_gpu_of(share, r));
     }
 
-    /// Adds the claim of a job. The claim's variants are the options with the same GPUs that have a value.
+    /// Adds the claim of a job. Its variants are the options with the same GPUs and a value above 0.
     void claim(const Round& round, const AllotmentProblem& problem, const PlacedJob& placed) {
         const Job& job = round.jobs[placed.job];
         detail::HostClaim& claim = claims_.emplace_back();
@@ -113,8 +115,8 @@ private:
         }
         prefer_faster(claim);
     }
-    /// A policy that ignores speeds values all variants equally. Adds a tiny value by speed, so that
-    /// otherwise idle cores and memory go to the job that gains most speed from them.
+    /// A policy that ignores speeds values all variants equally. This adds a tiny value by speed, so that
+    /// cores and memory that would be idle go to the job that gains most speed from them.
     static void prefer_faster(detail::HostClaim& claim) {
         double fastest = 0;
         const double worth = claim.variants.front().value;
@@ -127,9 +129,9 @@ private:
             variant.value += 1e-6 * (worth != 0 ? std::abs(worth) : 1) * variant.speed / fastest;
     }
 
-    /// Nodes know nothing about other limits. If the chosen variants exceed one, leaves out every variant
-    /// that takes more of that limit than the allotted option, which respects it. Returns whether it left
-    /// any out.
+    /// The division looks only at nodes, not at other limits. If the chosen variants exceed a limit, leaves
+    /// out every variant that takes more of that limit than the allotted option, because the allotted
+    /// options respect it. Returns whether it left any out.
     bool give_way(const AllotmentProblem& problem, std::span<const PlacedJob> placed, std::size_t pools) {
         taken_.assign(problem.capacity.size(), 0);
         for (std::size_t c = 0; c < claims_.size(); ++c)
@@ -142,7 +144,7 @@ private:
                 return true;
         return false;
     }
-    /// Returns whether any variant was left out.
+    /// Leaves out such variants for one row. Returns whether it left any out.
     bool leave_out(const AllotmentProblem& problem, std::span<const PlacedJob> placed, std::size_t row) {
         bool any = false;
         for (std::size_t c = 0; c < claims_.size(); ++c) {

@@ -22,14 +22,15 @@
 namespace goodput {
 
 /// Limits CPU cores and host memory in each pool whose nodes all count them, as sums over its nodes. A
-/// configuration that does not say what goes with its GPUs takes their share of the node that the job
-/// keeps, or of the pool's node with the smallest share. A sum does not guarantee that each node has
-/// enough, unless every job takes that share.
+/// configuration may not say what goes with its GPUs. It then takes the share of the nodes that the job
+/// keeps, or of the pool's node with the smallest share (a share is the part of a node's cores and memory
+/// that belongs to a GPU). The sum does not guarantee that each node has enough, unless every job takes
+/// that share.
 ///
-/// If a pool's nodes do not all have the same amount left for arriving jobs, an option that needs more per
-/// node than some nodes have must take its GPUs, cores and memory from the other nodes. Additional rows
-/// express this, at most 7 for the cores and 7 for the memory of a pool. Each row covers the nodes that
-/// have more than a certain amount left by the jobs that keep theirs.
+/// Nodes of a pool may have different amounts left for arriving jobs. An option that needs more per node
+/// than some nodes have must take its GPUs, cores and memory from the other nodes. Additional rows of the
+/// allotment problem express this, at most 7 for the cores and 7 for the memory of a pool. Each row covers
+/// the nodes on which pinned jobs (jobs that keep what they hold) leave more than a certain amount.
 class HostCapacity {
 public:
     /// Adds a row for the cores and one for the memory of each pool whose nodes all count them, then the
@@ -42,8 +43,8 @@ public:
             for (std::size_t r = 0; r < detail::host_resources; ++r)
                 add_rows(round, round.pools[pool], r, of_pool_[pool], rows);
     }
-    /// Adds the cores and memory that go with the option's GPUs. For GPUs that the job holds, only open
-    /// nodes count.
+    /// Adds the cores and memory that go with the option's GPUs. If the option is what the job holds, only
+    /// its open (not drained) nodes are counted.
     void uses(const Round& round, const Job& job, const Option& option, LimitUses& uses) const {
         const HostShare said = option.configuration.host();
         const auto pool_of = [&](const auto& identified) -> const OfPool& {
@@ -104,8 +105,8 @@ private:
         std::vector<WithMore> more[detail::host_resources]{};
     };
 
-    /// Returns whether the job's nodes have what it takes: the job keeps them, or may stay on a drained
-    /// one.
+    /// Returns whether the job may stay where it is without room elsewhere: it keeps its nodes, or may stay
+    /// on a drained one.
     static bool may_stay(const Round& round, const Job& job) {
         return job.keeps_what_it_holds() ||
                std::any_of(job.placement.begin(), job.placement.end(),
@@ -133,10 +134,11 @@ private:
         const double needed = most_needed(round, pool, r);
         if (nodes_.empty() || needed <= 0) return;
         std::sort(nodes_.begin(), nodes_.end());
-        steps_.clear();  // for each amount left: the first node that has more than all before it
+        // For each amount left: the first node that has more than all nodes before it.
+        steps_.clear();
         for (std::size_t n = 1; n < nodes_.size(); ++n)
             if (nodes_[n].first > nodes_[n - 1].first * (1 + 1e-9)) steps_.push_back(n);
-        // An amount that no node has left, although some node has it in total.
+        // Add a last step for amounts that no node has left, although some node has them in total.
         if (nodes_.back().first < most_of_one * (1 - 1e-9)) steps_.push_back(nodes_.size());
         std::erase_if(steps_,
                       [&](std::size_t first) { return needed <= nodes_[first - 1].first * (1 + 1e-9); });
@@ -160,7 +162,7 @@ private:
             limits.more[r].push_back(more);
         }
     }
-    /// Returns the most of a resource that a job with a choice of amounts could take of one node of a pool.
+    /// Returns the most of a resource that a job with several variants could take of one node of a pool.
     static double most_needed(const Round& round, const Pool& pool, std::size_t r) {
         if (round.jobs.empty())
             return std::numeric_limits<double>::infinity();  // it is unknown which jobs

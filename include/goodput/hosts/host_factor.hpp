@@ -20,8 +20,8 @@
 
 namespace goodput {
 
-/// Multiplies the goodput of options that state a share of cores and memory (HostShares) by the factor of
-/// HostNeeds::speed, for jobs with Job::host.
+/// Multiplies the goodput of options by the factor that HostNeeds::speed gives for their cores and memory,
+/// for jobs with Job::host. Options that state no share of cores and memory (HostShares) are not changed.
 class HostFactor {
 public:
     /// Returns whether any job of the round says what it needs.
@@ -44,8 +44,9 @@ public:
     }
 
     /// Returns a note such as "it would run 1.8 times as fast with 12 cores a GPU; 96 of 96 cores of ...
-    /// are taken, price 0.004". It is for a job that would be clearly faster with another share and the
-    /// same GPUs. It names the obstacle: the most expensive resource that the job would take more of.
+    /// are taken, price 0.004". The note is for a job that would be clearly faster with another share and
+    /// the same GPUs. It names what is in the way: the most expensive resource of which the job would take
+    /// more.
     [[nodiscard]] std::string note(const GivenOption& given) const {
         const Option& got = given.options[given.index];
         std::size_t best = given.index;

@@ -1,27 +1,29 @@
 #ifndef GOODPUT_HOSTS_HOST_FIT_HPP
 #define GOODPUT_HOSTS_HOST_FIT_HPP
 
-// Estimates speed by the CPU cores and memory per GPU from a few measurements, and how certain the estimate
-// is.
+// Estimates how the speed depends on the CPU cores and memory per GPU, from a few measurements, and how
+// certain the estimate is.
 //
-// The form of hosts/host_speed.hpp and a prior give 256 equally likely surfaces that explain the
-// measurements (hosts/detail/host_posterior.hpp). What not even the best surface explains widens the
-// scatter. If the form does not hold, the fit therefore reports more uncertainty.
+// The formula of hosts/host_speed.hpp (the form) and a prior give 256 equally likely surfaces, functions of
+// cores and memory, that explain the measurements (hosts/detail/host_posterior.hpp). If even the best
+// surface does not explain the measurements completely, the rest is added to the scatter. So if the form is
+// wrong, the fit reports more uncertainty.
 //
-// Measurements stay as they are, whatever the form says. The slower of cores and memory decides, f(c, m) =
-// min(P(c), Q(m)), and more never harms. So with y_j measured at (c_j, m_j)
+// Measurements count even if the form contradicts them. Let P(c) be the speed that c cores allow and Q(m)
+// the speed that m GiB allow. The slower of both decides, f(c, m) = min(P(c), Q(m)), and more never harms.
+// So with speed y_j measured at (c_j, m_j)
 //
 //     f(c, m) >= min( max_j y_j with c_j <= c,  max_j y_j with m_j <= m )
 //     f(c, m) <= y_j    where c <= c_j and m <= m_j
 //                       where c <= c_j alone, if as little memory was faster elsewhere: cores held j back
 //                       where m <= m_j alone, if as few cores were
 //
-// Every surface is held between these bounds. It passes through the measurements, and where the bounds
-// meet, the speed is known without any form. Measurements that contradict "more never harms" are first
+// Every surface is kept between these bounds. So it passes through the measurements, and where the bounds
+// are equal, the speed is known without the form. Measurements that contradict "more never harms" are first
 // moved half way towards those that they contradict.
 //
-// Cost: a grid of 10^5 points, O(measurements) per point, takes about 2 ms for ten measurements. A forecast
-// takes O(256 + measurements).
+// Cost: evaluating a grid of 10^5 points, O(measurements) per point, takes about 2 ms for ten measurements.
+// A forecast takes O(256 + measurements).
 
 #include <algorithm>
 #include <cmath>
@@ -50,7 +52,7 @@ struct HostSample {
     double speed = 1;   ///< in any unit, for example 1 / (seconds per step); from 1e-12 to 1e12
 };
 
-/// How inaccurate measurements and the form may be.
+/// How inaccurate measurements and the form (hosts/host_speed.hpp) may be.
 struct HostFitOptions {
     double deviation = 0.02;                   ///< relative standard deviation of a measurement; in (0, 1]
     double form_deviation = 0.03;              ///< relative standard deviation of the true speed from the
@@ -75,12 +77,13 @@ struct HostForecast {
 /// A surface of speed over cores and memory, with its uncertainty.
 class HostFit {
 public:
-    /// Fits these measurements. Without any, the fit is the prior, in which computing alone has speed 1.
-    /// Throws std::invalid_argument for numbers outside the ranges above.
+    /// Fits these measurements. If there are none, the fit is the prior, in which the speed without limits
+    /// by cores and memory is 1. Throws std::invalid_argument for numbers outside the ranges of HostSample
+    /// and HostFitOptions.
     explicit HostFit(std::span<const HostSample> samples = {}, const HostFitOptions& options = {});
 
     /// Returns the speed with this share. It never falls with more cores or memory. Throws
-    /// std::invalid_argument for shares that no sample can have.
+    /// std::invalid_argument for shares outside the range of HostSample::share.
     [[nodiscard]] HostForecast forecast(const HostShare& share) const;
     /// Returns whether there is a measurement with exactly this share.
     [[nodiscard]] bool has_measured(const HostShare& share) const {
@@ -97,7 +100,8 @@ private:
         double speed = 1;
         bool by_cores = false, by_memory = false;
     };
-    /// Returns the largest measurement with no more cores, and the largest with no more memory.
+    /// Returns two speeds: the largest one measured with no more cores, and the largest one measured with
+    /// no more memory.
     [[nodiscard]] std::pair<double, double> reached(const HostShare& share) const;
 
     std::vector<Known> known_{};

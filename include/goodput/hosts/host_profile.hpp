@@ -3,17 +3,20 @@
 
 // Decides with which CPU cores and memory per GPU a job should be measured next.
 //
-// Each surface of a fit (hosts/host_fit.hpp) predicts what a measurement at x would find, and what the
-// speed is elsewhere. A measurement at x cannot tell apart surfaces that predict the same there, within the
-// scatter of a measurement. The variance of ln f(z) among such surfaces is the uncertainty left after x:
+// A surface is one possible function of speed over cores and memory. Each surface of a fit
+// (hosts/host_fit.hpp) predicts what a measurement at x would find, and what the speed is elsewhere. A
+// measurement at x cannot distinguish surfaces that predict the same there, within the scatter of a
+// measurement. The variance of ln f(z), the speed at z, among such surfaces is the uncertainty that is left
+// after measuring at x:
 //
 //     left(x) = sum over z of  E[ var( ln f(z) | found at x ) ]
 //
-// The share that leaves the least uncertainty is next (Bayesian I-optimal design; Chaloner and Verdinelli
-// 1995). The sum runs over the surfaces instead of using a covariance, because everything between two equal
-// measurements is known. Without any measurement, the largest share comes first, because no other share is
-// faster. Synergy's optimistic profiling (OSDI'22, section 4.3) measures core counts with all memory and
-// computes the effect of memory. To do the same, pass only shares with all memory.
+// The share that leaves the least uncertainty is measured next (Bayesian I-optimal design; Chaloner and
+// Verdinelli 1995). The sum runs over the surfaces instead of using a covariance, because everything
+// between two equal measurements is known exactly. If there is no measurement yet, the largest share comes
+// first, because no other share is faster. Synergy's optimistic profiling (OSDI'22, section 4.3) measures
+// core counts with all memory and computes the effect of memory. To do the same, pass only shares with all
+// memory.
 //
 // The search looks one measurement ahead. Cost: O(surfaces * shares^2) with 256 surfaces, about 1 ms for 45
 // shares.
@@ -38,9 +41,9 @@ struct HostProfile {
     double largest_error = 0;         ///< largest expected relative error of HostForecast::speed
 };
 
-/// Returns which of these shares to measure next, to know the speed with all of them. Returns no share if
-/// the expected relative error is within `tolerance` with each. Throws std::invalid_argument for an empty
-/// grid, for shares that no sample can have, and for a tolerance that is not above 0.
+/// Returns which of these shares to measure next, so that the speed becomes known for all of them. Returns
+/// no share if the expected relative error is within `tolerance` for each. Throws std::invalid_argument for
+/// an empty grid, for shares that no sample can have, and for a tolerance that is not above 0.
 [[nodiscard]] inline HostProfile next_host_share(const HostFit& fit, std::span<const HostShare> grid,
                                                  double tolerance = 0.03) {
     require_positive("host profile", "tolerance", tolerance);

@@ -20,23 +20,24 @@
 
 namespace goodput {
 
-/// Offers the options of `Inner`, in several variants to jobs with Job::host. The variants are the shares
-/// of a pool's nodes, and each measured point that lies within the job's limits and that enough nodes can
-/// provide. It keeps only variants that are faster than every variant that takes no more, and none that is
-/// slower than the smallest share, brought within the job's limits; at most 16 in all. GPUs are not offered
-/// if too few nodes can provide the minimum that the job needs with them. A node that does not count cores,
-/// or memory, has enough of them. A job takes nothing of a resource that it does not count. Configurations
-/// of several parts, and GPUs whose nodes count neither cores nor memory, are offered unchanged. A job that
-/// keeps what it holds is offered its GPUs with the minimum that it needs and with more, as far as its
-/// nodes have it. A maker that answers at prices has no variants here: make it the outer one, as in
+/// Offers the options of `Inner`, in several variants to jobs with Job::host. A variant has the same GPUs
+/// with certain cores and memory per GPU (a host share). The candidates are the shares of a pool's nodes,
+/// and each measured point that lies within the job's limits and that enough nodes can provide. A variant
+/// is kept only if it is faster than every variant that takes no more, and no slower than the smallest
+/// share within the job's limits; at most 16 are kept. GPUs are not offered if too few nodes can provide
+/// the minimum that the job needs with them. A node that does not count cores, or memory, is assumed to
+/// have enough. A job takes nothing of a resource that it does not count. Configurations of several parts,
+/// and GPUs whose nodes count neither cores nor memory, are offered unchanged. A job that keeps what it
+/// holds is offered its GPUs with the minimum that it needs and with more, as far as its nodes have it. A
+/// maker that answers at prices gets no variants in this way: make it the outer one, as in
 /// ParallelPlans(large, {}, HostShares<>()).
 template <ListsAllOptions Inner = ListedShapes>
 class HostShares : public MakerAround<Inner> {
 public:
-    /// Offers variants of what this maker offers.
+    /// Makes variants of what this maker offers.
     explicit HostShares(Inner inner = Inner()) : MakerAround<Inner>(std::move(inner)) {}
 
-    /// A Scheduler asks once for all equal jobs if it does so with the inner maker.
+    /// If the inner maker declares its inputs, a Scheduler asks only once for all equal jobs.
     using DeclaresInputsOf = std::conditional_t<DeclaresJobInputs<Inner>, HostShares, void>;
     /// Calls input() with what the inner maker reads, and with Job::host.
     template <class Input>
@@ -46,8 +47,8 @@ public:
         if (job.host) job.host->for_each_input(input);
     }
 
-    /// Learns what the nodes of this round have left by the jobs that keep what they hold. Without this
-    /// call, list() assumes that nodes have everything.
+    /// Learns what pinned jobs (jobs that keep what they hold) leave of the nodes in this round. If this is
+    /// not called, list() assumes that nodes have everything left.
     void begin_round(const Round& round) {
         MakerAround<Inner>::begin_round(round);
         learn(round);
@@ -86,8 +87,8 @@ public:
         }
     }
 
-    /// Returns the inner maker's reason, or how many nodes have enough cores and memory for the GPUs that
-    /// it offers.
+    /// Returns the inner maker's reason. If that is empty, says how many nodes have enough cores and memory
+    /// for the GPUs that the inner maker offers.
     [[nodiscard]] std::string why_none(const Round& round, const Job& job) {
         if constexpr (ReasonMaker<Inner>)
             if (std::string why = this->inner_.why_none(round, job); !why.empty()) return why;
@@ -114,8 +115,8 @@ public:
                (beside == 1 ? " GPU" : " GPUs") + ", and it needs " + text_of(wanted) + " such nodes";
     }
 
-    /// Appends what the job holds and keeps, with each variant that its nodes can provide. Leaves out
-    /// variants that take no less than another one and are no faster.
+    /// Appends what the job holds and keeps, with each variant that its nodes can provide. A variant that
+    /// takes no less than another one and is no faster is left out.
     void list_kept(const Round& round, const Job& job, std::vector<Option>& options) {
         const Configuration held = round.held_by(job);
         variants_.clear();
@@ -138,7 +139,7 @@ private:
         HostShare share{};
         double factor = 1;
     };
-    /// Nodes of the pool that have the same amount of both resources.
+    /// The nodes of a pool that have the same amounts of both resources.
     struct Alike {
         detail::HostAmounts amounts{};
         int nodes = 0;
@@ -163,8 +164,8 @@ private:
         return share.cores_per_gpu * gpus <= amounts[0] * (1 + tolerance) &&
                share.memory_gib_per_gpu * gpus <= amounts[1] * (1 + tolerance);
     }
-    /// Calls visit(wanted, gpus, able): `wanted` nodes must provide the share for each of at least `gpus`
-    /// GPUs, and `able` nodes can.
+    /// Calls visit(wanted, gpus, able). It means that `wanted` nodes must provide the share for each of at
+    /// least `gpus` GPUs, and that `able` nodes can.
     template <class Visit>
     static void for_each_load(const OfPool& pool, const HostShare& share, const PoolShare& part,
                               Visit visit) {
@@ -184,7 +185,7 @@ private:
         return enough;
     }
 
-    /// Finds which amounts count: those that the job counts and that some of the nodes count. Returns
+    /// Finds which resources count: those that the job counts and that some of the nodes count. Returns
     /// whether any does.
     template <class Nodes, class NodeOf>
     bool find_counted(const HostNeeds& needs, const Nodes& nodes, NodeOf node_of) {
@@ -195,7 +196,8 @@ private:
         variants_.clear();
         return counted_ = counts_[0] || counts_[1];
     }
-    /// Adds a variant: the amounts that count, brought within the job's limits. Returns its speed factor.
+    /// Adds a variant with the amounts of the resources that count, brought within the job's limits.
+    /// Returns its speed factor.
     double offer(const HostNeeds& needs, const detail::HostAmounts& amounts) {
         HostShare share;
         for (std::size_t r = 0; r < detail::host_resources; ++r)
@@ -205,8 +207,8 @@ private:
                                               detail::a_gpu_of(needs.most, r)));
         return variants_.emplace_back(Variant{share, needs.factor(share)}).factor;
     }
-    /// Finds useful variants among these shares, the other amounts, the minimum and the measured points, if
-    /// `gives(share)`. `floor`: leaves out variants that are slower than every one of `shares`.
+    /// Finds useful variants among `shares`, `others`, the minimum and the measured points, if gives(share)
+    /// is true for them. `floor` means that variants slower than every one of `shares` are left out.
     template <class Gives>
     void find_useful(const HostNeeds& needs, const Shares& shares, const Shares& others, bool floor,
                      Gives gives) {
@@ -222,8 +224,8 @@ private:
         keep_useful(shares);
     }
 
-    /// Finds the variants that a GPU of the pool may be given. Finds none if the pool's nodes count neither
-    /// cores nor memory, or if the job counts nothing that they count.
+    /// Finds the variants that a GPU of the pool may be given. There are none if the pool's nodes count
+    /// neither cores nor memory, or if the job counts nothing that they count.
     void find_variants(const Cluster& cluster, const HostNeeds& needs, const Pool& pool, OfPool& known) {
         if (known.alike.empty()) find_alike(cluster, pool, known);
         if (!find_counted(needs, pool.nodes, [](std::size_t node) { return node; })) return;
@@ -260,7 +262,7 @@ private:
         for (const std::size_t node : pool.nodes) {
             const int gpus = cluster.nodes[node].gpus;
             all.push_back({left_.usual(node, 0) * gpus, left_.usual(node, 1) * gpus});
-            // If kept jobs hold all nodes, the job waits for the usual share.
+            // If pinned jobs hold GPUs on all nodes, use the usual share, for which the job waits.
             if (left_.gpus(node) > 0 || no_room_for_jobs) known.shares.push_back(left_.share(node));
         }
         std::sort(all.begin(), all.end());
@@ -274,7 +276,7 @@ private:
         thin_shares(known.shares);
         thin_shares(known.usual);
     }
-    /// Thins a long list of shares: groups neighbours, and keeps the minimum of each group.
+    /// Shortens a long list of shares: groups neighbours, and keeps the minimum of each group.
     static void thin_shares(std::vector<detail::HostAmounts>& shares) {
         std::sort(shares.begin(), shares.end());
         shares.erase(std::unique(shares.begin(), shares.end()), shares.end());
@@ -294,7 +296,7 @@ private:
     void keep_useful(const Shares& shares) {
         std::sort(variants_.begin(), variants_.end(),
                   [](const Variant& a, const Variant& b) { return a.share < b.share; });
-        // In this order no variant takes less of both than an earlier one.
+        // In this order, no variant takes less of both resources than an earlier one.
         std::size_t kept = 0;
         for (const Variant& one : variants_) {
             const bool needless =
@@ -308,8 +310,8 @@ private:
         variants_.resize(kept);
         if (kept > most_variants) thin(shares);
     }
-    /// Thins the variants to `most_variants`. Keeps the first, the fastest, and for each share the fastest
-    /// that takes no more than it; the others are evenly spaced.
+    /// Reduces the variants to `most_variants`. Keeps the first, the fastest, and for each of `shares` the
+    /// fastest variant that takes no more than it; the others are evenly spaced.
     void thin(const Shares& shares) {
         std::vector<char> stays(variants_.size(), 0);
         const auto keep_fastest = [&](auto fits) {

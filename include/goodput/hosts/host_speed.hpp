@@ -3,18 +3,20 @@
 
 // Models how long an iteration takes with given CPU cores and host memory per GPU.
 //
-// While the GPU computes, cores prepare the next batch, and whatever the cache does not hold is read from
-// storage. The three overlap, so the slowest of them decides:
+// While the GPU computes, cores prepare the next batch, and data that is not in the cache is read from
+// storage. The three happen at the same time, so the slowest of them decides. With c cores and m GiB per
+// GPU:
 //
 //     T(c, m) = max( computing,  preparing / c^power,  reading max(1 - m / cached, 0) )
 //
 // A cache that never evicts (MinIO; Mohan et al., "Analyzing and mitigating data stalls", VLDB'21) has a
-// hit rate equal to the part of the data set that it holds. This explains the straight line in m. The power
-// is below 1 if preparing does not scale perfectly. Source: Synergy (OSDI'22), section 3, except the power.
-// The maximum is sharp, not smooth: in the published tables, cores and memory never slow each other.
+// hit rate equal to the fraction of the data set that it holds. Therefore the reading time is linear in m.
+// The power is below 1 if preparing does not scale perfectly. Source: Synergy (OSDI'22), section 3, except
+// for the power. The maximum is sharp, not smooth: in the published tables, too few cores and too little
+// memory never slow a job down together.
 //
-// The model does not cover memory that a job needs to run at all, storage that other jobs use, and curves
-// that end in several steps. In these cases a fit follows the measurements (hosts/host_fit.hpp).
+// The model does not cover memory that a job needs to run at all, storage that other jobs use as well, and
+// speeds that rise in several steps. In these cases a fit follows the measurements (hosts/host_fit.hpp).
 
 #include <algorithm>
 #include <cmath>
@@ -33,8 +35,9 @@ struct HostSpeedModel {
     double storage_seconds = 0;      ///< reading time if nothing is cached; at least 0
     double cached_gib = 1;           ///< memory per GPU that holds the whole data set; above 0
 
-    /// Returns the seconds per iteration with this share, in which 0 means none at all. They never rise
-    /// with more cores or memory, and are infinite without cores if there is something to prepare.
+    /// Returns the seconds per iteration with this share. An amount of 0 means that the job has none. The
+    /// seconds never rise with more cores or memory. They are infinite without cores if there is something
+    /// to prepare.
     [[nodiscard]] double seconds(const HostShare& share) const {
         double seconds = compute_seconds;
         if (preparation_seconds > 0)

@@ -11,8 +11,8 @@
 namespace goodput {
 
 /// Returns a scheduler that also allocates CPU cores and host memory. It offers variants of its maker's
-/// options, counts the cores and memory of each, and respects the sums of each pool, then what each node
-/// has.
+/// options, counts the cores and memory of each variant, and respects first the sums of each pool and then
+/// the amounts of each node.
 template <class AnyScheduler>
 [[nodiscard]] auto with_hosts(const AnyScheduler& scheduler) {
     return scheduler.limited_by(HostCapacity())

@@ -7,11 +7,11 @@
 // order:
 //
 // a) As few jobs as possible are left without nodes. Among the ways to do so, running jobs have precedence,
-// then lower indices. This goal depends on sizes only, because every job except the pinned ones could be
-// moved.
+//    then lower indices. This goal depends on sizes only, because every job except the pinned ones (jobs
+//    that keep what they hold) could be moved.
 //
 // b) The jobs that hold their allotment (request.hpp) move as little as possible: least sum of move costs,
-// then fewest jobs.
+//    then fewest jobs.
 //
 // c) Free GPUs stay in large pieces: given the jobs that stay where they are, no placement of the others
 //    leaves more wholly free nodes, nor, if none is left, a larger block.

@@ -8,6 +8,7 @@
 // placement that touches d_l domains of level l costs
 //
 //     sum_l cost_l (d_l - 1)
+//
 // where cost_l is the cost of the level. So a job on one node or within one rack costs nothing. The caller
 // chooses the unit: seconds per iteration, or just an order of preference.
 

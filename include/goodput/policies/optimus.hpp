@@ -12,6 +12,8 @@
 // With T = work / goodput, and `spread` the sum over the admitted jobs of (longest T - shortest T) of their
 // options, the values are
 //
+//     value = 1 + spread + longest T - T         nearly 0 for the options of jobs that are not admitted
+//
 // so no saving is worth leaving out an admitted job, and jobs that are not admitted get what no other job
 // can use. (The allotment's relative gap refers to the sum of these values. With n jobs, the sum of
 // remaining times is exact to about gap * n * spread.)

@@ -110,8 +110,8 @@ inline constexpr bool runs_rigid_jobs = requires {
 };
 
 /// Whether values are multiplied by Job::weight. A policy has `static constexpr bool weights_count = false`
-/// if its values only say which jobs are served, because multiplying such values by a weight has no
-/// meaning.
+/// if its values already contain the weights, or if they only say which jobs are served, because a factor on
+/// such values has no meaning.
 template <class P>
 inline constexpr bool counts_weights = !requires {
     requires !P::weights_count;

@@ -34,7 +34,7 @@ public:
     requires(!std::same_as<P, ChosenPolicy>) explicit ChosenPolicy(P policy)
         : ChosenPolicy(std::make_shared<const P>(std::move(policy))) {}
 
-    /// Whether every job runs as its owner asked for, with a fixed number of GPUs and a fixed batch size
+    /// Whether a replay runs jobs with the GPUs and batch size for which their owners asked
     /// (policy/concepts.hpp).
     [[nodiscard]] bool is_rigid() const { return is_rigid_; }
     /// The joint of the policy inside: a pointer to it and to its functions (joints.hpp).

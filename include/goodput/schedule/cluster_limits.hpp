@@ -93,10 +93,9 @@ inline void warn_of_spot(const Cluster& cluster, const std::string& limit,
 
 }  // namespace detail
 
-/// Limits the dollars per hour of all jobs together, by Node::dollars_per_hour. A configuration pays the
+/// Limits the dollars per hour of all jobs together, by Node::dollars_per_hour. A configuration costs the
 /// mean price per GPU of its pools. A Scheduler makes nodes with different prices pools of their own, so
-/// that this mean is exact. It keeps nodes with different prices in one pool only if a job runs over them
-/// or needs more of them than have one price (detail/price_groups.hpp).
+/// that this mean is exact. detail/price_groups.hpp lists the few cases in which it keeps them in one pool.
 class Budget {
 public:
     /// Allows at most `dollars_per_hour`; no limit if it is empty.

@@ -9,8 +9,9 @@ namespace goodput {
 
 namespace detail {
 
-/// Returns the sum of weight * value(i)^2, with weights of 1 if the pointer is null. It keeps eight partial
-/// sums, so that a processor adds several at once and rounding errors grow more slowly.
+/// Returns the sum of weight * value(i)^2. All weights are 1 if the pointer is null. The function keeps
+/// eight partial sums, so that a processor adds several at the same time and rounding errors grow more
+/// slowly.
 template <class Value>
 double sum_of_squares(std::size_t size, const double* weights, const Value& value) {
     const auto sum = [size](const auto& term) {
@@ -34,7 +35,8 @@ inline void GradientMeter::begin(const MeteredStep& step) {
     require_positive("gradients", "scale", step.scale_of_one);
     require_positive("gradients", "gradient scale", step.gradient_scale);
     pairs_ = has_previous_ && step.after_the_last && step.single;
-    has_previous_ = false;  // set again when this step, which takes its place, has ended
+    // Set again when this step has ended, because its gradient replaces the previous one.
+    has_previous_ = false;
     step_ = step;
     for (std::vector<double>* sums : {&totals_, &mean_squares_, &pair_squares_, &both_squares_})
         std::fill(sums->begin(), sums->end(), 0.0);

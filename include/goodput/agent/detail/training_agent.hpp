@@ -10,9 +10,9 @@ namespace goodput {
 
 namespace detail {
 
-/// Splits the initial batch over the replicas with as few accumulation steps as possible. The plan is
-/// larger if the smallest atomic batch requires it. Returns an empty plan if that exceeds the largest
-/// batch.
+/// Splits the initial batch over the replicas with as few accumulation steps as possible. The total is
+/// larger than the initial batch if the smallest atomic batch requires it. Returns an empty plan if the
+/// total would then exceed the largest batch.
 inline BatchPlan initial_plan(Shape shape, const BatchLimits& limits) {
     if (limits.max_atomic_batch < limits.min_atomic_batch) return {};
     const int load = divide_up(limits.initial_batch, shape.gpus);
@@ -74,9 +74,10 @@ inline int TrainingAgent::steps_a_measurement(bool single, bool splits) const {
     const int asked = settings_.measure_every;
     if (settings_.split_every == 0 || (single && !splits)) return settings_.steps_a_measurement();
     if (!single && asked > 0) return asked;
-    // A young training needs the noise scale soon, and a split batch costs only the fixed part of a pass.
-    // If a step has several gradients, measuring more often would cost little. But the learning rates
-    // depend on the estimates, so the training would then depend on the number of replicas.
+    // At the start of a training run the noise scale is needed soon, and splitting a batch costs only the
+    // fixed part of a pass. If a step has several gradients, measuring more often would cost little. But
+    // the learning rates depend on the estimates, so the course of training would then depend on the number
+    // of replicas.
     if (!measured_enough()) return std::max(asked, 2);
     const bool large = asked == 0 && settings_.steps_a_measurement() > 1;
     return large ? 8 * settings_.split_every : std::max(asked, settings_.split_every);
@@ -147,7 +148,8 @@ inline bool TrainingAgent::finish(double now_seconds, std::optional<double> sync
         measured_at_ = steps_;
         const bool restarts =
             std::any_of(norms_.begin(), norms_.end(), [](const GradientNorms& each) { return each.restart; });
-        // The first step with several gradients after single ones starts the averages anew as well.
+        // The averages also start anew at the first step with several gradients after steps with a single
+        // one.
         const bool biased =
             noise_.state(0).weight > 0 && noise_.state(0).differenced && !norms_[0].differenced;
         if (restarts || biased) begin_anew();
@@ -177,7 +179,7 @@ inline void TrainingAgent::add_time(double now_seconds, std::optional<double> sy
         sample.step_seconds = all;
         sample.whole_iteration = before > 0;
     }
-    // The clock is too coarse for this step.
+    // Ignore a step that is too short for the clock.
     const double least = std::max(least_step_seconds, sample.sync_seconds);
     if (sample.step_seconds > least && sample.step_seconds <= most_step_seconds) times_.add(type_, sample);
 }
@@ -208,9 +210,9 @@ inline std::optional<BatchPlan> TrainingAgent::retune() {
         change(best.plan);
         return plan_;
     }
-    // The model's belief about larger batches may be no more than its prior. A step with more examples
-    // never takes less time. If the larger batch would not pay even at an equal time, a trial cannot teach
-    // anything.
+    // The model's prediction for larger batches may be no more than its prior. A step with more examples
+    // never takes less time. So a trial cannot teach anything if the larger batch would not be worth a
+    // change even if its steps took no longer.
     const BatchPlan larger = plan_to_try();
     if (larger.atomic_batch == 0) return std::nullopt;
     const double examples = static_cast<double>(larger.total(holding_.gpus)) / total_batch();
@@ -313,7 +315,7 @@ void TrainingAgent::for_each_field(Self& self, Archive& archive) {
     }
 }
 
-/// Checks what was read, and continues from it.
+/// Checks the state that was read, and makes the agent ready to continue from it.
 inline void TrainingAgent::take_up() {
     constexpr std::string_view subject = "saved agent";
     require_between(subject, "steps", steps_, 0, std::int64_t{1} << 60);

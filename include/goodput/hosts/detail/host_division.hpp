@@ -1,8 +1,8 @@
 #ifndef GOODPUT_HOSTS_DETAIL_HOST_DIVISION_HPP
 #define GOODPUT_HOSTS_DETAIL_HOST_DIVISION_HPP
 
-// Chooses each job's variant of cores and memory once its nodes are known, and may change which nodes these
-// are.
+// Chooses each job's variant (its cores and memory per GPU) once its nodes are known. It may also move jobs
+// between nodes.
 //
 // The allotment counts cores and memory as sums over a pool, so a node may lack what its jobs were
 // allotted. Therefore every node divides what it has anew (host_nodes.hpp), and jobs move between nodes of
@@ -12,15 +12,16 @@
 // to free GPUs, in exchange for jobs of the other node, or together with everything on its node in exchange
 // for everything on the other. Only in this case may jobs move that pay for moving.
 //
-// Second, a node with high prices may have a job that pays much, and a node with low prices a job with as
-// many GPUs that pays little. The two change places if that gains. With the prices of a node before the
+// Second, cores and memory have a price on each node, their worth to its jobs. A node with high prices may
+// have a job that takes much at these prices, and a node with low prices a job with as many GPUs that takes
+// little. The two exchange their places if the total worth grows. With the prices of a node before the
 // swap,
 //
 //     prices . capacity + sum over its jobs of (largest value less price)
 //
-// is an upper bound on what any jobs on the node can be worth together. The change of this number therefore
-// bounds, about, what a swap can gain. The best few swaps are tried, with both nodes divided anew, until
-// none gains.
+// is an upper bound on what any jobs on the node can be worth together. So the change of this number is an
+// approximate bound on what a swap can gain. The best few swaps are tried, with both nodes divided anew,
+// until none gains.
 
 #include <algorithm>
 #include <chrono>
@@ -39,10 +40,10 @@ namespace goodput::detail {
 /// Divides cores and memory among jobs. Keeps its buffers between calls.
 class HostDivision {
 public:
-    /// Sets `chosen`, and `placement` of the jobs that move. `chosen` becomes no_option for a job whose
-    /// node cannot provide the least of its variants together with the other jobs. Placements must not take
-    /// more GPUs than nodes have. After `end` no more jobs move; without it, everything that may be better
-    /// is tried.
+    /// Sets `chosen` of all claims, and `placement` of the jobs that move. `chosen` becomes no_option for a
+    /// job whose node cannot provide the least of its variants in addition to the other jobs. Placements
+    /// must not take more GPUs than nodes have. After `end` no more jobs move; if there is no `end`,
+    /// everything that may be better is tried.
     void divide(const Cluster& cluster, std::span<HostClaim> claims,
                 std::optional<std::chrono::steady_clock::time_point> end = {}) {
         end_ = end;
@@ -72,8 +73,8 @@ private:
 
     // --- Trials -----------------------------------------------------------------------------------------
 
-    /// Divides both nodes after the moves. Undoes the moves unless `better(worth, unplaced)` is true for
-    /// the worth of both groups and the number of their jobs that get nothing.
+    /// Makes the moves and divides both nodes. Undoes the moves unless `better(worth, unplaced)` is true
+    /// for the worth of the groups of both nodes and the number of their jobs that get nothing.
     template <class Better>
     bool try_moves(std::size_t a, std::size_t b, std::span<const Move> moves, Better better) {
         const HostNodes::Group group_a = nodes_.group_of(a), group_b = nodes_.group_of(b);
@@ -97,7 +98,7 @@ private:
         for (const auto& [c, chosen] : chosen_) nodes_.claim(c).chosen = chosen;
         return false;
     }
-    /// Returns whether two nodes are in one group because jobs span both.
+    /// Returns whether two nodes are in one group (nodes that jobs over several nodes tie together).
     [[nodiscard]] bool are_one(std::size_t a, std::size_t b) const {
         return nodes_.node(a).group == nodes_.node(b).group;
     }
@@ -143,7 +144,7 @@ private:
         if (!nodes_.claim(c).movable && !nodes_.claim(c).may_pay) return;
         for (const bool pay : {false, true}) {
             if (pay && !any_pays_) break;
-            // Each pass finds another node that is too small for the job.
+            // Each pass looks for another node in place of one that is too small for the job.
             for (std::size_t round = 0; round < nodes_.claim(c).placement.size(); ++round) {
                 if (nodes_.claim(c).chosen != no_option || !find_room_once(c, pay)) break;
             }
@@ -175,8 +176,8 @@ private:
         }
         return false;
     }
-    /// How many nodes a job examines. On large clusters it examines only some that follow its own, so that
-    /// the time does not grow with the square of the number of nodes.
+    /// Returns how many nodes a job examines. On large clusters it examines only some nodes, which follow
+    /// its own in the list, so that the time does not grow with the square of the number of nodes.
     [[nodiscard]] std::size_t looks() const { return std::min(nodes_.size(), most_looks); }
     [[nodiscard]] std::size_t looked_at(std::size_t look, std::size_t own) const {
         return nodes_.size() <= most_looks ? look : (own + look) % nodes_.size();
@@ -187,7 +188,7 @@ private:
         return may_leave(c, pay) && nodes_.claim(c).placement.front().gpus <= nodes_.node(b).free_gpus &&
                least_fits(b, c, {});
     }
-    /// Tries to exchange everything on both nodes. Empty `moves_` stand for that.
+    /// Tries to exchange everything on both nodes. An empty `moves_` means such an exchange.
     bool find_whole(std::size_t c, std::size_t a, std::size_t b, bool pay) {
         moves_.clear();
         const auto may_all = [&](std::size_t from, std::size_t other) {
@@ -197,8 +198,8 @@ private:
         };
         return may_all(a, b) && may_all(b, a) && least_of_all_fits(a, b, c) && least_of_all_fits(b, a, c);
     }
-    /// Tries to exchange the job for the fewest jobs of the other node that free enough GPUs, the largest
-    /// first.
+    /// Tries to exchange the job for jobs of the other node that free enough GPUs: as few as possible, the
+    /// largest first.
     bool find_partners(std::size_t c, std::size_t a, std::size_t b, bool pay) {
         if (!may_leave(c, pay)) return false;
         const int gpus = nodes_.claim(c).placement.front().gpus;
@@ -234,11 +235,11 @@ private:
             if (nodes_.capacity(a, r) != nodes_.capacity(b, r)) return false;
         return true;
     }
-    /// Returns whether the job may change its nodes, for nothing or, if `pay`, at a cost.
+    /// Returns whether the job may change its nodes: at no cost or, if `pay`, also at a cost.
     [[nodiscard]] bool may_move(std::size_t c, bool pay) const {
         return nodes_.claim(c).movable || (pay && nodes_.claim(c).may_pay);
     }
-    /// Returns whether the job may do so and lies on one node.
+    /// Returns whether the job may change its nodes and runs on one node.
     [[nodiscard]] bool may_leave(std::size_t c, bool pay) const {
         return may_move(c, pay) && nodes_.claim(c).placement.size() == 1;
     }
@@ -251,8 +252,8 @@ private:
         }
         return true;
     }
-    /// Returns the minimum that the jobs on `from` that get anything, and `also`, would take of the node
-    /// `to`, without the jobs in `leave`.
+    /// Returns the minimum that the jobs of `from` that get anything, and the job `also`, would take of the
+    /// node `to`, without the jobs in `leave`.
     [[nodiscard]] double least_of_all(std::size_t from, std::size_t to, std::size_t also, std::size_t r,
                                       std::span<const std::size_t> leave = {}) const {
         double units = 0;
@@ -262,8 +263,8 @@ private:
                 units += nodes_.least_units(c, to, nodes_.gpus_on(c, from), r);
         return units;
     }
-    /// Returns whether a node has the minimum for an arriving job and its other jobs, without those that
-    /// leave.
+    /// Returns whether a node has the minimum for an arriving job and for its other jobs, without the jobs
+    /// that leave.
     [[nodiscard]] bool least_fits(std::size_t n, std::size_t comes,
                                   std::span<const std::size_t> leave) const {
         return has(n, [&](std::size_t r) {
@@ -274,8 +275,8 @@ private:
     [[nodiscard]] bool least_of_all_fits(std::size_t from, std::size_t to, std::size_t also) const {
         return has(to, [&](std::size_t r) { return least_of_all(from, to, also, r); });
     }
-    /// Returns what a node lacks for the minimum of the job and its other jobs, as a part of what the node
-    /// has.
+    /// Returns how much a node lacks for the minimum of the job and of its other jobs, as a fraction of
+    /// what the node has.
     [[nodiscard]] double lacks(std::size_t c, std::size_t n) const {
         double lacking = 0;
         for (std::size_t r = 0; r < host_resources; ++r)
@@ -297,14 +298,14 @@ private:
             ->node;
     }
 
-    /// Returns whether the job has less than it was allotted.
+    /// Returns whether the job has less cores or memory than it was allotted.
     [[nodiscard]] bool is_short(std::size_t c) const {
         const HostClaim& claim = nodes_.claim(c);
         return claim.chosen != no_option && claim.variants[claim.chosen].value < wished_[c].value;
     }
-    /// Looks for a node that has what was allotted to the job, and exchanges everything on it with
-    /// everything on a node of the job that has less. Does so if that gains, or if a job over several nodes
-    /// then has fewer such nodes and no job loses.
+    /// Looks for a node that has the amounts that were allotted to the job, and exchanges everything on it
+    /// with everything on a node of the job that has less. Keeps the exchange if the worth grows, or if a
+    /// job over several nodes then has fewer nodes with too little and no job loses.
     bool find_more(std::size_t c) {
         const auto has_wished = [&](std::size_t n, int gpus) {
             return has(n, [&](std::size_t r) { return nodes_.units(wished_[c], n, gpus, r); });
@@ -332,7 +333,7 @@ private:
 
     // --- Swaps that gain --------------------------------------------------------------------------------
 
-    /// Returns the price per GPU for the GPUs' share of a node.
+    /// Returns the price of a GPU's share of a node's cores and memory.
     [[nodiscard]] double dearness(std::size_t n) const {
         double sum = 0;
         for (std::size_t r = 0; r < host_resources; ++r)
@@ -370,7 +371,7 @@ private:
         }
     }
 
-    /// Exchanges jobs of a node with cheap nodes of its pool while that gains.
+    /// Exchanges jobs of a node with jobs on cheaper nodes of its pool while that gains.
     bool improve(std::size_t a, std::size_t& tries_left) {
         bool any = false;
         for (bool again = true; again;) {
@@ -424,7 +425,7 @@ private:
     [[nodiscard]] bool late() const { return end_ && std::chrono::steady_clock::now() >= *end_; }
 
     std::optional<std::chrono::steady_clock::time_point> end_;
-    bool any_pays_ = false;  // whether any job pays for a move
+    bool any_pays_ = false;  // whether any job has a cost of moving
     HostNodes nodes_;
     std::vector<HostVariant> wished_;  // by claim
     std::vector<Move> moves_;

@@ -3,14 +3,16 @@
 
 // Divides the cores and the memory of nodes among the jobs placed there.
 //
-// Each node divides what it has exactly: the problem has one option per variant, and one row for the cores
-// and one for the memory of each node. Jobs over several nodes tie these nodes together. Without such jobs,
-// each node is a separate problem with a handful of jobs.
+// Each node divides its cores and memory exactly, as a small allotment problem: it has one option per
+// variant (amounts per GPU that a job may get), and one row for the cores and one for the memory of each
+// node. Jobs over several nodes tie these nodes together to a group. Without such jobs, each node is a
+// separate problem with a handful of jobs.
 //
-// Each job is at least as fast as with the fastest variant that takes no more than the job's share of each
-// of its nodes. The share is the part of the node's cores and memory that matches the job's part of its
-// GPUs. All shares together fit, because the GPUs do. If jobs that keep what they hold need more than their
-// shares, the shares of the others are parts of what is left.
+// No job is slower than with its share. The share is the part of a node's cores and memory that corresponds
+// to the job's part of its GPUs. More precisely, each job is at least as fast as with the fastest variant
+// that takes no more than its share of each of its nodes. All shares together fit, because the GPUs do. If
+// jobs that keep what they hold need more than their shares, the shares of the others are parts of what is
+// left.
 
 #include <algorithm>
 #include <array>
@@ -30,13 +32,13 @@
 
 namespace goodput::detail {
 
-/// An amount per GPU, and its value. An empty share stands for the job's part of each node.
+/// A variant: amounts per GPU, with their value. An empty HostShare means the job's share of each node.
 struct HostVariant {
     HostShare share{};
     double value = 0;
     /// Speed of the job with this share. No job is slower than with its share of its nodes.
     double speed = 0;
-    std::size_t option = 0;  ///< option of the job that this variant stands for
+    std::size_t option = 0;  ///< index of the job's option that has this variant
 };
 
 /// A job that has nodes.
@@ -44,9 +46,10 @@ struct HostClaim {
     Placement placement{};                ///< the division may change it if `movable` or `may_pay`
     std::vector<HostVariant> variants{};  ///< at least one
     std::size_t chosen = 0;               ///< index of the chosen variant, before and after
-    bool movable = false;                 ///< may move to another node of its pool
-    bool may_pay = false;                 ///< may do so at a cost if a job would get nothing otherwise
-    bool must = true;                     ///< keeps its GPUs whatever happens
+    bool movable = false;                 ///< whether it may move to another node of its pool at no cost
+    /// Whether it may move at a cost if a job would get nothing otherwise.
+    bool may_pay = false;
+    bool must = true;  ///< whether it keeps its GPUs whatever happens
 };
 
 /// Nodes, and the claims on them. Keeps its buffers between calls.
@@ -65,7 +68,7 @@ public:
         HostAmounts price{};  ///< price per core and per GiB then, if the group is one node
     };
 
-    /// Groups the nodes, and divides what each group has.
+    /// Finds the groups of nodes, and divides the cores and memory of each group.
     void divide(const Cluster& cluster, std::span<HostClaim> claims) {
         cluster_ = &cluster;
         claims_ = claims;
@@ -87,13 +90,13 @@ public:
     [[nodiscard]] double capacity(std::size_t n, std::size_t resource) const {
         return host_capacity(cluster_->nodes[n], resource);
     }
-    /// Returns what a variant takes of a node that has `gpus` of the job's GPUs.
+    /// Returns what a variant takes of a node on which the job has `gpus` GPUs.
     [[nodiscard]] double units(const HostVariant& variant, std::size_t n, int gpus,
                                std::size_t resource) const {
         return gpus * (variant.share.empty() ? capacity(n, resource) / cluster_->nodes[n].gpus
                                              : a_gpu_of(variant.share, resource));
     }
-    /// Returns the least that any variant takes of a node that has `gpus` of the job's GPUs.
+    /// Returns the least that any variant takes of a node on which the job has `gpus` GPUs.
     [[nodiscard]] double least_units(std::size_t c, std::size_t n, int gpus, std::size_t resource) const {
         double least = std::numeric_limits<double>::infinity();
         for (const HostVariant& variant : claims_[c].variants)
@@ -114,11 +117,11 @@ public:
         return count;
     }
 
-    /// Divides what a node's group has.
+    /// Divides the cores and memory of the node's group.
     void solve_with(std::size_t n) { solve(nodes_[n].group); }
 
-    /// Returns the largest value less price of the variants of a job that lies on one node, at the prices
-    /// of a node that is a group of its own.
+    /// Returns the largest value minus price of the variants of a job on one node. The prices are those of
+    /// a node that is a group of its own.
     [[nodiscard]] double reduced(std::size_t c, std::size_t n) const {
         double best = -std::numeric_limits<double>::infinity();
         for (const HostVariant& variant : claims_[c].variants) {
@@ -142,7 +145,7 @@ private:
         for (std::size_t c = 0; c < claims_.size(); ++c)
             for (const NodeShare& held : claims_[c].placement) {
                 nodes_[held.node].claims.push_back(c);
-                // A job over several nodes has these to itself.
+                // A job over several nodes has each of them for itself.
                 int& free_gpus = nodes_[held.node].free_gpus;
                 free_gpus -= claims_[c].placement.size() > 1 ? free_gpus : held.gpus;
                 const std::size_t a = root_of(held.node), b = root_of(claims_[c].placement.front().node);
@@ -159,8 +162,8 @@ private:
         while (root_[n] != n) n = root_[n] = root_[root_[n]];
         return n;
     }
-    /// Finds the share per GPU. Jobs that keep what they hold get what they need, and at least their share
-    /// if they can use it.
+    /// Finds the share per GPU. Pinned jobs get what they need, and at least their share if they can use
+    /// it.
     void find_share(std::size_t n) {
         const int gpus = cluster_->nodes[n].gpus;
         for (std::size_t r = 0; r < host_resources; ++r) {
@@ -200,8 +203,8 @@ private:
         return best * (1 - 1e-9);
     }
 
-    /// Returns whether the nodes of a group have enough for the chosen variants, and no job could have a
-    /// better one.
+    /// Returns whether the nodes of a group have enough for the variants that were chosen before, and no
+    /// job could have a better one.
     bool as_wished(std::size_t g) {
         for (const std::size_t n : groups_[g].members)
             for (std::size_t r = 0; r < host_resources; ++r) {
@@ -226,8 +229,8 @@ private:
         return true;
     }
 
-    /// Divides what the nodes of a group have. Tries first with all jobs, each at its share or better, then
-    /// without some jobs, and then below the shares as well.
+    /// Divides what the nodes of a group have. Tries first with all jobs, each at its share or better. If
+    /// that fails, tries without some jobs, and then also below the shares.
     void solve(std::size_t g) {
         Group& group = groups_[g];
         const AllotOptions exact{.gap = 1e-9, .most_states = 1 << 14};
@@ -251,7 +254,7 @@ private:
         for (std::size_t r = 0; r < host_resources; ++r)
             group.price[r] = result.prices.empty() ? 0 : result.prices[r];
     }
-    /// Poses the problem of these nodes. Its jobs are jobs_.
+    /// Sets up the allotment problem of these nodes. Its jobs are jobs_.
     void pose(std::span<const std::size_t> members, bool all_must, bool floors) {
         problem_.clear();
         problem_.capacity.clear();

@@ -1,17 +1,18 @@
 #ifndef GOODPUT_HOSTS_DETAIL_HOST_POSTERIOR_HPP
 #define GOODPUT_HOSTS_DETAIL_HOST_POSTERIOR_HPP
 
-// Draws equally likely surfaces of hosts/host_speed.hpp that explain the measurements.
+// Draws equally likely surfaces that explain the measurements: functions of the form of
+// hosts/host_speed.hpp, each with its own parameters.
 //
-// With a = ln of the speed that computing allows, the form is
+// With c cores and m GiB per GPU, and a = ln of the speed that computing alone allows, the form is
 //
 //     ln f(c, m) = a + min(0, p(c), q(m)),   p = power ln(c / knee),   q = -ln stall - ln(1 - m / cached)
 //
-// The knee is the number of cores beyond which preparing does not slow the iteration. The stall is the
-// seconds for reading everything divided by the seconds of computing. Knee, power, cached and stall form a
-// grid with a prior. A measurement has a normal error in ln f, and a is linear, so each grid point has its
-// best a, its squares and its weight in closed form. Surfaces are drawn at equal steps of the summed
-// weights, without random numbers.
+// The knee is the number of cores beyond which preparing does not slow the iteration. The stall is the time
+// for reading everything divided by the time of computing. Knee, power, cached and stall form a grid with a
+// prior. A measurement has a normal error in ln f, and ln f is linear in a, so the best a, the sum of
+// squares and the weight of each grid point have closed forms. Surfaces are drawn at equal steps of the
+// cumulative weights, without random numbers.
 
 #include <algorithm>
 #include <array>
@@ -28,8 +29,8 @@
 
 namespace goodput::detail {
 
-/// The grid, ordered by knee and power, then by memory and stall. The prior uses round figures of usual
-/// values: four cores and 64 GiB per GPU within a factor of 4.5 (1.5 in ln), reading as long as computing
+/// The grid, ordered by knee and power, then by memory and stall. The prior uses round values of common
+/// jobs: four cores and 64 GiB per GPU within a factor of 4.5 (1.5 in ln), reading as long as computing
 /// within a factor of 7.4 (2 in ln), and powers from 0.7 to 1 with equal weight.
 struct HostGrid {
     static constexpr std::size_t knees = 64, powers = 4, sizes = 24, stalls = 17;
@@ -53,7 +54,7 @@ struct HostGrid {
         const double missed = 1 - share.memory_gib_per_gpu / std::exp(cached(i));
         return missed > 0 ? -stall(i) - std::log(missed) : 0;
     }
-    /// Returns minus ln of the prior, up to a constant.
+    /// Returns minus ln of the prior, except for a constant.
     static double against_cores(std::size_t i) { return square((knee(i) - std::log(4)) / 1.5) / 2; }
     static double against_memory(std::size_t i) {
         return square((cached(i) - std::log(64)) / 1.5) / 2 + square(stall(i) / 2) / 2;
@@ -61,15 +62,15 @@ struct HostGrid {
     static double square(double x) { return x * x; }
 };
 
-/// Surfaces, and how far the true speed is assumed to be from them.
+/// The surfaces, and how far the true speed is assumed to deviate from them.
 struct HostPosterior {
     std::vector<HostSpeedModel> surfaces{};
     double form_deviation = 0;  ///< standard deviation in ln, including the mean square that no surface
                                 ///< explains
 };
 
-/// Returns `count` surfaces from the speeds `y` (in ln) measured with these shares. Without any
-/// measurements, computing has speed 1 within a factor of e.
+/// Returns `count` surfaces from `y`, the logarithms of the speeds measured with these shares. If there are
+/// no measurements, the speed of computing is assumed to be 1 within a factor of e.
 inline HostPosterior host_posterior(std::span<const HostShare> shares, std::span<const double> y,
                                     double deviation, double form_deviation, std::size_t count) {
     using Grid = HostGrid;
@@ -106,7 +107,7 @@ inline HostPosterior host_posterior(std::span<const HostShare> shares, std::span
             double& weight = squares[i * Grid::by_memory + k];
             const double exponent =
                 (least - weight) / (2 * variance) - Grid::against_cores(i) - Grid::against_memory(k);
-            weight = exponent > -40 ? std::exp(exponent) : 0;  // a smaller weight counts as 0
+            weight = exponent > -40 ? std::exp(exponent) : 0;  // smaller weights are treated as 0
             total += weight;
         }
     const double level_deviation = y.empty() ? 1 : std::sqrt(variance / measured);
@@ -116,7 +117,7 @@ inline HostPosterior host_posterior(std::span<const HostShare> shares, std::span
         const double step = static_cast<double>(s) + 0.5;
         while (before * static_cast<double>(count) < step * total && at + 1 < squares.size())
             before += squares[++at];
-        // Steps of the golden section spread the levels evenly over any range of surfaces.
+        // Steps of the golden section spread the levels evenly over any range of surfaces. The level is a.
         const double part = 2 * std::fmod(step * std::numbers::phi, 1.0) - 1;
         const double off = std::copysign(normal_quantile(std::abs(part)), part) * level_deviation;
         const std::size_t i = at / Grid::by_memory, k = at % Grid::by_memory;

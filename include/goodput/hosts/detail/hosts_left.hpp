@@ -67,24 +67,26 @@ public:
     [[nodiscard]] int gpus(std::size_t node) const { return cluster_->nodes[node].gpus - nodes_[node].gpus; }
     /// Returns what pinned jobs leave of a node, which is the most that another job can get there.
     [[nodiscard]] HostAmounts left(std::size_t node) const { return left(node, nodes_[node].least); }
-    /// Returns the share of one of these GPUs: what goes with it on the node, or less if pinned jobs have
-    /// more than their shares.
+    /// Returns what goes with one of these GPUs: its part of the node's cores and memory, or less if pinned
+    /// jobs have more than their shares.
     [[nodiscard]] HostAmounts share(std::size_t node) const {
         HostAmounts amounts = left(node, nodes_[node].fair);
         for (std::size_t r = 0; r < host_resources; ++r)
             amounts[r] = gpus(node) > 0 ? std::min(usual(node, r), amounts[r] / gpus(node)) : usual(node, r);
         return amounts;
     }
-    /// Returns the cores or memory that go with a GPU of a node; infinity if the node does not count them.
+    /// Returns the part of a node's cores or memory that belongs to one of its GPUs; infinity if the node
+    /// does not count them.
     [[nodiscard]] double usual(std::size_t node, std::size_t resource) const {
         const double all = host_capacity(cluster_->nodes[node], resource);
         return all > 0 ? all / cluster_->nodes[node].gpus : std::numeric_limits<double>::infinity();
     }
-    /// Returns whether a pinned job's nodes have less than it needs. The job then gets at least its share.
+    /// Returns whether a pinned job's nodes have less than the job needs. The job then gets at least its
+    /// share.
     [[nodiscard]] bool is_cut_back(const Job& job) const {
         return std::find(cut_.begin(), cut_.end(), &job) != cut_.end();
     }
-    /// Returns whether all pinned jobs on the job's nodes can have their shares and what they need.
+    /// Returns whether all pinned jobs on the job's nodes can have both their shares and what they need.
     [[nodiscard]] bool has_its_share(const Job& job) const {
         for (const NodeShare& held : job.placement)
             for (std::size_t r = 0; r < host_resources; ++r) {
@@ -119,12 +121,12 @@ private:
         }
         return amounts;
     }
-    /// Returns the minimum per GPU on a node that counts the resource.
+    /// Returns the minimum per GPU that a pinned job needs on a node that counts the resource.
     [[nodiscard]] double least_of(const Job& job, std::size_t node, std::size_t resource) const {
         if (!job.host || job.host->most.empty()) return usual(node, resource);
         return a_gpu_of(job.host->least, resource);
     }
-    /// Returns the same minimum, or the job's share if it is cut back to that.
+    /// Returns the same minimum, or the job's share if the job is cut back to it.
     [[nodiscard]] double kept_least_of(const Job& job, std::size_t node, std::size_t resource) const {
         const double least = least_of(job, node, resource);
         return is_cut_back(job) ? std::min(least, usual(node, resource)) : least;
@@ -144,7 +146,7 @@ private:
             }
         }
     }
-    /// Returns whether the job is on a node where it needs more than its share and too little is left.
+    /// Returns whether on some node the job needs more than its share and too little is left for that.
     [[nodiscard]] bool needs_more_than_there_is(const Job& job) const {
         for (const NodeShare& held : job.placement)
             for (std::size_t r = 0; r < host_resources; ++r) {

@@ -12,7 +12,7 @@
 //
 // 3. Otherwise they fit with moves. A job on whole nodes never has to move, because the contents of nodes
 //    can be exchanged. Let d_s > 0 be the number of missing blocks of size s. Moving a set E of jobs off a
-//    node with f free GPUs (e also stands for the GPUs of a job) gains
+//    node with f free GPUs gains, with e for the GPUs of a job and |E| for those of all these jobs,
 //
 //        floor((f + |E|) / s) - floor(f / s) - sum_{e in E} floor(e / s)  >=  0
 //

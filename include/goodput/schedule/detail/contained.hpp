@@ -1,8 +1,8 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_CONTAINED_HPP
 #define GOODPUT_SCHEDULE_DETAIL_CONTAINED_HPP
 
-// Contains exceptions of the user's parts, so that a failing part costs one job some options but not
-// everyone the plan.
+// Contains exceptions of the user's parts: a part that fails costs one job some of its options, but does
+// not cost all jobs the plan.
 
 #include <exception>
 #include <string>

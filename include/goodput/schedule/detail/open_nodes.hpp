@@ -10,10 +10,10 @@
 //     the GPUs of the open nodes among those that the job holds
 //
 // which is 0 for a job on drained nodes alone. Every other configuration, even a smaller one, takes all its
-// GPUs from open nodes. A job that stays on drained nodes keeps its open nodes as well, so that other jobs
-// pack into the rest of the open nodes as if there were no drained ones. free_beside_kept() returns what
-// pinned jobs (jobs that keep what they hold) leave of each open node. Additional rows of the problem
-// express what fits there (node_blocks.hpp).
+// GPUs from open nodes. If a job that stays on drained nodes has open nodes, too, it takes each of these as
+// a whole, so that other jobs pack into the remaining open nodes as if there were no drained ones.
+// free_beside_kept() returns what pinned jobs (jobs that keep what they hold) leave of each open node.
+// Additional rows of the problem express what fits there (node_blocks.hpp).
 //
 // A job over several nodes of one pool takes these nodes as a whole, and this library never plans anything
 // else. But another system may have placed such a job on a node that another job uses, too. Then the job

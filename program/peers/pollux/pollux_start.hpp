@@ -3,9 +3,9 @@
 
 // Computes the start of the fit of Pollux's throughput model in closed form, and finds the parameters that
 // the samples leave open. Computing times lie on a line in the batch. For a given gamma, a sample's
-// synchronising time is w = (t^gamma - c^gamma)^(1/gamma), and these times lie on a line in K - 2. An error of
-// w changes ln t by S_w / w (S_w = 1 - (c/t)^gamma), which gives the weights. A few gammas are tried, and the
-// one with the smallest residuals is taken.
+// synchronising time is w = (t^gamma - c^gamma)^(1/gamma), and these times lie on a line in K - 2. An error
+// of w changes ln t by S_w / w (S_w = 1 - (c/t)^gamma), which gives the weights. A few gammas are tried, and
+// the one with the smallest residuals is taken.
 
 #include <algorithm>
 #include <array>

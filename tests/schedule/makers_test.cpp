@@ -353,5 +353,5 @@ TEST_CASE("more cores beside a GPU go to those who gain by them, and nobody rest
     const Plan wide = scheduler.plan(snapshot);
     CHECK(wide.decisions[0].verdict.outcome == Outcome::impossible);
     CHECK(wide.decisions[0].verdict.reason ==
-          "1 node has the cores and the memory that it needs beside 8 GPUs, and it needs 2 such nodes");
+          "1 node has the cores and the memory that it needs for 8 GPUs, and it needs 2 such nodes");
 }

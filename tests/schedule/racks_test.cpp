@@ -216,7 +216,7 @@ TEST_CASE(
     CHECK(
         scheduler.plan(round.snapshot).decisions[2].verdict.reason ==
         "it takes 8 GPUs, no more and no fewer; there are at most 4 GPUs on a (on at most 1 node of one rack "
-        "beside jobs that keep what they hold)");
+        "together with jobs that keep what they hold)");
     // One node would be enough for their GPUs, but not for a batch.
     for (std::size_t j = 3; j < 5; ++j) jobs[j].min_gpus = 4;
     struct FromTwoNodes {

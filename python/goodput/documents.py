@@ -842,7 +842,7 @@ class MeasuredMemory(TypedDict):
 
     gpu_type (required): GPU type on which the step ran.
     local_batch (required, 1 to 1073741824): Examples per GPU and step.
-    gib (required, above 0): Peak memory of the GPU, in GiB.
+    gib (required, 1e-09 to 1e08): Peak memory of the GPU, in GiB.
     """
     gpu_type: str
     local_batch: int

@@ -273,8 +273,8 @@ TEST_CASE("bad pairs are named") {
     refused({{0, 0}, 0, {NAN, 1}},
             "pair sample 0: rate is nan, but must be from 1e-12 to 1e15, or 0 of both");
     refused({{0, 1}, 0, {1, 1}},
-            "pair sample 0: rate of kind 'new' alone is 0, but must be known where it was measured beside "
-            "another");
+            "pair sample 0: rate of kind 'new' alone is 0, but must be known where it was measured "
+            "while sharing with another");
     CHECK_THROWS_WITH_AS((void)fit_pair_model(kinds, 2, {}),
                          "kind 'bert': number of rates is 1, but must be that of GPU types, 2",
                          std::invalid_argument);

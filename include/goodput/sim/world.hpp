@@ -72,7 +72,7 @@ struct RunningJob {
 
 /// A round that begins.
 struct RoundAhead {
-    double begin_seconds = 0;
+    double begin_seconds = 0;               ///< now
     double latest_seconds = 0;              ///< end of a round that lasts as long as the interval
     double next_seconds = 0;                ///< next submission or event; infinity if there is none
     std::span<const RunningJob> running{};  ///< all jobs that hold GPUs

@@ -232,6 +232,7 @@ private:
     }
     /// What times of pairs add to the time and the rate of each group's average job, and to the use of types.
     void add_pairs(const Array2& times, Array& time, Array& rate, Array& used, const Array& shift) const {
+        if (times.rows() == 0) return;
         Array2 more = Array2::Zero(2, copies_.size());
         for (Index k = 0; k < times.rows(); ++k) {
             const PairColumn& pair = pairs_[static_cast<std::size_t>(k)];

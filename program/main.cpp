@@ -215,8 +215,8 @@ int run(int argc, char** argv) {
         ->add_option(
             "--world", replay.world,
             "How jobs train, as in a public simulator: Sia's (sia); Gavel's (gavel), jobs of fixed numbers "
-            "of GPUs that take turns; Synergy's (synergy), where CPU cores and memory are "
-            "shared out, too; Shockwave's (shockwave), turns of jobs whose batches grow; ElasticFlow's "
+            "of GPUs that take turns; Synergy's (synergy), where CPU cores and memory are shared out, too; "
+            "Shockwave's (shockwave), turns of jobs whose batches grow; ElasticFlow's "
             "(elasticflow), elastic jobs with deadlines")
         ->check(CLI::IsMember(world_names))
         ->capture_default_str();
@@ -349,10 +349,8 @@ int run(int argc, char** argv) {
     replay_app->add_option(
         "--offers", replay.offers,
         "Nodes to rent instead of --cluster, which then only says the GPU types and what fairness is "
-        "relative "
-        "to: TYPE:NODESxGPUS@PRICE_H[/spot][/MTBF_H],...; at most this many nodes, at this price in dollars "
-        "per hour "
-        "each, lost once in MTBF_H hours on average");
+        "relative to: TYPE:NODESxGPUS@PRICE_H[/spot][/MTBF_H],...; at most this many nodes, at this price in "
+        "dollars per hour each, lost once in MTBF_H hours on average");
     replay_app
         ->add_option(
             "--rent", replay.rent,

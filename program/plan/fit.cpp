@@ -21,6 +21,7 @@
 #include "goodput/model/efficiency.hpp"
 #include "goodput/statistics/gradient_by_batch.hpp"
 #include "goodput/tasks/forecast.hpp"
+#include "json/bytes.hpp"
 #include "json/names.hpp"
 #include "plan/samples.hpp"
 #include "plan/stopwatch.hpp"
@@ -179,8 +180,6 @@ Json host_answer(const Field& host) {
     if (profile.next) answer["next"] = {profile.next->cores_per_gpu, profile.next->memory_gib_per_gpu};
     return answer;
 }
-
-constexpr double bytes_per_gib = 1024.0 * 1024 * 1024;
 
 const char* name_of(goodput::MemoryKnowledge knowledge) {
     switch (knowledge) {

@@ -16,6 +16,7 @@
 #include "goodput/parallel/parallel_fit.hpp"
 #include "goodput/parallel/parallel_planner.hpp"
 #include "goodput/parallel/refined_constants.hpp"
+#include "json/bytes.hpp"
 #include "json/json_lines.hpp"
 #include "plan/parallel_profiles.hpp"
 #include "plan/stopwatch.hpp"
@@ -28,7 +29,6 @@ namespace {
 
 constexpr const char* subject = "parallel question";
 constexpr int most_gpus = 1 << 24;  // most GPUs of a type in a zone
-constexpr double bytes_per_gib = 1024.0 * 1024 * 1024;
 
 struct TimeModel {
     const char* name;

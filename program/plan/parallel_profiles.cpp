@@ -10,13 +10,12 @@
 #include <nlohmann/json.hpp>
 
 #include "goodput/core/error.hpp"
+#include "json/bytes.hpp"
 #include "json/json_files.hpp"
 
 namespace cli {
 
 namespace {
-
-constexpr double bytes_per_gib = 1024.0 * 1024 * 1024;
 
 /// The published table. Plans are checked against its memory, and its prices are those of the published
 /// simulator. Types for which it has no price cost nothing.

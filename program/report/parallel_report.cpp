@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "goodput/core/error.hpp"
+#include "json/bytes.hpp"
 #include "report/markup.hpp"
 #include "report/page.hpp"
 #include "report/pipeline_schedule.hpp"
@@ -18,8 +19,6 @@
 namespace cli {
 
 namespace {
-
-constexpr double bytes_per_gib = 1024.0 * 1024 * 1024;
 
 std::string seconds_text(double seconds) {
     if (!std::isfinite(seconds)) return "unknown";

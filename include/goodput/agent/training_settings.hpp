@@ -40,8 +40,8 @@ struct TrainingSettings {
     /// Gradients are measured in one of every measure_every steps (in two successive steps if successive
     /// gradients are compared). 0 means: split_every decides, and steps with several gradients are measured
     /// as rarely as steps with one, so that training takes the same course on one replica and on many. If
-    /// split_every is 0, too, gradients are measured in every step up to a million parameters, because such
-    /// a gradient fits into a cache. Larger models are measured in one of 16 steps, and with Adam, whose
+    /// split_every is 0 as well, gradients are measured in every step up to a million parameters, because
+    /// such a gradient fits into a cache. Larger models are measured in one of 16 steps, and with Adam, whose
     /// metric takes a root and a division per parameter, in one of 64.
     int measure_every = 0;
     /// If a step would have a single gradient (one replica, no accumulation), one of every split_every
@@ -79,7 +79,7 @@ struct TrainingSettings {
     [[nodiscard]] std::size_t group_size(std::size_t group) const {
         return group_sizes.empty() ? parameters : group_sizes[group];
     }
-    /// Returns measure_every. If that is 0, returns the interval that applies when split_every is 0, too.
+    /// Returns measure_every. If that is 0, returns the interval that applies when split_every is 0 as well.
     [[nodiscard]] int steps_a_measurement() const {
         if (measure_every > 0) return measure_every;
         if (parameters <= 1'000'000) return 1;

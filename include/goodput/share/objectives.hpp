@@ -25,8 +25,8 @@ concept LevelObjective = requires(const O& objective, const ShareProblem& proble
     { objective.level_at(problem, job, number) } -> std::convertible_to<double>;
 };
 
-/// A level objective that is told by another number than the least level, for example by its reciprocal:
-/// `number_of(level)`, monotone.
+/// A level objective whose number is not the least level, but `number_of(level)`, which is monotone: for
+/// example the reciprocal.
 template <class O>
 concept NumberedObjective = LevelObjective<O> && requires(const O& objective, double level) {
     { objective.number_of(level) } -> std::convertible_to<double>;

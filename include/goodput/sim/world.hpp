@@ -22,9 +22,8 @@
 //   predictor() const                   the OptionPredictor of the decisions; GoodputPredictor by default
 //   start(job, held)                    starts or restarts the job with these GPUs. Returns the seconds until
 //                                       it trains; 0 by default
-//   round_until(round)                  the end of the round that begins now (RoundAhead), which is not
-//   before
-//                                       its beginning. Called once per round, after its decision. Submissions
+//   round_until(round)                  the end of the round that begins now (RoundAhead), not before its
+//                                       beginning. Called once per round, after its decision. Submissions
 //                                       and events wait for the end of the round. train() is called in every
 //                                       round, even in a round of length 0. Without it, all rounds last as
 //                                       long as the interval
@@ -67,7 +66,7 @@ namespace goodput {
 struct RunningJob {
     std::size_t job = 0;                  ///< its index in jobs()
     const Configuration* held = nullptr;  ///< never null
-    double start_seconds = 0;             ///< that its start still takes before it trains
+    double start_seconds = 0;             ///< time until it trains
 };
 
 /// A round that begins.

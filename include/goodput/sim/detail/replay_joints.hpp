@@ -105,8 +105,8 @@ template <World W>
             return static_cast<double>(static_cast<W*>(object)->start(job, held));
         };
     if constexpr (UnevenWorld<W>)
-        joint.round_until = [](void* of, const RoundAhead& round) {
-            return static_cast<double>(static_cast<W*>(of)->round_until(round));
+        joint.round_until = [](void* object, const RoundAhead& round) {
+            return static_cast<double>(static_cast<W*>(object)->round_until(round));
         };
     if constexpr (SavingWorld<W>)
         joint.save = [](void* object, std::size_t job) { static_cast<W*>(object)->save(job); };

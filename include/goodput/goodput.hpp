@@ -24,6 +24,7 @@
 #include "goodput/core/placement.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/core/tasks.hpp"
+#include "goodput/fit/convergence_fit.hpp"
 #include "goodput/fit/job_fit.hpp"
 #include "goodput/fit/minimise.hpp"
 #include "goodput/fit/noise_scale.hpp"

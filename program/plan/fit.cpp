@@ -13,6 +13,7 @@
 
 #include "goodput/availability/interruption_fit.hpp"
 #include "goodput/core/error.hpp"
+#include "goodput/fit/convergence_fit.hpp"
 #include "goodput/fit/job_fit.hpp"
 #include "goodput/hosts/host_fit.hpp"
 #include "goodput/hosts/host_profile.hpp"
@@ -285,7 +286,8 @@ std::function<double(double)> read_efficiency(const Field& line) {
         if (gradient.given() || gradients.given()) initial.refuse("given where there is a gradient");
         return {};
     }
-    const double initial_batch = initial.count(1, 1 << 30);
+    const int batch = initial.count(1, 1 << 30);
+    const auto initial_batch = static_cast<double>(batch);
     if (gradients.given()) {
         if (gradient.given()) gradient.refuse("left out where gradients is given");
         std::vector<goodput::GradientAtBatch> measured;
@@ -301,16 +303,55 @@ std::function<double(double)> read_efficiency(const Field& line) {
         };
     }
     goodput::NoiseScaleEfficiency found{.initial_batch = initial_batch};
-    if (gradient.given()) {
-        gradient.knows({"sqr", "var"});
-        found.gradient = {gradient["sqr"].number_at_least(0), gradient["var"].number_at_least(0)};
-    }
+    if (gradient.given()) found.gradient = read_gradient(gradient, batch);
     return [found](double total) { return found.efficiency(total); };
 }
 
+/// What whole trainings at several batches say of the noise scale, and of trainings at other batches.
+Json convergence_answer(const Field& convergence, const Field& batches) {
+    constexpr std::size_t most_rows = 1024;
+    constexpr int most_batch = 1 << 30;
+    std::vector<goodput::MeasuredTraining> trainings;
+    if (convergence.size() > most_rows) convergence.refuse("at most 1024 trainings");
+    convergence.for_each([&](const Field& training) {
+        training.knows({"batch", "examples", "runs", "std"});
+        goodput::MeasuredTraining row{.batch = static_cast<double>(training["batch"].count(1, most_batch)),
+                                      .examples = training["examples"].number()};
+        if (row.examples < goodput::least_examples || row.examples > goodput::most_examples)
+            training["examples"].refuse("between " + goodput::text_of(goodput::least_examples) + " and " +
+                                        goodput::text_of(goodput::most_examples));
+        if (const Field runs = training["runs"]; runs.given()) row.runs = runs.count(1, most_batch);
+        if (const Field deviation = training["std"]; deviation.given())
+            row.deviation = deviation.number_at_least(0);
+        trainings.push_back(row);
+    });
+    if (trainings.empty()) convergence.refuse("at least one training");
+    const goodput::ConvergenceFit fit(trainings, subject);
+    const auto write = [](Json& json, const char* name, const goodput::ConvergenceEstimate& estimate) {
+        json[name] = estimate.median;
+        json["low"] = estimate.range.low;
+        json["high"] = estimate.range.high;
+    };
+    Json answer;
+    write(answer, "median", fit.noise_scale());
+    Json& from_prior = answer["from_prior"] = Json::array();
+    if (fit.low_from_prior()) from_prior.push_back("low");
+    if (fit.high_from_prior()) from_prior.push_back("high");
+    Json& predictions = answer["predictions"] = Json::array();
+    if (!batches.given()) return answer;
+    if (batches.size() > most_rows) batches.refuse("at most 1024 batches");
+    batches.for_each([&](const Field& batch) {
+        Json prediction;
+        prediction["batch"] = batch.count(1, most_batch);
+        write(prediction, "examples", fit.examples(batch.count(1, most_batch)));
+        predictions.push_back(std::move(prediction));
+    });
+    return answer;
+}
+
 Json serve(const Field& line, goodput::JobFitter& fitter) {
-    line.knows(
-        {"samples", "predict", "host", "initial_batch", "gradient", "gradients", "memory", "interruptions"});
+    line.knows({"samples", "predict", "host", "initial_batch", "gradient", "gradients", "memory",
+                "interruptions", "convergence", "convergence_batches"});
     Job job;
     line["samples"].for_each([&](const Field& sample) {
         const std::size_t type = job.type_of(sample["gpu_type"].text());
@@ -355,6 +396,11 @@ Json serve(const Field& line, goodput::JobFitter& fitter) {
     if (const Field memory = line["memory"]; memory.given()) answer["memory"] = memory_answer(memory);
     if (const Field log = line["interruptions"]; log.given())
         answer["interruptions"] = interruptions_answer(log);
+    const Field convergence = line["convergence"], batches = line["convergence_batches"];
+    if (convergence.given())
+        answer["noise_scale"] = convergence_answer(convergence, batches);
+    else if (batches.given())
+        convergence.refuse("given where there are convergence_batches");
     answer["milliseconds"] = milliseconds;
     return answer;
 }

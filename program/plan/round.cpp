@@ -289,11 +289,8 @@ private:
         }
         if (const Field accumulates = about["single_gpu_accumulates"]; accumulates.given())
             job.single_gpu_accumulates = accumulates.boolean();
-        if (const Field gradient = about["gradient"]; gradient.given()) {
-            gradient.knows({"sqr", "var"});
-            job.gradient = goodput::GradientStatistics{gradient["sqr"].number_at_least(0),
-                                                       gradient["var"].number_at_least(0)};
-        }
+        if (const Field gradient = about["gradient"]; gradient.given())
+            job.gradient = read_gradient(gradient, job.initial_batch);
         if (const Field remaining = about["remaining_examples"]; remaining.given())
             job.remaining_examples = remaining.number_at_least(0);
         if (const Field done = about["done_examples"]; done.given())

@@ -51,6 +51,16 @@ inline goodput::ThroughputSample read_sample(const Field& field, std::string_vie
     return sample;
 }
 
+/// Gradient statistics: sqr and var, or a noise scale in examples, which says the same of any batch.
+inline goodput::GradientStatistics read_gradient(const Field& field, int initial_batch) {
+    field.knows({"sqr", "var", "noise_scale"});
+    const Field sqr = field["sqr"], var = field["var"], noise_scale = field["noise_scale"];
+    if (!noise_scale.given()) return {sqr.number_at_least(0), var.number_at_least(0)};
+    for (const Field& other : {sqr, var})
+        if (other.given()) other.refuse("left out where noise_scale is given");
+    return {1, noise_scale.number_at_least(0) / initial_batch};
+}
+
 }  // namespace cli
 
 #endif

@@ -17,15 +17,20 @@ from __future__ import annotations
 from typing import Dict, List, Literal, Mapping, Optional, Sequence, TypedDict, Union
 
 
-class Gradient(TypedDict):
-    """Noise of a job's gradients at its initial batch. Only the ratio of the two numbers matters. If both are
-    0, nothing is known.
+class Gradient(TypedDict, total=False):
+    """Noise of a job's gradients: sqr and var at the initial batch, of which only the ratio matters, or
+    noise_scale. If sqr and var are both 0, nothing is known.
 
-    sqr (required, at least 0): Squared norm of the true gradient, in any unit, the same as that of var.
-    var (required, at least 0): Trace of the covariance of the gradient at the initial batch, in the unit of sqr.
+    sqr (at least 0): Squared norm of the true gradient, in any unit, the same as that of var; if missing, noise_scale
+        is required.
+    var (at least 0): Trace of the covariance of the gradient at the initial batch, in the unit of sqr; if missing,
+        noise_scale is required.
+    noise_scale (at least 0): Gradient noise scale, in examples: the initial batch times var over sqr; if missing, sqr
+        and var are required, and with one of them it is refused.
     """
-    sqr: float
-    var: float
+    sqr: Optional[float]
+    var: Optional[float]
+    noise_scale: Optional[float]
 
 
 class _MeasuredRequired(TypedDict):
@@ -815,6 +820,10 @@ class FitProblem(_FitProblemRequired, total=False):
         counts.
     memory: Measured GPU memory; if missing, nothing is said of it.
     interruptions: Log of nodes of one kind; if missing, nothing is said of interruptions.
+    convergence: Whole trainings to one target at several total batches, from which the noise scale is estimated; if
+        missing, it is not.
+    convergence_batches: Total batches at which to predict the examples to the target; if missing, none. Refused without
+        convergence.
     """
     predict: Optional[Sequence[Question]]
     host: Optional[HostQuestion]
@@ -823,6 +832,8 @@ class FitProblem(_FitProblemRequired, total=False):
     gradients: Optional[Sequence[GradientAtBatch]]
     memory: Optional[MemoryQuestion]
     interruptions: Optional[InterruptionLog]
+    convergence: Optional[Sequence[Training]]
+    convergence_batches: Optional[Sequence[int]]
 
 
 class GradientAtBatch(TypedDict):
@@ -876,6 +887,24 @@ class InterruptionLog(TypedDict, total=False):
     live_s: Optional[Sequence[float]]
     running_s: Optional[Sequence[float]]
     off_s: Optional[Sequence[float]]
+
+
+class _TrainingRequired(TypedDict):
+    batch: int
+    examples: float
+
+
+class Training(_TrainingRequired, total=False):
+    """What trainings to a target needed at one total batch.
+
+    batch (required, 1 to 1073741824): Total batch, in examples.
+    examples (required, 1e-18 to 1e18): Examples to the target, the mean or median of the runs, in any unit (epochs, for
+        example) that is the same in all trainings.
+    runs (1 to 1073741824): Number of runs; if missing, 1.
+    std (at least 0): Standard deviation between runs, in the unit of examples; if missing, 0.
+    """
+    runs: Optional[int]
+    std: Optional[float]
 
 
 class BatchFactor(TypedDict):
@@ -1043,6 +1072,7 @@ class Fits(_FitsRequired, total=False):
     host: Speeds by CPU cores and host memory; missing if the line asks for none.
     memory: GPU memory by GPU type that has samples of it; missing if the line has no memory.
     interruptions: Interruptions of a node; missing if the line has no log.
+    noise_scale: The gradient noise scale by the trainings of convergence; missing without them.
     milliseconds (required, at least 0): Milliseconds of the fit.
     warnings: What in the line has no effect or probably is a slip, in words; missing if there is nothing, and in
         answers of the program, which writes warnings to standard error.
@@ -1050,7 +1080,38 @@ class Fits(_FitsRequired, total=False):
     host: HostAnswer
     memory: Dict[str, MemoryAnswer]
     interruptions: InterruptionAnswer
+    noise_scale: NoiseScale
     warnings: List[str]
+
+
+class NoiseScale(TypedDict):
+    """The gradient noise scale that whole trainings suggest, and what they predict for other total batches.
+
+    median (required, above 0): Gradient noise scale, in examples, as noise_scale of a gradient takes it.
+    low (required, above 0): Lower end of its central interval of probability 0.9.
+    high (required, above 0): Upper end of its central interval of probability 0.9.
+    from_prior (required): Ends of the interval that the trainings do not settle.
+    predictions (required): Answers to the entries of convergence_batches, in their order.
+    """
+    median: float
+    low: float
+    high: float
+    from_prior: List[Literal["low", "high"]]
+    predictions: List[TrainingPrediction]
+
+
+class TrainingPrediction(TypedDict):
+    """The examples that one more training needs.
+
+    batch (required, 1 to 1073741824): Total batch, in examples.
+    examples (required, at least 0): Examples to the target: the median, in the unit of the trainings.
+    low (required, at least 0): Lower end of the central interval of probability 0.9.
+    high (required, at least 0): Upper end of the central interval of probability 0.9.
+    """
+    batch: int
+    examples: float
+    low: float
+    high: float
 
 
 class _ShareJobRequired(TypedDict):

@@ -594,4 +594,60 @@ TEST_CASE("gradients at several batches say what an example is worth at any batc
     CHECK(program.finish().status == 1);
 }
 
+TEST_CASE("trainings at several batches give a noise scale that gradient takes, and further trainings") {
+    Json line = empty_line();
+    for (const int batch : {128, 512, 2048, 8192})
+        line["convergence"].push_back({{"batch", batch}, {"examples", 10.0 * (1000 + batch)}});
+    line["convergence_batches"] = {64, 1000};
+    Program program = fit();
+    const Json found = ask(program, line)["noise_scale"];
+    const double noise_scale = found["median"].get<double>();
+    CHECK(std::abs(noise_scale / 1000 - 1) < 0.03);
+    CHECK(found["low"] < noise_scale);
+    CHECK(found["high"] > noise_scale);
+    CHECK(found["from_prior"].empty());
+    REQUIRE(found["predictions"].size() == 2);
+    CHECK(found["predictions"][1]["batch"] == 1000);
+    CHECK(std::abs(found["predictions"][1]["examples"].get<double>() / 20000 - 1) < 0.03);
+    CHECK(found["predictions"][1]["low"] < 20000);
+    CHECK(found["predictions"][1]["high"] > 20000);
+
+    line["convergence"] = Json::array({{{"batch", 512}, {"examples", 3}, {"runs", 4}, {"std", 0.1}}});
+    CHECK(ask(program, line)["noise_scale"]["from_prior"] == Json{"low", "high"});
+    line["convergence_batches"] = nullptr;
+    CHECK(ask(program, line)["noise_scale"]["predictions"].empty());
+    CHECK(!ask(program, empty_line()).contains("noise_scale"));
+
+    // An efficiency by the noise scale is that by the statistics that have it.
+    Json speeds{{"samples", {sample("aws", published, {1, 2}, 64)}},
+                {"predict", {question("aws", {1, 4}, 256)}},
+                {"initial_batch", 128},
+                {"gradient", {{"noise_scale", 640}}}};
+    const Json efficiency = ask(program, speeds)["predictions"];
+    CHECK(efficiency[0]["efficiency"].get<double>() == (640.0 + 128) / (640 + 1024));
+    speeds["gradient"] = {{"sqr", 2}, {"var", 10}};
+    CHECK(ask(program, speeds)["predictions"] == efficiency);
+
+    const auto refused = [&](const char* field, const Json& value) {
+        Json bad = line;
+        bad["convergence"][0][field] = value;
+        return Json::parse(program.ask(bad.dump()))["error"].get<std::string>();
+    };
+    CHECK(refused("batch", 0).find("convergence[0].batch") != std::string::npos);
+    CHECK(refused("batch", 1.5).find("integer") != std::string::npos);
+    CHECK(refused("examples", -1).find("convergence[0].examples is -1") != std::string::npos);
+    CHECK(refused("examples", 1e19).find("convergence[0].examples") != std::string::npos);
+    CHECK(refused("examples", nullptr).find("convergence[0].examples") != std::string::npos);
+    CHECK(refused("runs", 0).find("convergence[0].runs") != std::string::npos);
+    CHECK(refused("std", -1).find("convergence[0].std") != std::string::npos);
+    line["convergence"] = Json::array();
+    CHECK(Json::parse(program.ask(line.dump()))["error"].get<std::string>().find("convergence") !=
+          std::string::npos);
+    line["convergence"] = nullptr;
+    line["convergence_batches"] = {64};
+    CHECK(Json::parse(program.ask(line.dump()))["error"].get<std::string>().find("convergence is null") !=
+          std::string::npos);
+    CHECK(program.finish().status == 1);
+}
+
 }  // namespace cli_fit

@@ -541,6 +541,11 @@ TEST_CASE("a line that cannot be used says why, changes nothing, and the next is
         {with("gpus_per_replica", {{"aws", 0}}), {who, "gpus_per_replica.aws", "0"}},
         {with("gradient", {{"sqr", -1}, {"var", 1}}), {who, "gradient.sqr", "-1"}},
         {with("gradient", {{"sqr", 1}}), {who, "gradient.var", "missing"}},
+        {with("gradient", {{"noise_scale", -1}}), {who, "gradient.noise_scale", "-1"}},
+        {with("gradient", {{"noise_scale", 9}, {"sqr", 1}}),
+         {who, "gradient.sqr", "left out", "noise_scale"}},
+        {with("gradient", {{"noise_scale", 9}, {"var", 1}}),
+         {who, "gradient.var", "left out", "noise_scale"}},
         {with("gradient", 3), {who, "gradient", "3", "object"}},
         {with("remaining_examples", -1), {who, "remaining_examples", "-1"}},
         {with("preemptible", "no"), {who, "preemptible", "no", "true or false"}},
@@ -765,6 +770,22 @@ TEST_CASE("the answer says who starts, restarts, moves, stays, stops and waits, 
     Json off_spot = fixed("a", 4, a);
     off_spot["spot_allowed"] = false;
     CHECK(starts(Json::array({off_spot}), spot) == "move! ");
+}
+
+TEST_CASE("a gradient noise scale in examples says the same as the statistics that have it") {
+    Json one = job("a");
+    one["batch"]["initial"] = 128;
+    one["gpus"] = {4, 4};
+    one["samples"] = Json::array({sample("aws", {1, 4}, 64), sample("aws", {1, 4}, 128)});
+    const auto planned = [&](const Json& gradient) {
+        one["gradient"] = gradient;
+        Program program = plan({"--explain"});
+        return untimed(ask(program, round_of(60, sixty_four_gpus(), Json::array({one}))));
+    };
+    const Json small = planned({{"noise_scale", 64}}), large = planned({{"noise_scale", 12800}});
+    CHECK(small == planned({{"sqr", 1}, {"var", 0.5}}));
+    CHECK(large == planned({{"sqr", 1}, {"var", 100}, {"noise_scale", nullptr}}));
+    CHECK(small != large);
 }
 
 TEST_CASE("a job's own largest batch is a limit, its owner's wish one until the job is seen beyond it") {

@@ -16,9 +16,12 @@ namespace {
 using fuzz::Exchange;
 using fuzz::Json;
 
-const fuzz::Format format{
-    {"samples", "gpu_type", "nodes", "gpus", "local_batch", "accumulation", "step_s", "sync_s", "predict"},
-    {"T4", "A100", "H100"}};
+const fuzz::Format format{{"samples",     "gpu_type",      "nodes",       "gpus",
+                           "local_batch", "accumulation",  "step_s",      "sync_s",
+                           "predict",     "initial_batch", "gradient",    "sqr",
+                           "var",         "noise_scale",   "convergence", "convergence_batches",
+                           "batch",       "examples",      "runs",        "std"},
+                          {"T4", "A100", "H100"}};
 
 std::vector<Exchange> fitted(const std::string& text) {
     return fuzz::exchanges(text, [](std::istream& in, std::ostream& out) {
@@ -50,6 +53,14 @@ void check_fit(const Exchange& exchange) {
                      high = prediction["high_s"].get<double>();
         exchange.check(0 < low && low <= median && median <= high, "0 < low <= median <= high");
     }
+    const auto check_order = [&](const Json& estimate, const char* median) {
+        exchange.check(0 < estimate["low"].get<double>() && estimate["low"] <= estimate[median] &&
+                           estimate[median] <= estimate["high"],
+                       "0 < low <= median <= high, by trainings");
+    };
+    if (!answer.contains("noise_scale")) return;
+    check_order(answer["noise_scale"], "median");
+    for (const Json& prediction : answer["noise_scale"]["predictions"]) check_order(prediction, "examples");
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ GOOD_AND_BAD = [
     ({"additionalProperties": {"type": "integer"}}, [{"a": 1}], [{"a": "b"}]),
     ({"anyOf": [{"type": "string"}, {"minimum": 5}]}, ["a", 5], [4]),
     ({"oneOf": [{"type": "integer"}, {"minimum": 5}]}, [4, 5.5], [5, 4.5]),
-    ({"$ref": "#/$defs/Gradient"}, [{"sqr": 0, "var": 1, "more": 2}], [{"sqr": 0}, {"sqr": -1, "var": 1}, 3]),
+    ({"$ref": "#/$defs/Gradient"}, [{"sqr": 0, "var": 1, "more": 2}], [{"sqr": 0}, {"sqr": -1, "var": 1}, {}, 3]),
     ({"$ref": "#/$defs/Gradient", "minimum": 0}, [{"sqr": 0, "var": 1}], [{}]),
 ]
 

@@ -346,14 +346,14 @@ private:
     /// reports it.
     void warn_of_deadlines() {
         constexpr double ten_years = 3.2e8;
-        goodput::Whom before, far;
+        goodput::NameList before, far;
         for (const goodput::Deadline& deadline : round_.deadlines) {
             const goodput::Job& job = round_.snapshot.jobs[deadline.job];
             if (!job.set_aside.empty()) continue;
             if (deadline.deadline_seconds <= job.submitted_seconds) before.add(job.name);
             if (deadline.deadline_seconds > round_.snapshot.time_seconds + ten_years) far.add(job.name);
         }
-        const auto say = [&](const goodput::Whom& jobs, const char* what) {
+        const auto say = [&](const goodput::NameList& jobs, const char* what) {
             if (!jobs.empty()) round_.warnings.push_back(jobs.text("job") + what);
         };
         say(before, ": its deadline_s is not after its submitted_s: is it on the clock of time_s?");

@@ -75,7 +75,7 @@ std::vector<std::string> warnings_of_trace(std::span<const goodput::Submission> 
     constexpr std::size_t many = 10, some = 3;
     std::vector<std::string> warnings;
     std::size_t times = 0;  // number of different times
-    goodput::Whom too_large;
+    goodput::NameList too_large;
     for (std::size_t j = 0; j < jobs.size(); ++j) {
         if (j == 0 || jobs[j].time_seconds > jobs[j - 1].time_seconds) ++times;
         if (jobs[j].gpus > gpus) too_large.add(jobs[j].name);

@@ -1,4 +1,4 @@
-// Whom to admit where more ask than fit, and rounds that begin at any time.
+// NameList to admit where more ask than fit, and rounds that begin at any time.
 
 #include <algorithm>
 #include <cstddef>

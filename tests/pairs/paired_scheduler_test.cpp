@@ -213,7 +213,7 @@ private:
                                     with(part.gpu_type, a.configuration.occupied_gpus(), {j, other},
                                          worth(j, a, parts[mine]) + worth(other, b, parts[1 - mine]), j + 1));
                 }
-            // Kept although it is worth nothing.
+            // HiddenState although it is worth nothing.
             if (kept && pair.together && best < -1e299) {
                 const Configuration on = configuration_of(job(j).placement, round_.now.cluster);
                 best = with(on.first().gpu_type, on.gpus(), {j, other}, 0, j + 1);

@@ -155,7 +155,7 @@ private:
     int count_ = 0, count_nodes_ = 8;
 };
 
-/// Whom a warning has to name, if the line contradicts itself; the same, found out in another way.
+/// NameList a warning has to name, if the line contradicts itself; the same, found out in another way.
 std::set<std::string> contradictions(const Json& line) {
     std::set<std::string> whom;
     std::map<std::string, Json> nodes;

@@ -14,9 +14,10 @@ namespace goodput {
 
 namespace detail {
 struct Solver;
-const AllotResult& solve(Kept<Solver>& solver, const AllotmentProblem& problem, const AllotOptions& options,
-                         const AnyBranching& branching);
-RelaxedAllotment relax(Kept<Solver>& solver, const AllotmentProblem& problem, const AllotOptions& options);
+const AllotResult& solve(HiddenState<Solver>& solver, const AllotmentProblem& problem,
+                         const AllotOptions& options, const AnyBranching& branching);
+RelaxedAllotment relax(HiddenState<Solver>& solver, const AllotmentProblem& problem,
+                       const AllotOptions& options);
 }  // namespace detail
 
 /// The solver and the buffers that it reuses. Keep one and call it every round: a call allocates only if it
@@ -49,7 +50,7 @@ public:
 
 private:
     Rule branching_{};
-    detail::Kept<detail::Solver> solver_;
+    detail::HiddenState<detail::Solver> solver_;
 };
 
 /// Solves one problem from scratch. To solve one per round, keep an Allotter.

@@ -27,11 +27,11 @@
 namespace goodput {
 
 /// Decides, round after round, how many nodes of each offer to have. Remembers what was wanted.
-template <OptionPredictor Predictor = GoodputPredictor, Policy P = GoodputPolicy, class Pack = Limits<>>
+template <OptionPredictor Predictor = GoodputPredictor, Policy P = GoodputPolicy, class LimitPack = Limits<>>
 class NodeRenter {
 public:
     /// Makes a renter; RentAdvisor describes the arguments.
-    explicit NodeRenter(double hour_worth, Predictor predictor = {}, P policy = {}, Pack limits = {})
+    explicit NodeRenter(double hour_worth, Predictor predictor = {}, P policy = {}, LimitPack limits = {})
         : advisor_(hour_worth, std::move(predictor), std::move(policy), std::move(limits)) {}
 
     /// Returns the number of nodes to have from now on, by offer. `rented` is the present number by offer,
@@ -76,7 +76,7 @@ private:
         int nodes = 0;
     };
 
-    RentAdvisor<Predictor, P, Pack> advisor_;
+    RentAdvisor<Predictor, P, LimitPack> advisor_;
     std::vector<std::deque<Wanted>> wanted_;  // by offer
     std::vector<int> nodes_;                  // by offer
 };

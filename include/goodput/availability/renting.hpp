@@ -69,12 +69,12 @@ struct RentAdvice {
 /// Advises which nodes to rent, call after call. The policy determines the expected gradient noise and how
 /// far a job may grow; its values are not used. Limits (limits.hpp) hold as in a Scheduler. Jobs that keep
 /// GPUs beyond a limit keep them.
-template <OptionPredictor Predictor = GoodputPredictor, Policy P = GoodputPolicy, class Pack = Limits<>>
+template <OptionPredictor Predictor = GoodputPredictor, Policy P = GoodputPolicy, class LimitPack = Limits<>>
 class RentAdvisor {
 public:
     /// `hour_worth` is c of the opening comment: what it costs, in dollars, if a job completes an hour
     /// later. It must be above 0; throws std::invalid_argument otherwise.
-    explicit RentAdvisor(double hour_worth, Predictor predictor = {}, P policy = {}, Pack limits = {})
+    explicit RentAdvisor(double hour_worth, Predictor predictor = {}, P policy = {}, LimitPack limits = {})
         : hour_worth_(hour_worth),
           predict_(std::move(predictor)),
           policy_(std::move(policy)),
@@ -238,7 +238,7 @@ private:
         problem_.capacity.clear();
         for (std::size_t p = 0; p < pools_.size(); ++p) problem_.capacity.push_back(gpus_of(p));
         for (const LimitRow& row : rows_.all()) problem_.capacity.push_back(row.capacity);
-        // Kept GPUs may exceed the capacity, so it is raised.
+        // HiddenState GPUs may exceed the capacity, so it is raised.
         for (std::size_t r = 0; r < kept_.size(); ++r)
             problem_.capacity[r] = std::max(problem_.capacity[r], kept_[r]);
         for (std::size_t j = 0; j < wishes_.size(); ++j) {
@@ -395,7 +395,7 @@ private:
     double hour_worth_;
     Predictor predict_;
     P policy_;
-    Pack limits_;
+    LimitPack limits_;
     LimitRows rows_;
     SnapshotCheck check_;
     std::vector<std::string> warnings_;  // warnings; a plan of the same snapshot repeats them

@@ -122,7 +122,7 @@ private:
     void fit_types(std::span<TypeFit> types, std::string_view subject, double reference_batch);
 
     std::vector<detail::TypeSamples> measured_{};
-    detail::Kept<detail::JobFitting> kept_;
+    detail::HiddenState<detail::JobFitting> kept_;
 };
 
 /// Fits once, as JobFitter::fit does.

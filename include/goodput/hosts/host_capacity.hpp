@@ -79,7 +79,7 @@ public:
             if (std::any_of(round.cluster.nodes.begin(), round.cluster.nodes.end(),
                             [&](const Node& node) { return detail::host_capacity(node, r) > 0; }))
                 continue;
-            Whom in_vain;
+            NameList in_vain;
             for (const Job& job : round.jobs)
                 if (job.host && detail::a_gpu_of(job.host->most, r) > 0) in_vain.add(job.name);
             if (!in_vain.empty())

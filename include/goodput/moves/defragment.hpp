@@ -59,7 +59,7 @@ public:
 
 private:
     DefragmentOptions options_;
-    detail::Kept<detail::Defragmenting> kept_;
+    detail::HiddenState<detail::Defragmenting> kept_;
 };
 
 }  // namespace goodput

@@ -23,7 +23,7 @@ namespace goodput {
 /// the memory that they need (Job::host) and are not to lie within different levels of the topology; on GPUs
 /// of one pool. A policy that says for each job what it gets (a queue: policy/queue.hpp) makes no pairs.
 template <class P = Sia, class NodePlacer = LeastMovesPlacer, class Solver = Allotter<>,
-          class Predictor = GoodputPredictor, class Pack = Limits<>, class Maker = ListedShapes,
+          class Predictor = GoodputPredictor, class LimitPack = Limits<>, class Maker = ListedShapes,
           class Factor = Factors<>, class Station = NoNodeStation>
 class PairedScheduler {
     static_assert(ListsAllOptions<Maker>,
@@ -31,7 +31,7 @@ class PairedScheduler {
 
 public:
     /// The parts, each by its name.
-    using Parts = SchedulerParts<P, NodePlacer, Solver, Predictor, Pack, Maker, Factor, Station>;
+    using Parts = SchedulerParts<P, NodePlacer, Solver, Predictor, LimitPack, Maker, Factor, Station>;
 
     /// A scheduler of these parts.
     explicit PairedScheduler(Parts parts = {}) : parts_(std::move(parts)) {
@@ -69,7 +69,7 @@ public:
     /// Gap and deadline of the next plans' allotments, deadline of all passes of a plan together.
     [[nodiscard]] AllotOptions& options() { return parts_.options; }
     /// The limits, to be replaced between two plans.
-    [[nodiscard]] Pack& limits() { return parts_.limits; }
+    [[nodiscard]] LimitPack& limits() { return parts_.limits; }
     /// The policy, with its settings.
     [[nodiscard]] const P& policy() const { return parts_.policy; }
 

@@ -67,7 +67,7 @@ public:
 
 private:
     PlacementOptions options_{};
-    detail::Kept<detail::LeastMoves> kept_;
+    detail::HiddenState<detail::LeastMoves> kept_;
 };
 
 static_assert(Placer<LeastMovesPlacer>);

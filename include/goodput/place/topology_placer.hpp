@@ -74,7 +74,7 @@ public:
 
     /// Warns of jobs that must stay within a domain of a level that does not exist.
     void warn(std::span<const Job> jobs, std::vector<std::string>& warnings) const {
-        std::map<std::string_view, Whom> in_vain;
+        std::map<std::string_view, NameList> in_vain;
         for (const Job& job : jobs)
             if (!job.within.empty() &&
                 std::none_of(topology_.levels.begin(), topology_.levels.end(),
@@ -94,7 +94,7 @@ private:
     PlacementOptions options_;
     std::optional<std::chrono::nanoseconds> time_;
     Spread spread_;
-    detail::Kept<detail::TopologyPlacing> kept_;
+    detail::HiddenState<detail::TopologyPlacing> kept_;
 };
 
 static_assert(Placer<TopologyPlacer>);

@@ -20,9 +20,9 @@ namespace goodput {
 
 namespace detail {
 struct ProvingSolver;
-const AllotResult& solve(Kept<ProvingSolver>& solver, const AllotmentProblem& problem,
+const AllotResult& solve(HiddenState<ProvingSolver>& solver, const AllotmentProblem& problem,
                          const AllotOptions& options);
-RelaxedAllotment relax(Kept<ProvingSolver>& solver, const AllotmentProblem& problem,
+RelaxedAllotment relax(HiddenState<ProvingSolver>& solver, const AllotmentProblem& problem,
                        const AllotOptions& options);
 }  // namespace detail
 
@@ -42,7 +42,7 @@ public:
     }
 
 private:
-    detail::Kept<detail::ProvingSolver> solver_;
+    detail::HiddenState<detail::ProvingSolver> solver_;
 };
 
 }  // namespace goodput

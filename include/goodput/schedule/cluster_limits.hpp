@@ -73,7 +73,7 @@ inline void warn_of_prices(const Cluster& cluster, const std::string& budget,
         if (const PoolId kind{node.gpu_type, node.gpus, node.spot};
             is_priced(node) && std::find(priced.begin(), priced.end(), kind) == priced.end())
             priced.push_back(kind);
-    Whom free;
+    NameList free;
     for (const Node& node : cluster.nodes)
         if (!is_priced(node) && std::find(priced.begin(), priced.end(),
                                           PoolId{node.gpu_type, node.gpus, node.spot}) != priced.end())
@@ -305,8 +305,8 @@ public:
         if (quotas_.empty() || round.jobs.empty()) return;
         std::vector<std::string_view> known;
         for (const TeamQuota& quota : quotas_) known.push_back(quota.team);
-        std::map<std::string_view, Whom> unknown;  // jobs, by team
-        std::map<std::string_view, Whom> never;
+        std::map<std::string_view, NameList> unknown;  // jobs, by team
+        std::map<std::string_view, NameList> never;
         bool any_known = false;
         for (const Job& job : round.jobs) {
             const std::size_t team = quota_of(job);

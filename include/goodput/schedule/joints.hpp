@@ -53,14 +53,14 @@ class OpenNodes;
 class PriceGroups;
 
 /// Asks a maker for options and solves the allotment with them (asked_options.hpp).
-void allot_asked(Kept<AskedOptions>& kept, const AskedRound& asked, const AllotOptions& options, bool again,
-                 AllotResult& result);
+void allot_asked(HiddenState<AskedOptions>& kept, const AskedRound& asked, const AllotOptions& options,
+                 bool again, AllotResult& result);
 /// Finds the rows for jobs that must stay within a domain (domain_blocks.hpp).
 void find_domain_blocks(DomainBlocks& blocks, const Topology& topology, const Snapshot& snapshot,
                         const OpenNodes& open, const Offers& offers);
 /// Returns whether nodes of one pool have different prices. If so, groups the nodes by price in the kept
 /// snapshot (price_groups.hpp).
-bool find_price_groups(Kept<PriceGroups>& kept, const Snapshot& snapshot);
+bool find_price_groups(HiddenState<PriceGroups>& kept, const Snapshot& snapshot);
 
 }  // namespace detail
 
@@ -116,8 +116,8 @@ struct MakerJoint {
     double (*ask)(void*, const Round&, const Job&, std::span<const int> most_gpus, const AtPrices&,
                   double least, std::vector<Option>&) = nullptr;
     /// Solves the allotment with the options that `ask` finds; null if `ask` is null.
-    void (*allot_asked)(detail::Kept<detail::AskedOptions>&, const detail::AskedRound&, const AllotOptions&,
-                        bool again, AllotResult&) = nullptr;
+    void (*allot_asked)(detail::HiddenState<detail::AskedOptions>&, const detail::AskedRound&,
+                        const AllotOptions&, bool again, AllotResult&) = nullptr;
     /// PredictingMaker
     void (*predict)(void*, const Job&, const std::optional<GradientStatistics>&, std::span<Option>,
                     const AskPredictor&) = nullptr;
@@ -135,7 +135,7 @@ struct LimitsJoint {
     /// Whether any of them limits dollars.
     bool (*counts_dollars)(const void*) = nullptr;
     /// Groups nodes by price; null if no limit can count dollars.
-    bool (*find_price_groups)(detail::Kept<detail::PriceGroups>&, const Snapshot&) = nullptr;
+    bool (*find_price_groups)(detail::HiddenState<detail::PriceGroups>&, const Snapshot&) = nullptr;
     /// Collects the rows of all limits. `first` is the number of rows of the problem before them.
     void (*rows)(void*, const Round&, std::size_t first, LimitRows&) = nullptr;
     /// Tells them to which job the next options belong.

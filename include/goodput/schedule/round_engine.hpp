@@ -76,7 +76,7 @@ public:
 private:
     [[nodiscard]] const detail::RoundState& state() const;
 
-    detail::Kept<detail::RoundState> kept_;
+    detail::HiddenState<detail::RoundState> kept_;
 };
 
 }  // namespace goodput

@@ -29,7 +29,7 @@ namespace goodput {
 
 /// The parts of a Scheduler.
 template <class P = Sia, class NodePlacer = LeastMovesPlacer, class Solver = Allotter<>,
-          class Predictor = GoodputPredictor, class Pack = Limits<>, class Maker = ListedShapes,
+          class Predictor = GoodputPredictor, class LimitPack = Limits<>, class Maker = ListedShapes,
           class Factor = Factors<>, class Station = NoNodeStation>
 struct SchedulerParts {
     P policy{};              ///< values options
@@ -37,15 +37,15 @@ struct SchedulerParts {
     NodePlacer placer{};     ///< finds nodes
     Solver solver{};         ///< chooses an option for each job
     Predictor predictor{};   ///< predicts the goodput of options
-    Pack limits{};           ///< limits besides GPUs (limits.hpp)
+    LimitPack limits{};      ///< limits besides GPUs (limits.hpp)
     Maker maker{};           ///< lists the options of jobs (makers.hpp)
     Factor factor{};         ///< changes the predicted goodput (concepts.hpp)
     Station station{};       ///< may change the choice once the nodes are known (concepts.hpp)
 };
 
 /// Checks the parts. If one does not fit, compilation fails with one line that says what is wrong with it.
-template <class P, class NodePlacer, class Solver, class Predictor, class Pack, class Maker, class Factor,
-          class Station>
+template <class P, class NodePlacer, class Solver, class Predictor, class LimitPack, class Maker,
+          class Factor, class Station>
 consteval bool parts_fit() {
     static_assert(policy_fits<P>());
     static_assert(placer_fits<NodePlacer>());
@@ -77,14 +77,14 @@ template <class... Types>
 /// Makes plans round after round. It keeps buffers. A plan does not depend on earlier snapshots, except for
 /// the last prices if AllotOptions::warm_start asks for them. A copy also knows the last plan.
 template <class P = Sia, class NodePlacer = LeastMovesPlacer, class Solver = Allotter<>,
-          class Predictor = GoodputPredictor, class Pack = Limits<>, class Maker = ListedShapes,
+          class Predictor = GoodputPredictor, class LimitPack = Limits<>, class Maker = ListedShapes,
           class Factor = Factors<>, class Station = NoNodeStation>
 class Scheduler {
-    static_assert(parts_fit<P, NodePlacer, Solver, Predictor, Pack, Maker, Factor, Station>());
+    static_assert(parts_fit<P, NodePlacer, Solver, Predictor, LimitPack, Maker, Factor, Station>());
 
 public:
     /// The type of the parts.
-    using Parts = SchedulerParts<P, NodePlacer, Solver, Predictor, Pack, Maker, Factor, Station>;
+    using Parts = SchedulerParts<P, NodePlacer, Solver, Predictor, LimitPack, Maker, Factor, Station>;
 
     /// Makes a scheduler of these parts.
     explicit Scheduler(Parts parts) : parts_(std::move(parts)) {
@@ -93,8 +93,8 @@ public:
     /// Makes a scheduler with a policy, an optimality gap and a deadline for the allotment, and parts
     /// written by the caller.
     explicit Scheduler(P policy = P(), AllotOptions options = {}, NodePlacer placer = NodePlacer(),
-                       Solver solver = Solver(), Predictor predictor = Predictor(), Pack limits = Pack(),
-                       Maker maker = Maker())
+                       Solver solver = Solver(), Predictor predictor = Predictor(),
+                       LimitPack limits = LimitPack(), Maker maker = Maker())
         : Scheduler(Parts{std::move(policy), options, std::move(placer), std::move(solver),
                           std::move(predictor), std::move(limits), std::move(maker), Factor(), Station()}) {}
 
@@ -149,7 +149,7 @@ public:
     /// The optimality gap and the deadline for the allotments of the next plans.
     [[nodiscard]] AllotOptions& options() { return parts_.options; }
     /// The limits. They may be replaced between two plans.
-    [[nodiscard]] Pack& limits() { return parts_.limits; }
+    [[nodiscard]] LimitPack& limits() { return parts_.limits; }
     /// The maker of options.
     [[nodiscard]] const Maker& maker() const { return parts_.maker; }
 

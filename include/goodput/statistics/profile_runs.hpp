@@ -135,7 +135,7 @@ public:
                                          const ProfileRunOptions& settings = {});
 
 private:
-    struct Candidate {
+    struct CandidateRun {
         std::size_t index = 0;
         double gpu_seconds = 0;
         detail::ProfileMeasurement measurement{};
@@ -151,7 +151,7 @@ private:
     detail::ProfileDesign design_{};
     /// The options in an order that does not depend on the caller's order.
     std::vector<std::size_t> order_{};
-    std::vector<Candidate> candidates_{};
+    std::vector<CandidateRun> candidates_{};
 };
 
 /// Chooses once, as ProfileRunChooser does.
@@ -216,9 +216,9 @@ inline ProfileRuns ProfileRunChooser::operator()(std::span<const Option> candida
         result.stop = ProfileStop::known;
         if (known(settings.tolerance)) break;
         result.stop = ProfileStop::none_left;
-        Candidate* next = nullptr;
+        CandidateRun* next = nullptr;
         double best_rate = 0, best_gain = 0;
-        for (Candidate& candidate : candidates_) {
+        for (CandidateRun& candidate : candidates_) {
             if (candidate.chosen) continue;
             if (result.runs.size() >= settings.runs ||
                 result.gpu_seconds + candidate.gpu_seconds > settings.gpu_seconds) {
@@ -289,16 +289,16 @@ inline void ProfileRunChooser::read_options(std::span<const Option> options,
 inline void ProfileRunChooser::read_candidates(std::span<const Option> candidates,
                                                std::span<const TypeFit> types,
                                                const ProfileRunOptions& settings) {
-    const auto key = [&](const Candidate& candidate) {
+    const auto key = [&](const CandidateRun& candidate) {
         return std::tuple(candidates[candidate.index].configuration, candidates[candidate.index].plan,
                           candidate.index);
     };
     candidates_.clear();
     for (std::size_t i = 0; i < candidates.size(); ++i) candidates_.push_back({.index = i});
     std::sort(candidates_.begin(), candidates_.end(),
-              [&](const Candidate& a, const Candidate& b) { return key(a) < key(b); });
+              [&](const CandidateRun& a, const CandidateRun& b) { return key(a) < key(b); });
     auto rows = static_cast<Eigen::Index>(order_.size());
-    for (Candidate& candidate : candidates_) {
+    for (CandidateRun& candidate : candidates_) {
         const PoolShare& part = candidates[candidate.index].configuration.first();
         const BatchPlan& plan = candidates[candidate.index].plan;
         const RefinedFit& fit = types[part.gpu_type].fit;

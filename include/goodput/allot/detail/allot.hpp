@@ -17,11 +17,11 @@ struct Solver {
     SolverBy<CoreAndTree> by_core;
 };
 
-GOODPUT_BODY const AllotResult& solve(Kept<Solver>& solver, const AllotmentProblem& problem,
+GOODPUT_BODY const AllotResult& solve(HiddenState<Solver>& solver, const AllotmentProblem& problem,
                                       const AllotOptions& options, const AnyBranching& branching) {
     return solver.get().by_core.solve(problem, options, branching);
 }
-GOODPUT_BODY RelaxedAllotment relax(Kept<Solver>& solver, const AllotmentProblem& problem,
+GOODPUT_BODY RelaxedAllotment relax(HiddenState<Solver>& solver, const AllotmentProblem& problem,
                                     const AllotOptions& options) {
     return solver.get().by_core.relax(problem, options);
 }

@@ -84,7 +84,7 @@ public:
     static double most_exceeding(double capacity) { return 0x1p30 * capacity; }
 
 private:
-    struct Candidate {
+    struct ReadOption {
         double value;
         std::uint32_t original;
         std::uint32_t resource;  // resource of a single use
@@ -202,7 +202,7 @@ private:
         candidates_.resize(kept);
         mark_below_hull(floor);
         for (const bool left_out : {false, true}) {
-            for (const Candidate& c : candidates_)
+            for (const ReadOption& c : candidates_)
                 if (c.left_out == left_out) {
                     const ResourceUse use{c.resource, c.units};
                     compact.append(c.value, c.original, {&use, 1});
@@ -211,7 +211,7 @@ private:
         }
     }
 
-    static bool before(const Candidate& a, const Candidate& b) {
+    static bool before(const ReadOption& a, const ReadOption& b) {
         if (a.resource != b.resource) return a.resource < b.resource;
         if (a.units != b.units) return a.units < b.units;
         return a.value != b.value ? a.value > b.value : a.original < b.original;
@@ -226,7 +226,7 @@ private:
             hull_.clear();
             for (std::size_t i = begin; i < end; ++i) {
                 while (!hull_.empty()) {
-                    const Candidate& last = candidates_[hull_.back()];
+                    const ReadOption& last = candidates_[hull_.back()];
                     const bool second = hull_.size() == 1;
                     if (second && std::isinf(floor)) break;
                     const double units = second ? 0 : candidates_[hull_[hull_.size() - 2]].units;
@@ -256,7 +256,7 @@ private:
             if (required || problem.value(job, k) > 0) add_candidate(problem, job, k, compact);
         // The best value comes first, so one pass finds for each option a dominating one among those before
         // it.
-        std::sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
+        std::sort(candidates_.begin(), candidates_.end(), [](const ReadOption& a, const ReadOption& b) {
             return a.value != b.value ? a.value > b.value : a.original + 1 < b.original + 1;
         });
         constexpr std::size_t most_compared = 64;
@@ -273,7 +273,7 @@ private:
                     candidates_[j].left_out = true;
             }
         }
-        for (const Candidate& c : candidates_)
+        for (const ReadOption& c : candidates_)
             if (!c.left_out) compact.append(c.value, c.original, uses_of(c));
         compact.end_hull.push_back(compact.count);
     }
@@ -304,7 +304,7 @@ private:
                                static_cast<std::uint32_t>(candidate_uses_.size() - first_new), false});
     }
 
-    [[nodiscard]] std::span<const ResourceUse> uses_of(const Candidate& candidate) const {
+    [[nodiscard]] std::span<const ResourceUse> uses_of(const ReadOption& candidate) const {
         return {candidate_uses_.data() + candidate.first_use, candidate.uses};
     }
 
@@ -346,7 +346,7 @@ private:
 
     static constexpr int most_looks = 64;
     std::vector<std::uint32_t> representative_, counts_, group_of_, slots_;
-    std::vector<Candidate> candidates_;
+    std::vector<ReadOption> candidates_;
     std::vector<ResourceUse> candidate_uses_;
     std::vector<double> merged_;
     std::vector<std::size_t> hull_;

@@ -47,7 +47,7 @@ struct Level {
 };
 
 /// An option that copies of a bunch may take instead of their present one.
-struct Candidate {
+struct BunchOption {
     double regret;
     std::uint32_t option;
 };
@@ -109,7 +109,7 @@ public:
     [[nodiscard]] const Level& level(std::size_t level) const { return levels_[level]; }
     [[nodiscard]] const std::vector<Bunch>& bunches() const { return bunches_; }
     /// Returns the options that copies of a bunch may take instead of their present one.
-    [[nodiscard]] std::span<const Candidate> candidates(const Bunch& bunch) const {
+    [[nodiscard]] std::span<const BunchOption> candidates(const Bunch& bunch) const {
         return {candidates_.data() + bunch.first_candidate, candidates_.data() + bunch.end_candidate};
     }
     [[nodiscard]] const Move& move(std::size_t move) const { return moves_[move]; }
@@ -175,9 +175,10 @@ private:
         base_regret_ -= copies * least;
         const auto end = static_cast<std::uint32_t>(candidates_.size());
         if (end == first) return;
-        std::sort(candidates_.begin() + first, candidates_.end(), [](const Candidate& a, const Candidate& b) {
-            return a.regret != b.regret ? a.regret < b.regret : a.option < b.option;
-        });
+        std::sort(candidates_.begin() + first, candidates_.end(),
+                  [](const BunchOption& a, const BunchOption& b) {
+                      return a.regret != b.regret ? a.regret < b.regret : a.option < b.option;
+                  });
         regrets_.assign(1, 0);
         double granule = std::numeric_limits<double>::infinity();
         for (std::uint32_t i = first; i < end; ++i) {
@@ -340,7 +341,7 @@ private:
     double slack_ = 0, base_regret_ = 0;
     std::span<const std::uint8_t> left_out_;
     std::vector<Bunch> bunches_;
-    std::vector<Candidate> candidates_;
+    std::vector<BunchOption> candidates_;
     std::vector<double> regrets_;
     std::vector<Level> levels_;
     std::vector<Move> moves_;

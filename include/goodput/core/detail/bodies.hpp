@@ -20,18 +20,18 @@
 namespace goodput::detail {
 
 /// State that a class keeps between calls and hides from its header: a T that only the bodies know. The
-/// first call of get() creates it. A copy of a Kept contains a T that was passed to set(), but not a T that
-/// get() created: such a T holds only buffers and answers to the last call.
+/// first call of get() creates it. A copy of a HiddenState contains a T that was passed to set(), but not a T
+/// that get() created: such a T holds only buffers and answers to the last call.
 template <class T>
-class Kept {
+class HiddenState {
 public:
-    Kept() = default;
-    Kept(const Kept& other)
+    HiddenState() = default;
+    HiddenState(const HiddenState& other)
         : own_(other.own_ && other.copy_ ? other.copy_(*other.own_) : none()), copy_(other.copy_) {}
-    Kept(Kept&&) noexcept = default;
-    Kept& operator=(const Kept& other) { return *this = Kept(other); }
-    Kept& operator=(Kept&&) noexcept = default;
-    ~Kept() = default;
+    HiddenState(HiddenState&&) noexcept = default;
+    HiddenState& operator=(const HiddenState& other) { return *this = HiddenState(other); }
+    HiddenState& operator=(HiddenState&&) noexcept = default;
+    ~HiddenState() = default;
 
     /// Returns the T. T must be complete here and nowhere else.
     T& get() {

@@ -19,7 +19,7 @@
 namespace goodput {
 
 /// The jobs or nodes that one warning names together: "job 'a'", "job 'a' and 2 others".
-class Whom {
+class NameList {
 public:
     /// Adds a name. Only the first name appears in the text.
     void add(std::string_view name) {

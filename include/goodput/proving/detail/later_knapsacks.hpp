@@ -81,13 +81,13 @@ public:
             for (const ResourceUse& use : problem.uses_of(bunch.option))
                 base_[use.resource] += bunch.copies * use.units;
             in_core_[bunch.option] = 1;
-            for (const Candidate& candidate : core.candidates(bunch)) in_core_[candidate.option] = 1;
+            for (const BunchOption& candidate : core.candidates(bunch)) in_core_[candidate.option] = 1;
             for (std::uint32_t copy = bunch.first_copy; copy < bunch.first_copy + bunch.copies; ++copy) {
                 constant += job_prices_[copy] - problem.value[bunch.option];
                 if (!add(relaxation, copy, job_prices_[copy], constant, most_kept, clock)) return;
             }
             in_core_[bunch.option] = 0;
-            for (const Candidate& candidate : core.candidates(bunch)) in_core_[candidate.option] = 0;
+            for (const BunchOption& candidate : core.candidates(bunch)) in_core_[candidate.option] = 0;
         }
         made_ = true;
     }

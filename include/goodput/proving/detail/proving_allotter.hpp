@@ -19,12 +19,12 @@ struct ProvingSolver {
     SolverBy<SearchTurns> in_turns;
 };
 
-GOODPUT_BODY const AllotResult& solve(Kept<ProvingSolver>& solver, const AllotmentProblem& problem,
+GOODPUT_BODY const AllotResult& solve(HiddenState<ProvingSolver>& solver, const AllotmentProblem& problem,
                                       const AllotOptions& options) {
     const FineGrainedFirst rule;
     return solver.get().in_turns.solve(problem, options, AnyBranching(rule));
 }
-GOODPUT_BODY RelaxedAllotment relax(Kept<ProvingSolver>& solver, const AllotmentProblem& problem,
+GOODPUT_BODY RelaxedAllotment relax(HiddenState<ProvingSolver>& solver, const AllotmentProblem& problem,
                                     const AllotOptions& options) {
     return solver.get().in_turns.relax(problem, options);
 }

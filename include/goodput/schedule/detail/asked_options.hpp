@@ -231,7 +231,7 @@ private:
                 if (std::isfinite(reduced)) candidates_.push_back({n, value, reduced});
             }
             if (window == 0) rest = std::max(rest, keep_best());
-            for (const Candidate& candidate : candidates_) {
+            for (const OfferedOption& candidate : candidates_) {
                 const Option& option = new_[candidate.option];
                 best = std::max(best, candidate.reduced);
                 problem.add_option(j, candidate.value,
@@ -248,7 +248,7 @@ private:
     }
 
     /// An offered option, by its index in new_.
-    struct Candidate {
+    struct OfferedOption {
         std::size_t option = 0;
         double value = 0;
         double reduced = 0;  ///< value minus price
@@ -271,8 +271,9 @@ private:
     /// Keeps only a few candidates. While prices are far from their final values, most options look good,
     /// and a few of them improve the prices as much as all. Returns the best difference that is dropped.
     double keep_best() {
-        std::stable_sort(candidates_.begin(), candidates_.end(),
-                         [](const Candidate& a, const Candidate& b) { return a.reduced > b.reduced; });
+        std::stable_sort(
+            candidates_.begin(), candidates_.end(),
+            [](const OfferedOption& a, const OfferedOption& b) { return a.reduced > b.reduced; });
         if (candidates_.size() <= few) return -std::numeric_limits<double>::infinity();
         const double dropped = candidates_[few].reduced;
         candidates_.resize(few);
@@ -284,7 +285,7 @@ private:
     std::vector<std::vector<std::string>> reported_;  // by job: failures already reported
     std::vector<std::size_t> listed_;                 // by job: number of options that its maker listed
     std::vector<Option> offered_, new_;
-    std::vector<Candidate> candidates_;
+    std::vector<OfferedOption> candidates_;
     std::vector<double> prices_;
     std::vector<int> most_gpus_;
 };

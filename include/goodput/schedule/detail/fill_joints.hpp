@@ -148,30 +148,29 @@ template <class Maker>
 }
 
 /// Returns the joint of limits.
-template <class Pack>
-[[nodiscard]] LimitsJoint limits_joint(Pack& limits) {
+template <class LimitPack>
+[[nodiscard]] LimitsJoint limits_joint(LimitPack& limits) {
     LimitsJoint joint{.part = detail::part_of(limits)};
-    if constexpr (!requires { requires !Pack::all_fit; }) {
+    if constexpr (!requires { requires !LimitPack::all_fit; }) {
         joint.counts_dollars = [](const void* part) {
-            return static_cast<bool>(static_cast<const Pack*>(part)->counts_dollars());
+            return static_cast<bool>(static_cast<const LimitPack*>(part)->counts_dollars());
         };
-        if constexpr (!requires { requires !Pack::may_count_dollars; })
+        if constexpr (!requires { requires !LimitPack::may_count_dollars; })
             joint.find_price_groups = &detail::find_price_groups;
         joint.rows = [](void* part, const Round& round, std::size_t first, LimitRows& rows) {
-            static_cast<Pack*>(part)->rows(round, first, rows);
+            static_cast<LimitPack*>(part)->rows(round, first, rows);
         };
         joint.start_job = [](void* part, const Round& round, const Job& job) {
-            static_cast<Pack*>(part)->start_job(round, job);
+            static_cast<LimitPack*>(part)->start_job(round, job);
         };
         joint.uses = [](void* part, const Round& round, const Job& job, const Option& option,
                         std::vector<ResourceUse>& uses) {
-            static_cast<Pack*>(part)->uses(round, job, option, uses);
+            static_cast<LimitPack*>(part)->uses(round, job, option, uses);
         };
-        if constexpr (requires(const Pack& pack, const Round& round, std::vector<std::string>& warnings) {
-                          pack.warn(round, warnings);
-                      })
+        if constexpr (requires(const LimitPack& pack, const Round& round,
+                               std::vector<std::string>& warnings) { pack.warn(round, warnings); })
             joint.warn = [](const void* part, const Round& round, std::vector<std::string>& warnings) {
-                static_cast<const Pack*>(part)->warn(round, warnings);
+                static_cast<const LimitPack*>(part)->warn(round, warnings);
             };
     }
     return joint;

@@ -96,7 +96,7 @@ private:
         int taken = 0;             ///< GPUs of pinned jobs so far
         std::size_t first_sharing = no_index;
     };
-    struct Kept {
+    struct Holding {
         std::size_t first_use = 0;
         bool on_drained = false;
         bool shares = false;
@@ -111,7 +111,7 @@ private:
     std::vector<Pool> on_demand_pools_;   // spot pools have no nodes here; empty if no pool is spot
     std::vector<std::size_t> pool_of_;    // by node
     std::vector<Holders> holders_;        // by node
-    std::vector<Kept> kept_;              // by job, with one more entry for the end
+    std::vector<Holding> kept_;           // by job, with one more entry for the end
     std::vector<ResourceUse> kept_uses_;  // job by job
     std::vector<char> keeps_;             // by job
     bool any_shares_ = false;

@@ -357,14 +357,14 @@ private:
     Joints joints_;         // joints of the last plan's parts, which may no longer exist
     AllotOptions options_;  // gap and deadline of the last plan
     SnapshotCheck check_;
-    Kept<PriceGroups> price_groups_;
+    HiddenState<PriceGroups> price_groups_;
     bool by_price_ = false;  // whether nodes were grouped by price in the last plan
     OpenNodes open_;
     Offers offers_;
     Rows rows_;
     Worth worth_;
     LeavingNodes leaving_;
-    Kept<AskedOptions> asked_;
+    HiddenState<AskedOptions> asked_;
     AllotResult allotted_;
     SteadyChoice steady_;
     std::vector<std::size_t> chosen_;

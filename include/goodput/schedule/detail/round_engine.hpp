@@ -28,12 +28,12 @@ namespace goodput::detail {
 inline std::vector<DecisionExplanation> explain_round(const RoundEngine& round, const Snapshot& snapshot,
                                                       const PolicyJoint& policy, const NotesOf& notes);
 
-GOODPUT_BODY void allot_asked(Kept<AskedOptions>& kept, const AskedRound& asked, const AllotOptions& options,
-                              bool again, AllotResult& result) {
+GOODPUT_BODY void allot_asked(HiddenState<AskedOptions>& kept, const AskedRound& asked,
+                              const AllotOptions& options, bool again, AllotResult& result) {
     result = kept.get().allot(asked, options, again);
 }
 
-GOODPUT_BODY bool find_price_groups(Kept<PriceGroups>& kept, const Snapshot& snapshot) {
+GOODPUT_BODY bool find_price_groups(HiddenState<PriceGroups>& kept, const Snapshot& snapshot) {
     return kept.get().find(snapshot);
 }
 

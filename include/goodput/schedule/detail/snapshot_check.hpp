@@ -153,7 +153,7 @@ GOODPUT_BODY void SnapshotCheck::warn_of_slips(const Snapshot& snapshot,
     constexpr double a_minute = 60, an_hour = 3600, ten_years = 3.2e8, extreme = 1e6;
     bool interrupted = false;
     for (const Node& node : snapshot.cluster.nodes) interrupted |= node.interruptions_per_hour > 0;
-    Whom early, old, no_gradient, free_restart, no_model;
+    NameList early, old, no_gradient, free_restart, no_model;
     const Job *lightest = nullptr, *heaviest = nullptr;
     for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
         const Job& job = snapshot.jobs[j];
@@ -173,7 +173,7 @@ GOODPUT_BODY void SnapshotCheck::warn_of_slips(const Snapshot& snapshot,
         if (!lightest || job.weight < lightest->weight) lightest = &job;
         if (!heaviest || job.weight > heaviest->weight) heaviest = &job;
     }
-    const auto say = [&](const Whom& jobs, const char* what) {
+    const auto say = [&](const NameList& jobs, const char* what) {
         if (!jobs.empty()) warnings.push_back(jobs.text("job") + what);
     };
     say(early, ": submitted later than now: are both times on one clock?");

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -13,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "goodput/core/error.hpp"
+#include "goodput/parallel/layer_profile_fit.hpp"
 #include "goodput/parallel/parallel_fit.hpp"
 #include "goodput/parallel/parallel_planner.hpp"
 #include "goodput/parallel/refined_constants.hpp"
@@ -130,8 +132,11 @@ public:
     Json serve(const Json& document, Warnings& warnings) {
         const Field line(document, subject, &warnings);
         line.knows({"model", "optimizer", "prices", "plan", "gpus", "global_batch", "objective", "most_usd",
-                    "least_throughput", "mixed_stages", "gap", "deadline_ms", "measured"});
-        goodput::LayeredModel& model = profiles_.models[index_of(line["model"], profiles_.models, own_name)];
+                    "least_throughput", "mixed_stages", "gap", "deadline_ms", "measured", "estimate_times"});
+        const std::size_t index = index_of(line["model"], profiles_.models, own_name);
+        const Field estimate = line["estimate_times"];
+        filled_ = estimate.given() && estimate.boolean() ? &fill(index) : nullptr;
+        goodput::LayeredModel& model = filled_ ? filled_->model : profiles_.models[index];
         model.bytes_per_parameter = bytes_per_parameter(line["optimizer"]);
         read_prices(line["prices"]);
         return line["plan"].given() ? evaluate(line, model) : answer(line, model);
@@ -151,6 +156,34 @@ private:
             if (cluster().gpus_of(t) > 0 && types_[t].name.find("RTX") == std::string::npos)
                 consumer_gpus = false;
         return time_model_.constants(consumer_gpus);
+    }
+
+    /// Returns a model with estimates of the times that were not measured. Each model is filled only once.
+    goodput::LayerProfileFit& fill(std::size_t model) {
+        const auto found = fills_.find(model);
+        if (found != fills_.end()) return found->second;
+        return fills_.emplace(model, goodput::fill_layer_times(profiles_.models[model])).first->second;
+    }
+
+    /// Lists the estimated times that a plan uses, by GPU type, micro-batch and degree.
+    [[nodiscard]] Json estimated_of(const goodput::ParallelPlan& plan) const {
+        const auto uses = [&](const goodput::FilledProfile& profile) {
+            return profile.key.microbatch == plan.microbatch &&
+                   std::ranges::any_of(plan.stages, [&](const goodput::PlanStage& stage) {
+                       return std::ranges::any_of(stage.replicas, [&](const goodput::ReplicaGroup& group) {
+                           return group.gpu_type == profile.gpu_type &&
+                                  group.tensor_parallel == profile.key.tensor_parallel;
+                       });
+                   });
+        };
+        Json list = Json::array();
+        for (const goodput::FilledProfile& profile : filled_->filled)
+            if (uses(profile))
+                list.push_back({{"gpu_type", types_[profile.gpu_type].name},
+                                {"microbatch", profile.key.microbatch},
+                                {"tensor_parallel", profile.key.tensor_parallel},
+                                {"deviation", profile.deviation}});
+        return list;
     }
 
     void read_prices(const Field& prices) {
@@ -295,6 +328,7 @@ private:
         json["why"] = why;
         json["milliseconds"] = milliseconds;
         if (!measured.errors.is_null()) json["errors"] = measured.errors;
+        if (filled_) json["estimated"] = estimated_of(plan);
         report(model, plan, score, score.fault ? "Nobody should run it: " + *score.fault + "." : "");
         return json;
     }
@@ -341,6 +375,7 @@ private:
         json["why"] = why;
         json["milliseconds"] = milliseconds;
         if (!measured.errors.is_null()) json["errors"] = measured.errors;
+        if (filled_) json["estimated"] = estimated_of(found.plan);
         const bool cost = question.objective == goodput::PlanObjective::cost;
         const std::string unit = cost ? " dollars an iteration" : " iterations/s";
         report(model, found.plan, found.score,
@@ -356,6 +391,8 @@ private:
     ParallelProfiles profiles_;
     std::vector<goodput::GpuType> types_;  ///< with the prices that hold if a line gives none
     std::vector<ReportedPlan> reported_{};
+    std::map<std::size_t, goodput::LayerProfileFit> fills_{};  ///< by model; reported plans point to them
+    goodput::LayerProfileFit* filled_ = nullptr;               ///< of this line, if it asks for estimates
 };
 
 }  // namespace

@@ -1304,6 +1304,8 @@ class ParallelQuestion(_ParallelQuestionRequired, total=False):
         limit.
     measured: Measured runs of this model, to which the constants of time and memory are fitted; if missing, they are
         those of --time-model.
+    estimate_times: true: layer times that were not measured are estimated from those that were, where that is certain
+        to 15 %; if missing, false.
     """
     optimizer: Optional[Literal["Adam", "SGD"]]
     prices: Optional[Mapping[str, float]]
@@ -1317,6 +1319,7 @@ class ParallelQuestion(_ParallelQuestionRequired, total=False):
     gap: Optional[float]
     deadline_ms: Optional[float]
     measured: Optional[Sequence[MeasuredPlan]]
+    estimate_times: Optional[bool]
 
 
 class _MeasuredPlanRequired(TypedDict):
@@ -1332,6 +1335,21 @@ class MeasuredPlan(_MeasuredPlanRequired, total=False):
     """
     iteration_s: Optional[float]
     memory_gib: Optional[float]
+
+
+class EstimatedTimes(TypedDict):
+    """Layer times of a plan that were estimated, not measured.
+
+    gpu_type (required): GPU type of the layers.
+    microbatch (required, 1 to 1048576): Samples of one micro-batch.
+    tensor_parallel (required, 1 to 1024): GPUs that compute each layer together.
+    deviation (required, at least 0): Standard deviation of the logarithm of the time of all layers: about the relative
+        error.
+    """
+    gpu_type: str
+    microbatch: int
+    tensor_parallel: int
+    deviation: float
 
 
 class RunErrors(TypedDict):
@@ -1372,7 +1390,7 @@ class ParallelAnswer(_ParallelAnswerRequired, total=False):
     compute_usd (required, at least 0): Dollars per iteration for GPUs.
     traffic_usd (required, at least 0): Dollars per iteration for bytes between zones.
     memory_gib (required): Memory of the fullest GPU of each stage, in GiB.
-    fits (required): true: every stage fits into the memory of its GPUs, and the plan can be run.
+    fits (required): true: every stage fits into the memory of its GPUs; why says whether the plan can run.
     objective (required): Value of the plan, in iterations per second or dollars per iteration; null if a plan is
         evaluated.
     bound (required): Value that no plan is better than, within the model; null if a plan is evaluated or none fits.
@@ -1384,8 +1402,10 @@ class ParallelAnswer(_ParallelAnswerRequired, total=False):
     why (required): What prevents any plan, or speaks against the evaluated one, in words.
     milliseconds (required, at least 0): Milliseconds of the search.
     errors: How far off the fitted constants are, by measured run; missing if the line has no measured runs.
+    estimated: Layer times of the plan that were estimated; missing unless the line has estimate_times.
     """
     errors: List[RunErrors]
+    estimated: List[EstimatedTimes]
 
 
 class _ReportRequired(TypedDict):

@@ -233,6 +233,55 @@ TEST_CASE("constants are fitted to measured runs of the model, for their line al
     CHECK(program.finish().status == 1);
 }
 
+TEST_CASE("times that were not measured are estimated where the line asks for it") {
+    const Folder folder;
+    const std::string profiles = write_profiles(folder);
+    const std::string path = folder.path("profiles/profiles_tmp.json");
+    Json times;
+    std::ifstream(path) >> times;
+    const Json complete = times;
+    times["small"]["V100-16"].erase("2");
+    folder.write("profiles/profiles_tmp.json", times.dump());
+    Program program = parallel(profiles);
+
+    const Json stages = group("V100-16", 1, "east", 2);
+    Json asked = two_stages(group("A100-40", 1, "east", 2), stages);
+    const Json without = ask(program, asked);
+    CHECK(without["iteration_s"].is_null());
+    CHECK(without["why"][0].get<std::string>().find("was measured") != std::string::npos);
+    CHECK_FALSE(without.contains("estimated"));
+
+    asked["estimate_times"] = true;
+    const Json with = ask(program, asked);
+    CHECK(with["why"].empty());
+    REQUIRE(with["estimated"].size() == 1);
+    CHECK(with["estimated"][0]["gpu_type"] == "V100-16");
+    CHECK(with["estimated"][0]["microbatch"] == 2);
+    CHECK(with["estimated"][0]["tensor_parallel"] == 1);
+    const double deviation = with["estimated"][0]["deviation"];
+    CHECK(deviation > 0);
+    CHECK(deviation <= 0.15);
+
+    // The measured time is within three standard deviations, and the next line is on its own again.
+    folder.write("profiles/profiles_tmp.json", complete.dump());
+    Program measured = parallel(profiles);
+    const double ratio =
+        with["iteration_s"].get<double>() / ask(measured, asked)["iteration_s"].get<double>();
+    CHECK(std::abs(std::log(ratio)) <= 3 * deviation);
+    CHECK(ask(measured, asked)["estimated"].empty());
+    asked["estimate_times"] = false;
+    CHECK(ask(program, asked)["why"] == without["why"]);
+
+    // A search uses estimated times, too.
+    Json search = question("throughput");
+    search["gpus"] = {{"west", {{"V100-16", 4}}}};
+    search["estimate_times"] = true;
+    const Json found = ask(program, search);
+    CHECK(found["estimated"].empty() == (found["plan"]["microbatch"] != 2));
+    search["estimate_times"] = 1;
+    CHECK(ask(program, search)["error"].get<std::string>().find("estimate_times") != std::string::npos);
+}
+
 TEST_CASE("a plan that nobody should run says why, and has what numbers it can") {
     const Folder folder;
     Program program = parallel(write_profiles(folder));

@@ -47,8 +47,10 @@
 
 namespace goodput {
 
-/// The range of the examples of a training.
-inline constexpr double least_examples = 1e-18, most_examples = 1e18;
+/// The fewest examples of a training.
+inline constexpr double least_examples = 1e-18;
+/// The most examples of a training.
+inline constexpr double most_examples = 1e18;
 
 /// What trainings to the same target at one total batch size needed.
 struct MeasuredTraining {

@@ -4,11 +4,11 @@
 #include <string_view>
 
 /// The whole library. `goodput::detail` is private and may change at any time.
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The version of the library; the build files and packages read it from this line.
 inline constexpr std::string_view version = "0.1.0";
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

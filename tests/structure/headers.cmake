@@ -1,7 +1,8 @@
 # cmake -DINCLUDE_DIR=<folder that holds goodput/> [-DROOT=<repository>] [-DCORE=<header,header ...>] -P headers.cmake
 #
 # Fails with a line for each header that includes what its folder may not use, that has another include guard than
-# its path says, or that the door of its room does not reach. Two are left out: fit/ceres_backend.hpp, for the macros
+# its path says, that declares anything outside the inline namespace of the version (v0_1 for 0.1.0), or that the door of
+# its room does not reach. Two are left out: fit/ceres_backend.hpp, for the macros
 # that come with it, and place/home_flow.hpp, for Boost.Graph. CORE are the headers of goodput::core, which include
 # neither a library nor a header outside of it. With ROOT the guards of all other headers of the repository are looked
 # at, too.
@@ -89,6 +90,20 @@ function(check_guard folder header)
   endif()
 endfunction()
 
+# Two versions in one program must not share a symbol.
+file(STRINGS "${INCLUDE_DIR}/goodput/version.hpp" version REGEX "string_view version = ")
+string(REGEX MATCH "([0-9]+)\\.([0-9]+)" version "${version}")
+set(namespace "goodput::inline v${CMAKE_MATCH_1}_${CMAKE_MATCH_2}")
+function(check_namespace header)
+  file(STRINGS "${INCLUDE_DIR}/${header}" lines REGEX "^(}  // )?namespace goodput")
+  foreach(line IN LISTS lines)
+    if(NOT line MATCHES "^(}  // )?namespace ${namespace}(::[a-z_:]+)?( {)?$")
+      complain("${header}: must be in ${namespace}: ${line}")
+      set(complaints "${complaints}" PARENT_SCOPE)
+    endif()
+  endforeach()
+endfunction()
+
 file(GLOB_RECURSE headers RELATIVE "${INCLUDE_DIR}" "${INCLUDE_DIR}/goodput/*")
 list(SORT headers)
 if(NOT headers)
@@ -112,6 +127,7 @@ foreach(header IN LISTS headers)
   endforeach()
 
   check_guard("${INCLUDE_DIR}" "${header}")
+  check_namespace("${header}")
 
   if(NOT header MATCHES "^goodput/([a-z_]+)/")
     continue()

@@ -12,7 +12,9 @@ endfunction()
 
 function(write_clean_tree)
   file(REMOVE_RECURSE "${SCRATCH}")
-  write_header(goodput/core/shape.hpp "#include <vector>")
+  write_header(goodput/version.hpp "namespace goodput::inline v2_1 {" "constexpr std::string_view version = \"2.1.0\"\\;")
+  write_header(goodput/core/shape.hpp "#include <vector>" "namespace goodput::inline v2_1::detail {"
+    "}  // namespace goodput::inline v2_1::detail")
   write_header(goodput/model/pollux.hpp "#include \"goodput/core/shape.hpp\"")
   write_header(goodput/fit/fit.hpp "#include <Eigen/Cholesky>" "#include <ceres/tiny_solver.h>" "#include <ceres/jet.h>"
     "#include \"goodput/model/pollux.hpp\"")
@@ -98,6 +100,13 @@ foreach(fault IN ITEMS
   write_clean_tree()
   file(APPEND "${SCRATCH}/goodput/${header}" "#  include ${bracketed}\n")
   expect(refused "goodput/${header}: [a-z]+/ may not include ${included}")
+endforeach()
+
+foreach(line IN ITEMS "namespace goodput {" "namespace goodput::detail {" "namespace goodput::inline v2 {"
+    "}  // namespace goodput::inline v2_0::detail")
+  write_clean_tree()
+  file(APPEND "${SCRATCH}/goodput/core/shape.hpp" "${line}\n")
+  expect(refused "goodput/core/shape.hpp: must be in goodput::inline v2_1: ${line}")
 endforeach()
 
 # What a folder may include takes goodput::core to more than it has.

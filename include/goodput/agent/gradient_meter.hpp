@@ -50,7 +50,7 @@
 #include "goodput/core/sample.hpp"
 #include "goodput/fit/noise_scale.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The metric of Adam and AdamW. With step = 0 it is also the metric of SGD, P = 1.
 template <std::floating_point Real>
@@ -288,7 +288,7 @@ private:
     std::vector<NoiseScaleEstimator> groups_;
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #include "goodput/agent/detail/gradient_meter.hpp"
 

@@ -19,7 +19,7 @@
 #include "goodput/core/sample.hpp"
 #include "goodput/model/efficiency.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The optimiser of the training. It determines the metric of gradients and the default rule for the
 /// learning rate.
@@ -80,6 +80,6 @@ struct LegwWarmup {
     }
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -27,7 +27,7 @@
 #include "goodput/core/sample.hpp"
 #include "goodput/fit/job_fit.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 namespace detail {
 
@@ -280,6 +280,6 @@ private:
     bool fitted_ = false;
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

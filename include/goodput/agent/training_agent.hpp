@@ -50,7 +50,7 @@
 #include "goodput/model/batch_plan.hpp"
 #include "goodput/model/efficiency.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Properties of a step's gradients that the agent must know before the gradients.
 struct StepGradients {
@@ -302,7 +302,7 @@ private:
     bool begun_ = false, wanted_ = false;
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #include "goodput/agent/detail/training_agent.hpp"
 

@@ -15,7 +15,7 @@
 #include "goodput/core/error.hpp"
 #include "goodput/model/batch_plan.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The properties and limits of a training run. The defaults describe a single parameter group under SGD.
 struct TrainingSettings {
@@ -140,6 +140,6 @@ inline void validate(const Holding& holding) {
     require_between(subject, "max_atomic_batch", holding.max_atomic_batch, 0, 1 << 30);
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -10,7 +10,7 @@
 #include "goodput/allot/result.hpp"
 #include "goodput/core/detail/bodies.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 namespace detail {
 struct Solver;
@@ -59,7 +59,7 @@ inline AllotResult allot(const AllotmentProblem& problem, const AllotOptions& op
     return allotter(problem, options);
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #if !defined(GOODPUT_COMPILED) || defined(GOODPUT_IMPLEMENTATION)
 #include "goodput/allot/detail/allot.hpp"

@@ -28,7 +28,7 @@
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Jobs that must run and do not fit together.
 struct Conflict {
@@ -48,7 +48,7 @@ struct Conflict {
 /// call ends after some seconds all the same. Bad numbers in the problem get std::invalid_argument.
 [[nodiscard]] Conflict conflict_of(const AllotmentProblem& problem, const AllotOptions& options = {});
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #if !defined(GOODPUT_COMPILED) || defined(GOODPUT_IMPLEMENTATION)
 #include "goodput/allot/detail/conflict.hpp"

@@ -35,7 +35,7 @@
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Index that means "no resource": none is in the way.
 inline constexpr std::size_t no_resource = std::numeric_limits<std::size_t>::max();
@@ -139,7 +139,7 @@ JobExplanation explain(const AllotmentProblem& problem, std::span<const double> 
                        std::size_t got, std::span<const double> taken);
 }  // namespace detail
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #if !defined(GOODPUT_COMPILED) || defined(GOODPUT_IMPLEMENTATION)
 #include "goodput/allot/detail/explain.hpp"

@@ -25,7 +25,7 @@
 #include "goodput/core/configuration.hpp"
 #include "goodput/core/error.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Index that means "no option": the job gets nothing.
 inline constexpr std::size_t no_option = std::numeric_limits<std::size_t>::max();
@@ -218,6 +218,6 @@ private:
     }
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

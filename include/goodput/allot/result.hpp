@@ -14,7 +14,7 @@
 
 #include "goodput/core/error.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The settings of the allotment solver.
 struct AllotOptions {
@@ -139,6 +139,6 @@ struct RelaxedAllotment {
     std::size_t passes = 0;        ///< number of evaluations of all options in the search for prices
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -25,7 +25,7 @@
 #include "goodput/core/error.hpp"
 #include "goodput/core/interruptions.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Returns the interruptions of a job that runs on `nodes` (at least 1) equal nodes and stops when any one
 /// of them stops. Assumes that each node's live period began together with the job. The minimum of n
@@ -136,6 +136,6 @@ namespace goodput {
     return how.availability > 0 ? work_seconds / how.availability : std::numeric_limits<double>::infinity();
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

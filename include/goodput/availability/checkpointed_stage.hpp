@@ -34,7 +34,7 @@
 #include "goodput/core/error.hpp"
 #include "goodput/core/interruptions.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The effect of one checkpoint mechanism on one stage.
 struct StageMechanism {
@@ -114,6 +114,6 @@ inline void validate(const CheckpointedStage& stage, std::size_t mechanisms) {
     }
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

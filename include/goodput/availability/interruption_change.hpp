@@ -25,7 +25,7 @@
 #include "goodput/core/error.hpp"
 #include "goodput/core/interruptions.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Watches nodes (or a job) with fitted interruptions, and detects when the interruptions change. All nodes
 /// of one kind may report to one watch, in the order of time.
@@ -110,6 +110,6 @@ private:
     std::array<Statistic, factors.size()> statistics_{};
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

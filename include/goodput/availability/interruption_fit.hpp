@@ -30,7 +30,7 @@
 #include "goodput/core/sample.hpp"
 #include "goodput/statistics/distributions.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Observations of nodes of one kind, in seconds and in any order.
 struct ObservedPeriods {
@@ -203,6 +203,6 @@ inline void validate(const ObservedPeriods& seen, const InterruptionPrior& prior
     return fit;
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

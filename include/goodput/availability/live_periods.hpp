@@ -8,7 +8,7 @@
 #include "goodput/core/interruptions.hpp"
 #include "goodput/statistics/distributions.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The length of a live period in seconds.
 class LivePeriods {
@@ -44,6 +44,6 @@ private:
     double mean_, shape_, scale_;
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -24,7 +24,7 @@
 #include "goodput/schedule/concepts.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The cost of interruptions for each option of a round. Keeps its buffers between rounds.
 class LostTime {
@@ -172,6 +172,6 @@ private:
 
 static_assert(NotingFactor<LostTime>);
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

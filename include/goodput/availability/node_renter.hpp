@@ -24,7 +24,7 @@
 
 #include "goodput/availability/renting.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Decides, round after round, how many nodes of each offer to have. Remembers what was wanted.
 template <OptionPredictor Predictor = GoodputPredictor, Policy P = GoodputPolicy, class LimitPack = Limits<>>
@@ -81,6 +81,6 @@ private:
     std::vector<int> nodes_;                  // by offer
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -13,7 +13,7 @@
 #include "goodput/core/error.hpp"
 #include "goodput/core/interruptions.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Nodes of one kind that can be rented.
 struct RentOffer {
@@ -61,6 +61,6 @@ inline void validate(std::span<const RentOffer> offers, const Cluster& cluster) 
             .spot = offer.spot};
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

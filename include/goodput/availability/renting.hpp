@@ -48,7 +48,7 @@
 #include "goodput/schedule/makers.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The advice on one offer.
 struct OfferAdvice {
@@ -415,6 +415,6 @@ private:
     RentAdvice advice_;
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

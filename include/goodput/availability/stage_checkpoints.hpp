@@ -37,7 +37,7 @@
 #include "goodput/core/error.hpp"
 #include "goodput/core/interruptions.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Chooses the mechanism of each stage with the least expected seconds in total. `options` are those of the
 /// allotment solver; its gap is relative to the expected seconds. A deadline or limit holds for each call
@@ -212,6 +212,6 @@ inline std::string explain_stage_checkpoints(const StageCheckpointQuestion& ques
     return detail::stage_mechanism_counts(question, answer) + detail::stage_seconds_text(question, answer);
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

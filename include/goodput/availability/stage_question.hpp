@@ -15,7 +15,7 @@
 #include "goodput/core/error.hpp"
 #include "goodput/core/interruptions.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// A job's stages, the limits that their checkpoints share, and the job's interruptions.
 struct StageCheckpointQuestion {
@@ -95,6 +95,6 @@ inline void StageCheckpointQuestion::validate() const {
     for (const CheckpointedStage& stage : stages) goodput::validate(stage, mechanisms.size());
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

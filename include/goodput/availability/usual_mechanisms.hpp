@@ -10,7 +10,7 @@
 #include "goodput/core/error.hpp"
 #include "goodput/core/interruptions.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// A job's state and the bandwidths for saving it. The defaults are orders of magnitude of today's
 /// clusters, not measurements: use your own numbers.
@@ -83,6 +83,6 @@ struct CheckpointCosts {
     return usual;
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

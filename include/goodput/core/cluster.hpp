@@ -17,7 +17,7 @@
 #include "goodput/core/error.hpp"
 #include "goodput/core/interruptions.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// One machine with GPUs of one type.
 struct Node {
@@ -172,6 +172,6 @@ inline void find_pools(const Cluster& cluster, std::vector<Pool>& pools) {
     return pools;
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

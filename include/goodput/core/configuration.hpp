@@ -25,7 +25,7 @@
 
 #include "goodput/core/interruptions.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// `gpus` GPUs in total on `nodes` nodes. A job that holds nothing has the shape {0, 0}.
 struct Shape {
@@ -290,6 +290,6 @@ private:
     std::span<const std::size_t> offsets_{};
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

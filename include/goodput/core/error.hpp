@@ -14,7 +14,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Returns the shortest text that reads back as `number`. Returns "nan" or "inf" for a number that is not
 /// finite.
@@ -117,6 +117,6 @@ void require_between(const Subject& subject, std::string_view field, Number valu
               "between " + text_of(least) + " and " + text_of(most));
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -15,7 +15,7 @@
 #include "goodput/core/error.hpp"
 #include "goodput/core/sample.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// One measured point of a job's speed.
 struct HostSpeed {
@@ -138,6 +138,6 @@ inline double HostNeeds::factor(const HostShare& share) const {
     return sample;
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -10,7 +10,7 @@
 
 #include "goodput/core/error.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The largest CheckpointMechanism::stored_every.
 inline constexpr int most_stored_every = 64;
@@ -90,6 +90,6 @@ void validate(const CheckpointMechanism& mechanism, const Subject& owner = {}) {
     require_between(subject, "stored_every", mechanism.stored_every, 1, most_stored_every);
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -18,7 +18,7 @@
 #include "goodput/core/sample.hpp"
 #include "goodput/core/tasks.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The properties of a job that a decision may change (the classes of adaptivity in the Sia paper).
 enum class Adaptivity {
@@ -202,6 +202,6 @@ inline void validate(const Job& job, const Cluster& cluster) {
     }
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -15,7 +15,7 @@
 #include "goodput/core/cluster.hpp"
 #include "goodput/core/configuration.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// GPUs of one node.
 struct NodeShare {
@@ -79,6 +79,6 @@ struct Verdict {
     std::string reason{};             ///< one sentence; empty for a job that runs
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

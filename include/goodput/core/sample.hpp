@@ -12,7 +12,7 @@
 #include "goodput/core/configuration.hpp"
 #include "goodput/core/error.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// An interval from `low` to `high`.
 struct Interval {
@@ -119,6 +119,6 @@ struct JobNews {
     bool brings_model = false;  ///< whether the snapshot holds the job's own model, which must stay
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

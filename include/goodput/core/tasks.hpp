@@ -13,7 +13,7 @@
 
 #include "goodput/core/error.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The shortest accepted task: a nanosecond.
 inline constexpr double least_task_seconds = 1e-9;
@@ -144,6 +144,6 @@ void validate(const JobTasks& tasks, const Subject& subject) {
     }
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -40,7 +40,7 @@
 #include "goodput/deadlines/detail/progressive_filling.hpp"
 #include "goodput/deadlines/detail/time_grid.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Options of the search for a plan.
 struct AdmissionOptions {
@@ -233,6 +233,6 @@ inline Admission admit(const ClusterOverTime& cluster, std::span<const DeadlineJ
     return answer;
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -20,7 +20,7 @@
 #include "goodput/core/error.hpp"
 #include "goodput/deadlines/admission.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// A deadline that can be met.
 struct LaterDeadline {
@@ -242,6 +242,6 @@ inline std::string what_would_help(const ClusterOverTime& cluster, std::span<con
     return text;
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -11,7 +11,7 @@
 
 #include "goodput/deadlines/admission.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The jobs that were admitted and refused in a given order.
 struct OrderedAdmission {
@@ -63,6 +63,6 @@ inline OrderedAdmission admit_in_order(const ClusterOverTime& cluster, std::span
     return answer;
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -19,7 +19,7 @@
 #include "goodput/deadlines/cluster_over_time.hpp"
 #include "goodput/deadlines/deadline_job.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The GPU time that a job with a deadline needs for a promise.
 struct GpuTimeNeed {
@@ -92,6 +92,6 @@ private:
     std::deque<Asked> asked_{};  // oldest first
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

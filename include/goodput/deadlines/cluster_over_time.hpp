@@ -11,7 +11,7 @@
 
 #include "goodput/core/error.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Equal nodes that exist between two moments.
 struct NodesOverTime {
@@ -60,6 +60,6 @@ inline void validate(const ClusterOverTime& cluster) {
     }
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

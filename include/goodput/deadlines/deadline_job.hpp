@@ -12,7 +12,7 @@
 
 #include "goodput/core/error.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// GPUs of one type that a job holds.
 struct HeldGpus {
@@ -107,6 +107,6 @@ inline void validate(const DeadlineJob& job, std::size_t gpu_types) {
     }
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -14,7 +14,7 @@
 
 #include "goodput/deadlines/deadline_job.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// A period during which a job has the same GPUs.
 struct PlannedPiece {
@@ -121,6 +121,6 @@ inline double done_after(const DeadlineJob& job, std::span<const PlannedPiece> p
     return detail::end_of_work(job, pieces, 1e-7);
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

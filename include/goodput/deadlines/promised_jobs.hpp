@@ -28,7 +28,7 @@
 #include "goodput/schedule/makers.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The moment by which a job must end.
 struct Deadline {
@@ -275,6 +275,6 @@ struct Reservation {
     return promised;
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -16,7 +16,7 @@
 #include "goodput/schedule/concepts.hpp"
 #include "goodput/schedule/scheduler.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// A scheduler that also gives and keeps promises. `S` is a Scheduler, and `Predictor` predicts the goodput
 /// that promises count on.
@@ -100,6 +100,6 @@ private:
     RoundEngine engine_;
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -30,7 +30,7 @@
 #include "goodput/deadlines/admission.hpp"
 #include "goodput/deadlines/asked_gpu_time.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The state of a job's deadline.
 enum class Promise {
@@ -581,6 +581,6 @@ inline std::vector<PromiseAnswer> Promises::plan(double now_seconds, const Clust
     return answers;
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -22,7 +22,7 @@
 #include "goodput/schedule/round_engine.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 namespace detail {
 class PromisesRound;
@@ -106,7 +106,7 @@ private:
     std::unique_ptr<detail::PromisesRound> round_;
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #if !defined(GOODPUT_COMPILED) || defined(GOODPUT_IMPLEMENTATION)
 #include "goodput/deadlines/detail/promises_round.hpp"

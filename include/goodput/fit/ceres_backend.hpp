@@ -22,7 +22,7 @@
 #include "goodput/fit/least_squares.hpp"
 #include "goodput/fit/minimise.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Residuals (for example ThroughputResiduals) as one block of a ceres::Problem. The problem must not
 /// outlive the residuals. The parameters count deviations from the prior's mean.
@@ -97,6 +97,6 @@ inline Minimisation minimise_with_ceres(const AnyResiduals& residuals, std::span
     return minimisation_of(summary);
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

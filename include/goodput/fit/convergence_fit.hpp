@@ -45,7 +45,7 @@
 #include "goodput/core/error.hpp"
 #include "goodput/core/sample.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The fewest examples of a training.
 inline constexpr double least_examples = 1e-18;
@@ -272,6 +272,6 @@ inline ConvergenceEstimate ConvergenceFit::examples(double batch, double coverag
     return estimate(distribution, low, high, coverage);
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

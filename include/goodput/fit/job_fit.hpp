@@ -35,7 +35,7 @@
 #include "goodput/fit/minimise.hpp"
 #include "goodput/fit/refined_fit.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The start of the fit of one GPU type, and its limits.
 struct RefinedFitOptions {
@@ -131,7 +131,7 @@ private:
     return JobFitter().fit(samples, options);
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #if !defined(GOODPUT_COMPILED) || defined(GOODPUT_IMPLEMENTATION)
 #include "goodput/fit/detail/job_fit.hpp"

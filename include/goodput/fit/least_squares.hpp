@@ -19,7 +19,7 @@
 
 #include "goodput/fit/minimise.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The residuals and their derivatives at one point. Keeps its buffers.
 class Linearisation {
@@ -136,6 +136,6 @@ inline Minimisation minimise_with_tiny_solver(const AnyResiduals& residuals, std
     }
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -30,7 +30,7 @@
 
 #include "goodput/core/error.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// How a fit ended.
 enum class FitStatus {
@@ -151,6 +151,6 @@ struct MinimiserBuffers;
 using Minimise = Minimisation (*)(const AnyResiduals& residuals, std::span<double> y,
                                   const LeastSquaresOptions& options, MinimiserBuffers& buffers);
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

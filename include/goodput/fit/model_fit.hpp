@@ -24,7 +24,7 @@
 #include "goodput/fit/minimise.hpp"
 #include "goodput/fit/throughput_terms.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 namespace detail {
 
@@ -217,6 +217,6 @@ requires(!FittableTerms<Terms>) ModelFit<Terms> fit_model(std::span<const Throug
     return {.terms = terms};
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

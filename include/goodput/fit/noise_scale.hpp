@@ -35,7 +35,7 @@
 #include "goodput/core/error.hpp"
 #include "goodput/core/sample.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The norms of the gradients of one step. With preconditioned training they are norms of P^-1 g.
 struct GradientNorms {
@@ -157,6 +157,6 @@ private:
     bool differenced_ = false;
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -50,7 +50,7 @@
 #include "goodput/model/job_model.hpp"
 #include "goodput/model/throughput.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Indices of the parameters that every fit of RefinedThroughput has, with their coordinates.
 enum RefinedParameter : std::size_t {
@@ -219,6 +219,6 @@ inline std::string RefinedFit::report() const { return detail::report_of(*this, 
     return whole;
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -46,7 +46,7 @@
 #include "goodput/fit/minimise.hpp"
 #include "goodput/model/throughput.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 namespace detail {
 
@@ -364,6 +364,6 @@ struct PolluxTerms {
     }
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

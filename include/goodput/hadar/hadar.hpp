@@ -26,7 +26,7 @@
 #include "goodput/policy/concepts.hpp"
 #include "goodput/policy/detail/work_left.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The utility of a completion time.
 enum class CompletionUtility {
@@ -86,6 +86,6 @@ private:
 
 static_assert(RoundPolicy<Hadar>);
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

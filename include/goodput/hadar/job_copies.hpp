@@ -22,7 +22,7 @@
 #include "goodput/schedule/detail/part_options.hpp"
 #include "goodput/schedule/makers.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Also offers a job with a fixed number of GPUs several copies of itself. In each of the job's
 /// `most_pools` fastest pools there are none or one copy, or 2, 4, 8, ... if a copy takes whole nodes; in
@@ -133,6 +133,6 @@ private:
 
 static_assert(PredictingMaker<JobCopies<>>);
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

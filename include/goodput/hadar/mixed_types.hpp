@@ -27,7 +27,7 @@
 #include "goodput/schedule/detail/part_options.hpp"
 #include "goodput/schedule/makers.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Also offers a job configurations over several GPU types or node sizes. It combines every number of GPUs
 /// that the inner maker (an OptionMaker) offers (at most `most_sizes` of them) with every set of 2 to
@@ -157,6 +157,6 @@ private:
 
 static_assert(PredictingMaker<MixedTypes<>>);
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -42,7 +42,7 @@
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The order in which jobs are asked.
 enum class PostedOrder {
@@ -261,6 +261,6 @@ private:
     double alpha_ = 1, factor_ = 1;
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -21,7 +21,7 @@
 #include "goodput/hosts/detail/hosts_left.hpp"
 #include "goodput/schedule/concepts.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Gives each job a variant of its allotted option that its nodes can provide: the same GPUs with other
 /// cores or memory. To make this possible, jobs may move to other nodes: at first only those that start
@@ -176,6 +176,6 @@ private:
 
 static_assert(KnowsRoom<DividedHosts>);
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

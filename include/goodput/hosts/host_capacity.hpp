@@ -19,7 +19,7 @@
 #include "goodput/hosts/detail/hosts_left.hpp"
 #include "goodput/schedule/limits.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Limits CPU cores and host memory in each pool whose nodes all count them, as sums over its nodes. A
 /// configuration may not say what goes with its GPUs. It then takes the share of the nodes that the job
@@ -193,6 +193,6 @@ private:
 
 static_assert(Limit<HostCapacity>);
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

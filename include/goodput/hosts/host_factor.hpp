@@ -18,7 +18,7 @@
 #include "goodput/schedule/limits.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Multiplies the goodput of options by the factor that HostNeeds::speed gives for their cores and memory,
 /// for jobs with Job::host. Options that state no share of cores and memory (HostShares) are not changed.
@@ -88,6 +88,6 @@ private:
 
 static_assert(NotingFactor<HostFactor>);
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

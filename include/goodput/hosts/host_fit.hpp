@@ -44,7 +44,7 @@
 #include "goodput/hosts/host_speed.hpp"
 #include "goodput/statistics/distributions.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The speed of a job measured with one share.
 struct HostSample {
@@ -262,6 +262,6 @@ inline std::vector<HostSpeed> host_speed_points(const HostFit& fit, const HostSh
     return points;
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

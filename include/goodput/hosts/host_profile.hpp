@@ -33,7 +33,7 @@
 #include "goodput/core/error.hpp"
 #include "goodput/hosts/host_fit.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The share to measure next, and how good the fit is already.
 struct HostProfile {
@@ -97,6 +97,6 @@ struct HostProfile {
     return profile;
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

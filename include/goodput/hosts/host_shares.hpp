@@ -18,7 +18,7 @@
 #include "goodput/schedule/concepts.hpp"
 #include "goodput/schedule/makers.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Offers the options of `Inner`, in several variants to jobs with Job::host. A variant has the same GPUs
 /// with certain cores and memory per GPU (a host share). The candidates are the shares of a pool's nodes,
@@ -347,6 +347,6 @@ private:
 
 static_assert(OptionMaker<HostShares<>>);
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

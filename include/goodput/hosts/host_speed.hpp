@@ -25,7 +25,7 @@
 #include "goodput/core/configuration.hpp"
 #include "goodput/core/error.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The parts of an iteration's time that depend on the cores and memory per GPU, in seconds.
 struct HostSpeedModel {
@@ -62,6 +62,6 @@ void validate(const HostSpeedModel& model, const Subject& subject) {
     require_positive(subject, "cached_gib", model.cached_gib);
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -8,7 +8,7 @@
 #include "goodput/hosts/host_factor.hpp"
 #include "goodput/hosts/host_shares.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Returns a scheduler that also allocates CPU cores and host memory. It offers variants of its maker's
 /// options, counts the cores and memory of each variant, and respects first the sums of each pool and then
@@ -21,6 +21,6 @@ template <class AnyScheduler>
         .after_nodes(DividedHosts());
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -23,7 +23,7 @@
 #include "goodput/core/error.hpp"
 #include "goodput/core/placement.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The memory that a replica takes on each of its GPUs. memory/memory_fit.hpp fits it to measurements.
 struct MemoryModel {
@@ -110,6 +110,6 @@ inline void validate(const GpuMemory& gpu) {
     return {Outcome::impossible, std::move(reason)};
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -41,7 +41,7 @@
 #include "goodput/fit/detail/line.hpp"
 #include "goodput/memory/memory.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The peak memory of a training iteration on one GPU.
 struct MemorySample {
@@ -202,6 +202,6 @@ inline MemoryFit fit_memory(std::span<const MemorySample> samples, const MemoryF
     return fit;
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -51,7 +51,7 @@
 #include "goodput/model/efficiency.hpp"
 #include "goodput/model/throughput.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Predicts how long one iteration takes: `seconds = model.iteration_seconds(shape, plan)`, where
 /// shape.gpus counts replicas. Satisfied by PolluxThroughput, RefinedThroughput, PipelineThroughput and
@@ -277,6 +277,6 @@ BestPlan fixed_batch_plan(const Throughput& throughput, const Efficiency& effici
     return goodput > 0 ? BestPlan{plan, goodput} : BestPlan{};
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -25,7 +25,7 @@
 
 #include "goodput/core/sample.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 namespace detail {
 
@@ -78,6 +78,6 @@ struct FullEfficiency {
     [[nodiscard]] double efficiency(double /*total_batch*/) const { return 1; }
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -34,7 +34,7 @@
 #include "goodput/model/pipeline.hpp"
 #include "goodput/model/throughput.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Fills in the plan, goodput and knowledge of a job's options. It looks at a configuration's first part
 /// only: makers of several parts predict them themselves (PredictingMaker). It keeps its buffers, so use one
@@ -199,7 +199,7 @@ void GoodputPredictor::for_each_input(const Job& job, const JobModel& model, Inp
     }
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #if !defined(GOODPUT_COMPILED) || defined(GOODPUT_IMPLEMENTATION)
 #include "goodput/model/detail/goodput_predictor.hpp"

@@ -28,7 +28,7 @@
 #include "goodput/core/job.hpp"
 #include "goodput/model/throughput.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// A job's speed on one GPU type.
 struct TypeModel {
@@ -185,6 +185,6 @@ void validate(const JobModel& model, const Subject& subject, std::span<const std
     }
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -18,7 +18,7 @@
 #include "goodput/core/error.hpp"
 #include "goodput/model/throughput.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The model of one pipeline stage. PolluxThroughput and RefinedThroughput satisfy it, and so can a user's
 /// own model.
@@ -83,6 +83,6 @@ private:
     int stages_;
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

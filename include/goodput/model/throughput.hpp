@@ -49,7 +49,7 @@
 
 #include "goodput/core/configuration.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The time of a step in which computing and synchronising overlap, with its derivatives. The step is
 /// homogeneous in the two times, so seconds = per_compute * compute + per_sync * sync. The step is also
@@ -198,6 +198,6 @@ struct RefinedThroughput {
     }
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

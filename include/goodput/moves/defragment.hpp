@@ -30,7 +30,7 @@
 #include "goodput/place/least_moves.hpp"
 #include "goodput/place/request.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 namespace detail {
 class Defragmenting;
@@ -62,7 +62,7 @@ private:
     detail::HiddenState<detail::Defragmenting> kept_;
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #if !defined(GOODPUT_COMPILED) || defined(GOODPUT_IMPLEMENTATION)
 #include "goodput/moves/detail/defragment.hpp"

@@ -13,7 +13,7 @@
 #include "goodput/place/fragmentation.hpp"
 #include "goodput/place/request.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Returns a wish for `count` wholly free nodes of a pool.
 [[nodiscard]] inline PoolShare whole_nodes(std::size_t gpu_type, int gpus_per_node, int count,
@@ -70,6 +70,6 @@ struct DefragmentPlan {
     }
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

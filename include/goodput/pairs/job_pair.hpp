@@ -15,7 +15,7 @@
 #include "goodput/core/error.hpp"
 #include "goodput/core/job.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Two jobs of a snapshot, and how fast they are together.
 struct JobPair {
@@ -57,6 +57,6 @@ inline void validate(const JobPair& pair, std::span<const Job> jobs, const Clust
         bad_input(subject(), "together", true, "false where they do not hold the same GPUs");
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -26,7 +26,7 @@
 #include "goodput/pairs/detail/use_fit.hpp"
 #include "goodput/pairs/pair_model.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Jobs that are alike, as a model with its batch size.
 struct PairKind {
@@ -254,6 +254,6 @@ inline std::string PairFit::report() const {
     return line;
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

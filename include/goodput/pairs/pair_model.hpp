@@ -28,7 +28,7 @@
 #include "goodput/pairs/paired_problem.hpp"
 #include "goodput/share/problem.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// What a job uses of one GPU type, and how well that is known.
 struct PairUse {
@@ -143,6 +143,6 @@ struct PairModel {
     return pair;
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

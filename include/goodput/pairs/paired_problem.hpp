@@ -17,7 +17,7 @@
 #include "goodput/core/error.hpp"
 #include "goodput/share/problem.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Jobs that may run alone or in pairs.
 struct PairedShareProblem {
@@ -56,6 +56,6 @@ struct PairedShareProblem {
     }
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

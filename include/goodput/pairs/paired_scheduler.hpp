@@ -14,7 +14,7 @@
 #include "goodput/schedule/makers.hpp"
 #include "goodput/schedule/scheduler.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Plans rounds of jobs and pairs of jobs, put together of the parts of a Scheduler. Parts must not take a
 /// job of Round::jobs behind those of the snapshot for one of their own: it is a pair.
@@ -78,6 +78,6 @@ private:
     PairsEngine engine_;
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

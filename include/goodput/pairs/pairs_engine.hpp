@@ -16,7 +16,7 @@
 #include "goodput/schedule/round_engine.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 namespace detail {
 class PairsRound;
@@ -50,7 +50,7 @@ private:
     std::unique_ptr<detail::PairsRound> round_;
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #if !defined(GOODPUT_COMPILED) || defined(GOODPUT_IMPLEMENTATION)
 #include "goodput/pairs/detail/pairs_round.hpp"

@@ -12,7 +12,7 @@
 #include "goodput/share/share_time.hpp"
 #include "goodput/share/water_filling.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The best shares of jobs alone and in pairs under an objective, which looks at the jobs' rates alone where
 /// it compares (proportional and isolated rates), and at all that they get where it counts. A job that runs
@@ -52,6 +52,6 @@ template <ShareObjective O>
     return result;
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -29,7 +29,7 @@
 #include "goodput/parallel/parallel_planner.hpp"
 #include "goodput/parallel/plan_placement.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// A job that is planned by its layers.
 struct LargeModel {
@@ -301,6 +301,6 @@ private:
     std::shared_ptr<State> state_;
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -44,7 +44,7 @@
 #include "goodput/core/error.hpp"
 #include "goodput/parallel/layered_model.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Options that select the gaps to fill.
 struct LayerProfileFitOptions {
@@ -272,6 +272,6 @@ inline LayerProfileFit fill_layer_times(const LayeredModel& model, const LayerPr
     return fit;
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -15,7 +15,7 @@
 
 #include "goodput/core/error.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The time that one layer takes for one micro-batch, in seconds.
 struct LayerTime {
@@ -102,6 +102,6 @@ inline void LayeredModel::validate() const {
         }
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

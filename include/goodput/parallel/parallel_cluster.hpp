@@ -18,7 +18,7 @@
 
 #include "goodput/core/error.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Bandwidth of a link in GB/s (1e9 bytes) for a message of x bytes: square * u^2 + linear * u + constant
 /// with u = log2(x / 1e6).
@@ -125,6 +125,6 @@ inline void ParallelCluster::validate() const {
     }
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -34,7 +34,7 @@
 #include "goodput/fit/minimise.hpp"
 #include "goodput/parallel/plan_score.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// A measured training run. The model and the cluster must outlive the fit.
 struct ParallelRun {
@@ -274,6 +274,6 @@ inline ParallelFit fit_parallel_constants(std::span<const ParallelRun> runs,
     return fit;
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

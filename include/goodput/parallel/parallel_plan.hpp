@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Equal replicas of a stage.
 struct ReplicaGroup {
@@ -60,6 +60,6 @@ struct ParallelPlan {
     friend bool operator==(const ParallelPlan&, const ParallelPlan&) = default;
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -15,7 +15,7 @@
 #include "goodput/parallel/detail/plan_search.hpp"
 #include "goodput/parallel/plan_question.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 namespace detail {
 
@@ -184,6 +184,6 @@ template <std::predicate Stop>
     return answer;
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

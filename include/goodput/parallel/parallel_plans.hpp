@@ -39,7 +39,7 @@
 #include "goodput/parallel/large_models.hpp"
 #include "goodput/schedule/makers.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Offers large models configurations for which they have plans, and others at prices. Other jobs get what
 /// the inner maker offers. A policy's limit on growth does not apply to large models, because their profile
@@ -205,6 +205,6 @@ void ParallelPlans<Finder, Inner>::predict(const Job& job, const std::optional<G
 static_assert(PricedOptionMaker<ParallelPlans<>> && PredictingMaker<ParallelPlans<>> &&
               ReasonMaker<ParallelPlans<>>);
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -19,7 +19,7 @@
 #include "goodput/core/placement.hpp"
 #include "goodput/parallel/parallel_plan.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The place of a cluster's GPU type in the description of a ParallelCluster.
 struct PlanHome {
@@ -247,6 +247,6 @@ std::optional<PlanPlacement> place_plan(const ParallelPlan& plan, const Placemen
     return detail::PlanLayout(plan, placement, cluster, home, most_steps).find();
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -14,7 +14,7 @@
 #include "goodput/parallel/parallel_plan.hpp"
 #include "goodput/parallel/plan_score.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The objective of a plan.
 enum class PlanObjective {
@@ -94,6 +94,6 @@ struct PlanAnswer {
     }
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -23,7 +23,7 @@
 #include "goodput/parallel/parallel_plan.hpp"
 #include "goodput/parallel/plan_terms.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The score of one stage.
 struct StageScore {
@@ -282,6 +282,6 @@ inline PlanScore score_plan(const LayeredModel& model, const ParallelCluster& cl
     return score;
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -13,7 +13,7 @@
 #include "goodput/parallel/layered_model.hpp"
 #include "goodput/parallel/parallel_cluster.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Constants in the formulas of time and memory, the same for all models and clusters.
 struct ParallelConstants {
@@ -108,6 +108,6 @@ inline constexpr double bytes_per_gib = 1024.0 * 1024 * 1024;
 
 }  // namespace detail
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

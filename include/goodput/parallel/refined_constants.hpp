@@ -37,7 +37,7 @@
 #include "goodput/core/error.hpp"
 #include "goodput/parallel/plan_score.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The bytes that software takes on each GPU of GH200 nodes with tensor parallelism.
 inline constexpr double gh200_fixed_bytes = 4.3e9;
@@ -60,6 +60,6 @@ inline constexpr double consumer_gpu_fixed_bytes = 2.9e9;
     return constants;
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -18,7 +18,7 @@
 #include "goodput/core/error.hpp"
 #include "goodput/core/placement.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The free GPUs, and the sizes of the free pieces.
 struct FreeSpace {
@@ -92,6 +92,6 @@ struct FreeSpace {
     return free_space(cluster, all, free);
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -34,7 +34,7 @@
 
 #include "goodput/place/request.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Most claims of a component for which the flow is used. The flow takes a quadratic number of steps, about
 /// 5 ms for this many claims. In a larger component, each node goes to its largest holder, which keeps 96 %
@@ -131,6 +131,6 @@ inline void homes_by_flow(std::vector<HomeClaim>& claims, std::span<const int> n
     claims = std::move(granted);
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -30,7 +30,7 @@
 #include "goodput/core/detail/bodies.hpp"
 #include "goodput/place/request.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 namespace detail {
 class LeastMoves;
@@ -72,7 +72,7 @@ private:
 
 static_assert(Placer<LeastMovesPlacer>);
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #if !defined(GOODPUT_COMPILED) || defined(GOODPUT_IMPLEMENTATION)
 #include "goodput/place/detail/least_moves.hpp"

@@ -30,7 +30,7 @@
 #include "goodput/core/configuration.hpp"
 #include "goodput/core/placement.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The request for one job. Its index in the list is its priority: a lower index is more important.
 struct PlacementRequest {
@@ -155,6 +155,6 @@ concept KnowsTopology = requires(const Algorithm& placer, const std::string& lev
     { placer.lies_within(level, placement) } -> std::convertible_to<bool>;
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -26,7 +26,7 @@
 #include "goodput/core/job.hpp"
 #include "goodput/core/placement.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// One level of the tree, for example the racks.
 struct TopologyLevel {
@@ -253,6 +253,6 @@ struct NodeSite {
     return topology;
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -27,7 +27,7 @@
 #include "goodput/place/request.hpp"
 #include "goodput/place/topology.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 namespace detail {
 class TopologyPlacing;
@@ -99,7 +99,7 @@ private:
 
 static_assert(Placer<TopologyPlacer>);
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #if !defined(GOODPUT_COMPILED) || defined(GOODPUT_IMPLEMENTATION)
 #include "goodput/place/detail/topology_placer.hpp"

@@ -37,7 +37,7 @@
 #include "goodput/policy/concepts.hpp"
 #include "goodput/policy/detail/work_left.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Serves critical jobs first, then those whose slowdown grows fastest.
 struct BalancedSlowdown {
@@ -138,6 +138,6 @@ private:
 
 static_assert(RoundPolicy<BalancedSlowdown>);
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -40,7 +40,7 @@
 #include "goodput/policy/queue.hpp"
 #include "goodput/policy/sia.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Minimises the sum of the admitted jobs' remaining times. It is a RoundPolicy.
 struct Optimus {
@@ -127,6 +127,6 @@ private:
 
 static_assert(RoundPolicy<Optimus> && GrowthLimit<Optimus>);
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

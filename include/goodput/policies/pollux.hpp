@@ -40,7 +40,7 @@
 #include "goodput/policy/detail/work_left.hpp"
 #include "goodput/policy/sia.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Maximises the power mean of the jobs' speedups. It is a RoundPolicy.
 struct Pollux {
@@ -118,6 +118,6 @@ private:
 
 static_assert(RoundPolicy<Pollux> && GrowthLimit<Pollux>);
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -28,7 +28,7 @@
 #include "goodput/policy/concepts.hpp"
 #include "goodput/policy/queue.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Queues by attained service, each first in, first out. It is a RoundPolicy.
 struct Tiresias {
@@ -68,6 +68,6 @@ struct Tiresias {
 
 static_assert(RoundPolicy<Tiresias>);
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

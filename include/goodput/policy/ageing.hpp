@@ -29,7 +29,7 @@
 #include "goodput/core/error.hpp"
 #include "goodput/policy/concepts.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 namespace detail {
 
@@ -144,6 +144,6 @@ struct Ageing {
     }
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

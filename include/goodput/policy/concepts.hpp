@@ -36,7 +36,7 @@
 #include "goodput/core/job.hpp"
 #include "goodput/model/job_model.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The moment of the decision, as a policy sees it. The options already contain what is known about
 /// goodput.
@@ -225,6 +225,6 @@ struct PolicyNumber {
     double P::*number;      ///< the member
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -38,7 +38,7 @@
 #include "goodput/policy/concepts.hpp"
 #include "goodput/policy/detail/work_left.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 namespace detail {
 
@@ -288,6 +288,6 @@ inline constexpr PolicyNumber<GoodputPolicy> goodput_numbers[] = {
     {"usual", &GoodputPolicy::usual_seconds},      {"noise", &GoodputPolicy::initial_noise},
     {"wait", &GoodputPolicy::longest_wait_seconds}};
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

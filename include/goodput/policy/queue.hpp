@@ -29,7 +29,7 @@
 #include "goodput/policy/concepts.hpp"
 #include "goodput/policy/detail/work_left.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 namespace detail {
 
@@ -232,6 +232,6 @@ struct LeastAttainedService {
 
 static_assert(RoundPolicy<LeastAttainedService>);
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -25,7 +25,7 @@
 #include "goodput/policy/concepts.hpp"
 #include "goodput/policy/detail/work_left.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Sia's policy. It is a RowPolicy with a growth limit.
 struct Sia {
@@ -94,6 +94,6 @@ inline constexpr PolicyNumber<Sia> sia_numbers[] = {{"p", &Sia::fairness_power},
                                                     {"rounding", &Sia::rounding},
                                                     {"largest", &Sia::largest}};
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

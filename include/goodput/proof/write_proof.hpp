@@ -34,7 +34,7 @@
 #include "goodput/proof/detail/proof_text.hpp"
 #include "goodput/proof/detail/recorded_tree.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Settings of a certificate: what it must prove, and what it may cost.
 struct ProofOptions {
@@ -254,6 +254,6 @@ private:
     return detail::ProofWriter(problem, result, options)();
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -16,7 +16,7 @@
 #include "goodput/allot/result.hpp"
 #include "goodput/core/detail/bodies.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 namespace detail {
 struct ProvingSolver;
@@ -45,7 +45,7 @@ private:
     detail::HiddenState<detail::ProvingSolver> solver_;
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #if !defined(GOODPUT_COMPILED) || defined(GOODPUT_IMPLEMENTATION)
 #include "goodput/proving/detail/proving_allotter.hpp"

@@ -21,7 +21,7 @@
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// A policy that holds any other policy behind one type. Copies share the policy inside.
 class ChosenPolicy {
@@ -103,6 +103,6 @@ private:
     RoundEngine engine_;
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

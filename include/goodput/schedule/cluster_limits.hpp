@@ -21,7 +21,7 @@
 #include "goodput/core/job.hpp"
 #include "goodput/schedule/limits.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 namespace detail {
 
@@ -361,6 +361,6 @@ private:
 
 static_assert(Limit<TeamQuotas>);
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

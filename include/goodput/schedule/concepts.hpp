@@ -27,7 +27,7 @@
 #include "goodput/policy/concepts.hpp"
 #include "goodput/schedule/limits.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Predicts how good each option of a job is. `predictor(job, model, options)` is given options whose
 /// configurations are set, and sets their plan, goodput and knowledge. The goodput is 0 if no batch plan
@@ -270,6 +270,6 @@ private:
 
 static_assert(GoodputFactor<Factors<>>);
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

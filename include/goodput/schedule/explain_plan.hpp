@@ -15,7 +15,7 @@
 #include "goodput/core/placement.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The reason why a job has what a plan gives it.
 enum class DecisionReason {
@@ -139,13 +139,13 @@ std::string room_needed(const Alternative& alternative, const std::string& type,
 
 }  // namespace detail
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #if !defined(GOODPUT_COMPILED) || defined(GOODPUT_IMPLEMENTATION)
 #include "goodput/schedule/detail/decision_explanation.hpp"
 #endif
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Explains the last plan of a Scheduler job by job. The plan must be made from this snapshot. Throws
 /// std::invalid_argument if the number of jobs is another one, or if the Scheduler has made no plan.
@@ -155,6 +155,6 @@ template <class AnyScheduler>
     return scheduler.explain(snapshot);
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -22,7 +22,7 @@
 #include "goodput/fit/job_fit.hpp"
 #include "goodput/model/job_model.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 // A history keeps the measurements of a job between rounds, one for each combination of GPU type, nodes,
 // replicas, atomic batch and number of microbatches timed. A repeated measurement is averaged into the
@@ -243,7 +243,7 @@ private:
     bool jobs_share_ = true;
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #if !defined(GOODPUT_COMPILED) || defined(GOODPUT_IMPLEMENTATION)
 #include "goodput/schedule/detail/job_history.hpp"

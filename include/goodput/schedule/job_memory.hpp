@@ -26,7 +26,7 @@
 #include "goodput/schedule/job_sizes.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 // RunningPlans remembers which batch plan every job runs with: the last plan that the job was given for its
 // present GPUs, or else the plan with which it was measured. A given plan takes precedence, because a
@@ -162,7 +162,7 @@ private:
     std::vector<std::string> names_;
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #if !defined(GOODPUT_COMPILED) || defined(GOODPUT_IMPLEMENTATION)
 #include "goodput/schedule/detail/job_memory.hpp"

@@ -36,7 +36,7 @@
 #include "goodput/core/job.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 namespace detail {
 struct SavedFields;
@@ -161,7 +161,7 @@ private:
     std::vector<double> residuals_;
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #if !defined(GOODPUT_COMPILED) || defined(GOODPUT_IMPLEMENTATION)
 #include "goodput/schedule/detail/job_sizes.hpp"

@@ -39,7 +39,7 @@
 #include "goodput/schedule/makers.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 namespace detail {
 
@@ -275,11 +275,11 @@ inline bool predict_one(const Joints& joints, const Snapshot& snapshot, std::siz
     return true;
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 // The cost of moving a job to the same GPUs on other nodes.
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Returns the cost of a move of a job in seconds, limited to the range that placers accept.
 inline double move_cost(const Job& job) { return std::min(job.restart_cost_seconds, 1e9); }
@@ -297,7 +297,7 @@ inline double move_cost_of(const Snapshot& snapshot, std::size_t j, const Placem
     return moves ? move_cost(job) : 0;
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #include "goodput/schedule/detail/fill_joints.hpp"
 

@@ -36,7 +36,7 @@
 #include "goodput/core/job.hpp"
 #include "goodput/policy/concepts.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// A row of the allotment problem that is not a GPU pool.
 struct LimitRow {
@@ -214,6 +214,6 @@ private:
     std::vector<std::size_t> ends_;  // first row of each limit, and the end of the last one's rows
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -60,7 +60,7 @@
 #include "goodput/policy/concepts.hpp"
 #include "goodput/schedule/detail/part_options.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The functions with which a maker judges options at the prices of a round.
 struct AtPrices {
@@ -360,7 +360,7 @@ struct ListedShapes {
 
 static_assert(OptionMaker<ListedShapes>);
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #include "goodput/schedule/detail/why_no_option.hpp"
 

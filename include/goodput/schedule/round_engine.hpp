@@ -22,7 +22,7 @@
 #include "goodput/schedule/limits.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 namespace detail {
 class RoundState;
@@ -79,7 +79,7 @@ private:
     detail::HiddenState<detail::RoundState> kept_;
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #if !defined(GOODPUT_COMPILED) || defined(GOODPUT_IMPLEMENTATION)
 #include "goodput/schedule/detail/round_engine.hpp"

@@ -25,7 +25,7 @@
 #include "goodput/schedule/round_engine.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The parts of a Scheduler.
 template <class P = Sia, class NodePlacer = LeastMovesPlacer, class Solver = Allotter<>,
@@ -238,6 +238,6 @@ Plan plan(const Snapshot& snapshot, P policy, AllotOptions options, NodePlacer p
         .plan(snapshot);
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -23,7 +23,7 @@
 #include "goodput/core/placement.hpp"
 #include "goodput/model/job_model.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The state of cluster and jobs at one moment. A plan depends on nothing else, except the scheduler's
 /// settings.
@@ -258,7 +258,7 @@ private:
     std::vector<SetAside> set_aside_;
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #if !defined(GOODPUT_COMPILED) || defined(GOODPUT_IMPLEMENTATION)
 #include "goodput/schedule/detail/snapshot.hpp"

@@ -29,7 +29,7 @@
 #include "goodput/core/error.hpp"
 #include "goodput/share/assignment.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// A job that waits.
 struct AlloxJob {
@@ -156,6 +156,6 @@ struct AlloxOrder {
     return found;
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -30,7 +30,7 @@
 
 #include "goodput/core/error.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Who takes which column, and the proof that nothing costs less.
 struct Assignment {
@@ -149,6 +149,6 @@ Assignment least_cost_assignment(std::size_t rows, std::span<const std::size_t> 
     return detail::assign_by_flow(rows, places, cost, most);
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

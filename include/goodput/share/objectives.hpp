@@ -12,7 +12,7 @@
 
 #include "goodput/share/problem.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Every job reaches a level that rises with its rate, and the least of all levels is to be as high as
 /// possible. `rate_for(problem, job, level)` is the least rate in steps/s at which the job is at that level:
@@ -184,6 +184,6 @@ static_assert(LinearObjective<SumOfRates> && LinearObjective<SumPerDollar> && Ut
     return problem;
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -20,7 +20,7 @@
 
 #include "goodput/core/error.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// A job of a fixed number of workers.
 struct ShareJob {
@@ -220,6 +220,6 @@ struct ShareResult {
     return sum;
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

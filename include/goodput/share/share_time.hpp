@@ -24,7 +24,7 @@
 #include "goodput/share/objectives.hpp"
 #include "goodput/share/problem.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The best shares under an objective. Jobs that can run nowhere (ShareProblem::can_run) get nothing and do
 /// not count, not even in prices; where nobody can run who has something to do, a time until all are done, or
@@ -283,6 +283,6 @@ ShareResult shares_by_rule(const ShareProblem& problem, Share share) {
                                   [&](std::size_t j, std::size_t t) { return type_of[j] == t ? 1.0 : 0.0; });
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

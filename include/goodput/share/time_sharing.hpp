@@ -26,7 +26,7 @@
 #include "goodput/schedule/snapshot.hpp"
 #include "goodput/share/share_time.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Values options by how much time on their GPU type the job is owed under the shares of an objective.
 template <ShareObjective O = MaxMin>
@@ -175,6 +175,6 @@ private:
     Snapshot snapshot_;
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -37,7 +37,7 @@
 #include "goodput/share/objectives.hpp"
 #include "goodput/share/problem.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Some jobs that share what is theirs.
 struct ShareEntity {
@@ -351,6 +351,6 @@ inline ShareResult fill_water(const ShareProblem& problem, const ShareHierarchy&
     return detail::WaterLevels(problem, detail::ShareProgram(problem), hierarchy, options).fill();
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -20,7 +20,7 @@
 #include "goodput/sim/tabulated.hpp"
 #include "goodput/tasks/learning_curve.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// An application on one GPU type. It does not run there if max_atomic_batch is 0.
 struct ApplicationOnType {
@@ -153,6 +153,6 @@ inline BatchPlan share_of(int total, Shape shape, const BatchLimits& limits) {
 
 }  // namespace detail
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -27,7 +27,7 @@
 #include "goodput/core/job.hpp"
 #include "goodput/core/placement.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The kinds of events.
 enum class EventKind {
@@ -223,6 +223,6 @@ inline Timeline::Timeline(const Cluster& start, std::span<const Event> events, s
 
 }  // namespace detail
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

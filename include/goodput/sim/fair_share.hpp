@@ -33,7 +33,7 @@
 #include "goodput/schedule/makers.hpp"
 #include "goodput/sim/application.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The times of an application alone on a cluster.
 class FairShare {
@@ -165,6 +165,6 @@ inline FairShare::FairShare(const Application& application, const Cluster& clust
     }
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

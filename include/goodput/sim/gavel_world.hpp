@@ -38,7 +38,7 @@
 #include "goodput/sim/world.hpp"
 #include "goodput/sim/world_parts.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// A job with a fixed number of GPUs, and its speed on GPUs of each type.
 struct GavelJob {
@@ -268,6 +268,6 @@ private:
     JobNames names_;
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

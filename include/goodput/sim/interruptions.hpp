@@ -16,7 +16,7 @@
 #include "goodput/core/interruptions.hpp"
 #include "goodput/sim/events.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 namespace detail {
 
@@ -79,6 +79,6 @@ private:
     return events;
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

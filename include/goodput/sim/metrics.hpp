@@ -16,7 +16,7 @@
 #include "goodput/sim/replay_result.hpp"
 #include "goodput/sim/world.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Averages and percentiles of one replay, with times in hours. Averages over completed jobs are 0 if there
 /// are none, which means nothing: look at `completed`.
@@ -232,6 +232,6 @@ ReplayMetrics metrics_of(const ReplayResult& result, const Times& alone) {
     return metrics;
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

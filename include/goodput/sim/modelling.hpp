@@ -21,7 +21,7 @@
 #include "goodput/model/job_model.hpp"
 #include "goodput/schedule/job_kinds.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Chooses the best of all integer plans by a fitted model.
 struct ExactPlans {
@@ -62,6 +62,6 @@ private:
     KindHistories kinds_;
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

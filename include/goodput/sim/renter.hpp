@@ -31,7 +31,7 @@
 #include "goodput/schedule/snapshot.hpp"
 #include "goodput/sim/replay_result.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Decides how many nodes of each offer there are.
 template <class R>
@@ -155,6 +155,6 @@ private:
 
 }  // namespace detail
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

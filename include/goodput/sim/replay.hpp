@@ -38,7 +38,7 @@
 #include "goodput/sim/replay_result.hpp"
 #include "goodput/sim/world.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Options of a replay: rounds, limits and events.
 struct ReplayOptions {
@@ -138,7 +138,7 @@ ReplayResult replay(const Cluster& cluster, W& world, S scheduler, const ReplayO
     return detail::replay_through(joints, cluster, options);
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #if !defined(GOODPUT_COMPILED) || defined(GOODPUT_IMPLEMENTATION)
 #include "goodput/sim/detail/replay.hpp"

@@ -10,7 +10,7 @@
 
 #include "goodput/core/configuration.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// A period in which a job holds the same GPUs, with the same partner or alone.
 struct HeldPeriod {
@@ -65,6 +65,6 @@ struct ReplayResult {
     std::string first_fault{};  ///< description; empty if there was no fault
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -40,7 +40,7 @@
 #include "goodput/sim/replay.hpp"
 #include "goodput/sim/world.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// What checkpoints cost in Sia's world, and when they are taken.
 enum class CheckpointRule {
@@ -405,6 +405,6 @@ void SiaWorld<Modelling>::choose_batch(std::size_t job, const PoolShare& on) {
             modelling_.max_batch(known.max_batch, static_cast<int>(training.plan.total(on.shape.gpus)));
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

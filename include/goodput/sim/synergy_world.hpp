@@ -33,7 +33,7 @@
 #include "goodput/model/job_model.hpp"
 #include "goodput/sim/world_parts.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// A job with a fixed number of GPUs, and its profile.
 struct SynergyJob {
@@ -202,6 +202,6 @@ private:
     JobNames names_;
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -35,7 +35,7 @@
 #include "goodput/core/error.hpp"
 #include "goodput/core/sample.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// A measurement with known GPUs on each node.
 struct PlacementSample {
@@ -249,6 +249,6 @@ inline TabulatedThroughput::Mix TabulatedThroughput::nearest(Shape shape) const 
     return closest;
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

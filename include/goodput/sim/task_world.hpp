@@ -40,7 +40,7 @@
 #include "goodput/sim/world_parts.hpp"
 #include "goodput/tasks/task_history.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// A job with many tasks.
 struct TaskJob {
@@ -284,6 +284,6 @@ private:
     double now_ = 0;
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

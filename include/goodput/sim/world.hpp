@@ -60,7 +60,7 @@
 #include "goodput/model/job_model.hpp"
 #include "goodput/schedule/concepts.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// A job that holds GPUs in a round.
 struct RunningJob {
@@ -231,6 +231,6 @@ template <World W>
         return GoodputPredictor();
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

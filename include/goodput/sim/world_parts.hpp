@@ -20,7 +20,7 @@
 #include "goodput/core/sample.hpp"
 #include "goodput/model/job_model.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The jobs of a trace by their names.
 class JobNames {
@@ -112,6 +112,6 @@ private:
     double begin_ = -1, start_ = 0, end_ = 0;
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -9,7 +9,7 @@
 #include <cmath>
 #include <numbers>
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 namespace detail {
 
@@ -122,6 +122,6 @@ inline double lower_gamma_part(double a, double x) {
 
 }  // namespace detail
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -14,7 +14,7 @@
 #include "goodput/fit/detail/touched_parameters.hpp"
 #include "goodput/fit/refined_fit.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Calls visit(i, slope) for each coordinate i on which ln C depends. C is the computing time of `batch`
 /// examples on a shape, as the model predicts it without the factor by which this shape deviates from the
@@ -60,6 +60,6 @@ inline double unmeasured_covariance(const RefinedFit& fit, double log_batch, dou
     return 0;
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -27,7 +27,7 @@
 #include "goodput/fit/detail/line.hpp"
 #include "goodput/model/efficiency.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Statistical efficiency for a squared norm that depends on the batch size of the training.
 struct BatchDependentEfficiency {
@@ -84,6 +84,6 @@ struct GradientAtBatch {
     return {initial_batch, line.intercept, line.slope};
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -62,7 +62,7 @@
 #include "goodput/statistics/detail/joint_posterior.hpp"
 #include "goodput/statistics/detail/profile_design.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The question that profile runs are to answer.
 enum class ProfileCriterion {
@@ -338,6 +338,6 @@ inline std::string ProfileRuns::report() const {
     return line;
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -41,7 +41,7 @@
 #include "goodput/statistics/distributions.hpp"
 #include "goodput/statistics/fitted_slopes.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The distribution of an iteration's time.
 class Forecast {
@@ -166,6 +166,6 @@ inline Forecast::Forecast(const RefinedFit& fit, Shape shape, BatchPlan plan)
     sync_deviation_ = std::sqrt(from_laws + from_sync_factor);
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -31,7 +31,7 @@
 #include "goodput/core/sample.hpp"
 #include "goodput/fit/detail/line.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The value of a metric after some training.
 struct CurvePoint {
@@ -229,6 +229,6 @@ inline CurveForecast forecast_curve(std::span<const CurvePoint> points, const Cu
     return {quantile(0.5), {quantile(outside), quantile(1 - outside)}};
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

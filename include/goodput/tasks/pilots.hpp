@@ -30,7 +30,7 @@
 #include "goodput/policy/queue.hpp"
 #include "goodput/tasks/task_durations.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The source of the estimate of a job's remaining work.
 enum class TaskEstimates {
@@ -199,6 +199,6 @@ inline void Pilots::value_round(const Round& round, std::span<const OptionRow> r
 
 static_assert(RoundPolicy<Pilots>);
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -39,7 +39,7 @@
 #include "goodput/core/tasks.hpp"
 #include "goodput/statistics/distributions.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The remaining work of a job's tasks, and its uncertainty.
 struct DurationEstimate {
@@ -332,6 +332,6 @@ inline std::optional<DurationEstimate> estimate_combined(const JobTasks& tasks) 
     return estimate;
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -16,7 +16,7 @@
 
 #include "goodput/core/tasks.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The earlier jobs of one kind, in the order in which they ended.
 class TaskHistory {
@@ -127,6 +127,6 @@ inline std::optional<UsualTasks> TaskHistory::usual() const {
     return usual;
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "goodput/agent/gradient_meter.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 namespace detail {
 
@@ -215,6 +215,6 @@ inline StepNorms GradientMeter::end_several(std::span<GradientNorms> norms) {
     return StepNorms::known;
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

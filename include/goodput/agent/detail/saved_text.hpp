@@ -16,7 +16,7 @@
 
 #include "goodput/core/error.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 inline constexpr std::string_view saved_text_heading = "goodput-agent ";
 inline constexpr int saved_text_version = 3;
@@ -119,6 +119,6 @@ private:
     std::size_t at_ = 0;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

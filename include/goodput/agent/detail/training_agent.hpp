@@ -6,7 +6,7 @@
 #include "goodput/agent/detail/saved_text.hpp"
 #include "goodput/agent/training_agent.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 namespace detail {
 
@@ -351,6 +351,6 @@ inline void TrainingAgent::restore(std::string_view text) {
     *this = std::move(read);
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -10,7 +10,7 @@
 #include "goodput/allot/result.hpp"
 #include "goodput/core/detail/bodies.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// The state that an Allotter keeps.
 struct Solver {
@@ -26,6 +26,6 @@ GOODPUT_BODY RelaxedAllotment relax(HiddenState<Solver>& solver, const Allotment
     return solver.get().by_core.relax(problem, options);
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -7,7 +7,7 @@
 #include <span>
 #include <utility>
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// A branching rule orders the jobs that the prices leave undecided. It returns a key for each job, and
 /// jobs with small keys are decided first. The rule sees two things. `regrets` are the reduced costs of the
@@ -62,6 +62,6 @@ private:
 
 }  // namespace detail
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -15,7 +15,7 @@
 
 #include "goodput/allot/detail/compact.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 class CarefulBound {
 public:
@@ -80,6 +80,6 @@ private:
     std::vector<double> left_, lost_;  // by resource
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

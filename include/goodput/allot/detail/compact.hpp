@@ -16,7 +16,7 @@
 
 #include "goodput/allot/problem.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 inline constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
@@ -134,6 +134,6 @@ struct CompactProblem {
     }
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -28,7 +28,7 @@
 #include "goodput/allot/problem.hpp"
 #include "goodput/core/detail/clock.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Makes compact problems. Keeps its memory.
 class Compactor {
@@ -352,6 +352,6 @@ private:
     std::vector<std::size_t> hull_;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

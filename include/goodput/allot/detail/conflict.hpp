@@ -21,7 +21,7 @@
 #include "goodput/core/detail/clock.hpp"
 #include "goodput/core/error.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 namespace detail {
 
@@ -232,6 +232,6 @@ GOODPUT_BODY std::string Conflict::report() const {
     return text + (minimal ? " (any one fewer would fit)" : " (perhaps fewer do not, either)");
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

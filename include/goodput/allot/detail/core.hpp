@@ -30,7 +30,7 @@
 #include "goodput/allot/detail/relaxation.hpp"
 #include "goodput/core/detail/clock.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Some copies of a bunch take the same other option.
 struct Move {
@@ -352,6 +352,6 @@ private:
     std::vector<double> granules_, granule_, tolerance_, usable_;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -22,7 +22,7 @@
 #include "goodput/allot/result.hpp"
 #include "goodput/core/detail/clock.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Both searches with their memory, and the number of states looked at since begin().
 class CoreAndTree {
@@ -159,6 +159,6 @@ private:
     std::size_t nodes_ = 0;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -25,7 +25,7 @@
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/further_rows.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 struct Cover {
     std::size_t resource = 0;
@@ -212,6 +212,6 @@ private:
     std::vector<Member> members_;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

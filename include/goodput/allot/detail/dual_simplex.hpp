@@ -31,7 +31,7 @@
 #include "goodput/allot/detail/further_rows.hpp"
 #include "goodput/core/detail/clock.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 class DualSimplex {
 public:
@@ -659,6 +659,6 @@ private:
     std::vector<std::size_t> next_term_;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -17,7 +17,7 @@
 #include "goodput/allot/detail/incumbent.hpp"
 #include "goodput/core/detail/clock.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 class Exchange {
 public:
@@ -181,6 +181,6 @@ private:
     std::size_t work_ = 0, most_work_ = 0;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -22,7 +22,7 @@
 #include "goodput/core/detail/clock.hpp"
 #include "goodput/core/error.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 namespace detail {
 
@@ -242,6 +242,6 @@ GOODPUT_BODY std::string ResourceExplanation::report() const {
            (std::isinf(loss_of_fewer) ? ", none can be spared)" : ", one fewer loses " + fewer + ")") + left;
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

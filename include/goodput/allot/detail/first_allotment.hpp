@@ -23,7 +23,7 @@
 #include "goodput/allot/detail/relaxation.hpp"
 #include "goodput/core/detail/clock.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 class FirstAllotment {
 public:
@@ -246,6 +246,6 @@ private:
     std::vector<std::uint32_t> candidates_, first_candidate_, order_;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// One row. Its terms are valid as long as the container that they come from does not change.
 struct FurtherRow {
@@ -57,6 +57,6 @@ private:
     std::vector<std::uint8_t> whole_;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -10,7 +10,7 @@
 
 #include "goodput/allot/detail/compact.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 struct Incumbent {
     /// Option of each copy in the compact problem; `none` if not decided yet.
@@ -54,6 +54,6 @@ struct Incumbent {
     }
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

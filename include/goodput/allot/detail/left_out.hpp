@@ -16,7 +16,7 @@
 #include "goodput/allot/detail/units.hpp"
 #include "goodput/allot/problem.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Returns a resource of which the uses take far too much, and how much they take of it; 0 units if there
 /// is none. `sums`: zeros by resource, which are zeros again on return.
@@ -58,6 +58,6 @@ inline void price_out_what_is_left_out(const AllotmentProblem& problem, std::vec
     }
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -13,7 +13,7 @@
 #include "goodput/allot/detail/search.hpp"
 #include "goodput/allot/result.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Searches as if an allotment that is worth a little less than the bound were known. If the jobs that must
 /// run barely fit, this is faster than to ask only whether all of them can be served, because the values
@@ -38,6 +38,6 @@ bool find_near_relaxation(const CompactProblem& problem, const Relaxation& relax
     return false;
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

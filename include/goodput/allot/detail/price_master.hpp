@@ -30,7 +30,7 @@
 
 #include "goodput/core/detail/clock.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 class PriceMaster {
 public:
@@ -439,6 +439,6 @@ private:
     std::vector<double> inverse_, multipliers_, solution_, direction_, residual_, elimination_;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -43,7 +43,7 @@
 #include "goodput/allot/result.hpp"
 #include "goodput/core/detail/clock.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// A log that writes nothing. Another log may write down why the bound of a search holds.
 struct NoLog {
@@ -706,6 +706,6 @@ private:
     std::size_t work_before_ = 0, exchange_work_ = 0;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

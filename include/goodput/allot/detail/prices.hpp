@@ -36,7 +36,7 @@
 #include "goodput/allot/detail/price_master.hpp"
 #include "goodput/core/detail/clock.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Upper limit of prices. Options may use so small a part of a unit that nothing else limits the price of a
 /// unit.
@@ -338,6 +338,6 @@ private:
     std::vector<std::uint8_t> basic_;  // by pass: whether one of its columns is in the basis
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

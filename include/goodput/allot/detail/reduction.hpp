@@ -16,7 +16,7 @@
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/whole_units.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Makes reduced problems. Keeps its memory.
 class Reduction {
@@ -82,6 +82,6 @@ private:
     std::vector<ResourceUse> uses_;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -17,7 +17,7 @@
 #include "goodput/allot/detail/prices.hpp"
 #include "goodput/core/detail/clock.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 class Relaxation {
 public:
@@ -116,6 +116,6 @@ private:
     std::vector<double> ahead_;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -33,7 +33,7 @@
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/dual_simplex.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Makes rows by rounding. Keeps its memory.
 class RoundingRows {
@@ -148,6 +148,6 @@ private:
     double depth_ = 0;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

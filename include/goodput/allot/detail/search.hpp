@@ -42,7 +42,7 @@
 #include "goodput/allot/result.hpp"
 #include "goodput/core/detail/clock.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 struct SearchOutcome {
     double bound = 0;
@@ -415,6 +415,6 @@ private:
     SecondBound second_bound_;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

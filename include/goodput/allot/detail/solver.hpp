@@ -24,7 +24,7 @@
 #include "goodput/core/detail/bodies.hpp"
 #include "goodput/core/detail/clock.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Does the work of an Allotter and keeps its memory, whatever its branching rule. `Search` improves a
 /// first allotment, and helps to find one if the usual way fails (core_and_tree.hpp; another is
@@ -240,6 +240,6 @@ private:
     AllotResult result_;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -12,7 +12,7 @@
 
 #include "goodput/allot/detail/compact.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Makes room for `count` elements. Reserves more, up to `most`, so that later calls seldom have to.
 template <class T>
@@ -113,6 +113,6 @@ private:
     std::size_t mask_ = 0;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

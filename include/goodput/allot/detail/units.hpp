@@ -15,7 +15,7 @@
 #include "goodput/allot/result.hpp"
 #include "goodput/core/error.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 inline double price_of(std::span<const ResourceUse> uses, std::span<const double> prices) {
     double sum = 0;
@@ -113,6 +113,6 @@ inline std::vector<double> units_taken(const AllotmentProblem& problem, std::spa
     return taken;
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

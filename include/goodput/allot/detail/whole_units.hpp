@@ -23,7 +23,7 @@
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/problem.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Tightens problems. Keeps its memory.
 class WholeUnits {
@@ -118,6 +118,6 @@ private:
     std::vector<ResourceUse> uses_;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -11,7 +11,7 @@
 #include "goodput/availability/live_periods.hpp"
 #include "goodput/core/interruptions.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Returns the long-run distribution over a ring of states, as many as `moves` has entries. In each period,
 /// the ring moves on by k states with probability stays * moves[k]. Otherwise it starts again in the first
@@ -257,6 +257,6 @@ private:
     const CheckpointMechanism& how_;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

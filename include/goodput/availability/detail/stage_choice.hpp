@@ -17,7 +17,7 @@
 #include "goodput/allot/allot.hpp"
 #include "goodput/availability/stage_question.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 class StageChoice {
 public:
@@ -237,6 +237,6 @@ private:
     StageCheckpoints answer_;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

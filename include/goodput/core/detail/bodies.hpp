@@ -17,7 +17,7 @@
 #define GOODPUT_BODY inline
 #endif
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// State that a class keeps between calls and hides from its header: a T that only the bodies know. The
 /// first call of get() creates it. A copy of a HiddenState contains a T that was passed to set(), but not a T
@@ -61,6 +61,6 @@ private:
     Own (*copy_)(const T&) = nullptr;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <optional>
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 class Clock {
 public:
@@ -53,6 +53,6 @@ private:
     Steady::time_point end_{};
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

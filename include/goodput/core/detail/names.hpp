@@ -16,7 +16,7 @@
 
 #include "goodput/core/error.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// The jobs or nodes that one warning names together: "job 'a'", "job 'a' and 2 others".
 class NameList {
@@ -136,6 +136,6 @@ template <class Names>
     return BadInput(bad->subject, short_name_of(bad->field), bad->value, bad->expected).what();
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

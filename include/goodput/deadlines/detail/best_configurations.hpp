@@ -22,7 +22,7 @@
 #include "goodput/core/detail/clock.hpp"
 #include "goodput/deadlines/detail/time_grid.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// The option of one job in a configuration.
 struct JobChoice {
@@ -189,6 +189,6 @@ inline bool BestConfigurations::by_allotment(std::span<const double> price, Cloc
     return true;
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

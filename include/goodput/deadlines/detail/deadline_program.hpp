@@ -37,7 +37,7 @@
 #include "goodput/deadlines/detail/best_configurations.hpp"
 #include "goodput/deadlines/detail/time_grid.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// All results are exact to this part of a job's work.
 inline constexpr double deadline_tolerance = 1e-8;
@@ -167,6 +167,6 @@ inline std::vector<double> DeadlineProgram::parts() const {
     return parts;
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -25,7 +25,7 @@
 #include "goodput/deadlines/detail/deadline_program.hpp"
 #include "goodput/deadlines/detail/time_grid.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// A configuration and how long it lasts.
 struct LaidOut {
@@ -240,6 +240,6 @@ inline DeadlinePlan DeadlineLayout::operator()(const std::vector<Configured>& co
     return plan;
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

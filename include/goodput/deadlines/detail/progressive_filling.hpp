@@ -26,7 +26,7 @@
 #include "goodput/deadlines/deadline_plan.hpp"
 #include "goodput/deadlines/detail/time_grid.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Makes plans job by job, in one order after the other.
 class ProgressiveFilling {
@@ -241,6 +241,6 @@ inline std::optional<DeadlinePlan> ProgressiveFilling::operator()(std::size_t mo
     return std::nullopt;
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -21,7 +21,7 @@
 #include "goodput/policy/concepts.hpp"
 #include "goodput/schedule/joints.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// The requirements of promises on a round.
 struct PromisedRound {
@@ -158,6 +158,6 @@ private:
     }
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -35,7 +35,7 @@
 #include "goodput/schedule/round_engine.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Plans a round until all promises can be kept after it. Remembers the promises from round to round.
 class PromisesRound {
@@ -581,9 +581,9 @@ private:
     std::vector<PromiseAnswer> answers_{};
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 GOODPUT_BODY PromisesEngine::PromisesEngine(const PromisedRoundOptions& options)
     : round_(std::make_unique<detail::PromisesRound>(options)) {}
@@ -613,6 +613,6 @@ GOODPUT_BODY void PromisesEngine::add_notes(std::vector<DecisionExplanation>& al
 GOODPUT_BODY const Snapshot& PromisesEngine::planned() const { return round_->planned(); }
 GOODPUT_BODY Promises& PromisesEngine::promises() { return round_->promises(); }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -28,7 +28,7 @@
 #include "goodput/deadlines/deadline_job.hpp"
 #include "goodput/deadlines/deadline_plan.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// A size that a job may have in the plan.
 struct DeadlineOption {
@@ -214,6 +214,6 @@ inline void TimeGrid::find_options(std::span<const DeadlineJob> jobs) {
     }
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -20,7 +20,7 @@
 #include "goodput/fit/minimise.hpp"
 #include "goodput/fit/refined_fit.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 namespace detail {
 
@@ -146,6 +146,6 @@ GOODPUT_BODY void JobFitter::fit_types(std::span<TypeFit> types, std::string_vie
     kept_.get().fit(measured_, types, subject, reference_batch);
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

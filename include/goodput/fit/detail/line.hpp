@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// y = intercept + slope x.
 struct Line {
@@ -65,6 +65,6 @@ struct LineSums {
     }
 };
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 inline double square(double value) { return value * value; }
 
@@ -21,6 +21,6 @@ struct LogStep {
     }
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -41,7 +41,7 @@
 #include "goodput/fit/refined_fit.hpp"
 #include "goodput/model/job_model.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 inline void require_reference_batch(std::string_view subject, double batch) {
     if (!(batch >= 1 && batch <= 1 << 30)) bad_input(subject, "reference_batch", batch, "between 1 and 2^30");
@@ -312,6 +312,6 @@ inline void RefinedFitting::estimate_covariance(RefinedFit& fit) {
         fit.identified[i] = fit.covariance[i * count + i] < 0.5 * square(fit.prior.deviation[i]);
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

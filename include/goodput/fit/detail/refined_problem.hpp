@@ -26,7 +26,7 @@
 #include "goodput/fit/throughput_terms.hpp"
 #include "goodput/model/throughput.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// The position of a batch between two break points of the computing time. Both are the same if the batch
 /// lies on a break point or beyond the ends.
@@ -414,6 +414,6 @@ inline FitParameters cold_start(const RefinedProblem& samples, const Line& line)
     return best;
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -11,7 +11,7 @@
 
 #include "goodput/core/error.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// The parameters at `values`. At most `Most` different ones may be read.
 template <int Most>
@@ -45,6 +45,6 @@ private:
     int count_ = 0;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

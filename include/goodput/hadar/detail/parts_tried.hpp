@@ -11,7 +11,7 @@
 #include "goodput/core/job.hpp"
 #include "goodput/policy/concepts.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Returns at most `most` pools that a job can use: the fastest ones by the rates that its owner declared.
 inline std::vector<std::size_t> fastest_pools(const Round& round, const Job& job, std::size_t most) {
@@ -38,6 +38,6 @@ void thin_out(std::vector<T>& list, std::size_t most) {
     list = std::move(left);
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

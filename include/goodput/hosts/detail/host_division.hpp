@@ -35,7 +35,7 @@
 
 #include "goodput/hosts/detail/host_nodes.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Divides cores and memory among jobs. Keeps its buffers between calls.
 class HostDivision {
@@ -434,6 +434,6 @@ private:
     std::vector<Swap> swaps_;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -30,7 +30,7 @@
 #include "goodput/core/placement.hpp"
 #include "goodput/hosts/detail/hosts_left.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// A variant: amounts per GPU, with their value. An empty HostShare means the job's share of each node.
 struct HostVariant {
@@ -304,6 +304,6 @@ private:
     Allotter<> solver_;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -27,7 +27,7 @@
 #include "goodput/hosts/host_speed.hpp"
 #include "goodput/statistics/distributions.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// The grid, ordered by knee and power, then by memory and stall. The prior uses round values of common
 /// jobs: four cores and 64 GiB per GPU within a factor of 4.5 (1.5 in ln), reading as long as computing
@@ -129,6 +129,6 @@ inline HostPosterior host_posterior(std::span<const HostShare> shares, std::span
     return posterior;
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -18,7 +18,7 @@
 #include "goodput/core/cluster.hpp"
 #include "goodput/core/job.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 inline constexpr std::size_t host_resources = 2;  // cores, memory
 
@@ -189,6 +189,6 @@ struct NodeLoads {
     }
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

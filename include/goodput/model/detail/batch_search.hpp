@@ -25,7 +25,7 @@
 #include "goodput/model/detail/plan_range.hpp"
 #include "goodput/model/throughput.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 // Returns the integer x of [least, most] at which (noise / x + signal)(intercept + slope x) is least. The
 // derivative has the sign of rising x^2 - falling. This also holds if the intercept is negative (the result
@@ -230,6 +230,6 @@ private:
     BrokenLine line_;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -14,7 +14,7 @@
 
 #include "goodput/core/configuration.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 // A list whose first fifty values need no heap. That suffices for the pieces of two dozen measured batches,
 // all of which may lie between integers.
@@ -144,6 +144,6 @@ private:
     double most_efficient_ = 0, seconds_there_ = 0;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

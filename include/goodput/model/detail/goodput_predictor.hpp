@@ -22,7 +22,7 @@
 #include "goodput/model/pipeline.hpp"
 #include "goodput/model/throughput.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 GOODPUT_BODY void GoodputPredictor::operator()(const Job& job, const JobModel& model,
                                                std::span<Option> options,
@@ -200,6 +200,6 @@ GOODPUT_BODY void GoodputPredictor::predict_unknown(const Job& job, std::span<Op
     }
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

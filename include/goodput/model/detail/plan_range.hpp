@@ -9,7 +9,7 @@
 
 #include "goodput/core/configuration.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 constexpr int divide_up(int dividend, int divisor) {
     return dividend / divisor + (dividend % divisor != 0 ? 1 : 0);
@@ -55,6 +55,6 @@ struct PlanRange {
     }
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

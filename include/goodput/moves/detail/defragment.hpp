@@ -22,7 +22,7 @@
 #include "goodput/place/least_moves.hpp"
 #include "goodput/place/request.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 namespace detail {
 
@@ -205,6 +205,6 @@ GOODPUT_BODY DefragmentPlan Defragmenter::plan(const Cluster& cluster,
     return kept_.get().plan(cluster, requests, wishes, options_);
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -20,7 +20,7 @@
 
 #include "goodput/place/detail/packing.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// A move of `gpus` GPUs that is not done yet.
 struct PendingMove {
@@ -133,6 +133,6 @@ private:
     std::vector<std::size_t> nodes_;  // nodes that are tried, ascending
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -25,7 +25,7 @@
 #include "goodput/moves/defragment_plan.hpp"
 #include "goodput/moves/detail/detour_search.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 struct MoveOrderLimits {
     std::size_t search_steps = 20'000;  ///< per search for an order, in moves tried
@@ -229,6 +229,6 @@ private:
     std::vector<DefragmentMove>* steps_ = nullptr;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

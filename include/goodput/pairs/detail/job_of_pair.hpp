@@ -12,7 +12,7 @@
 #include "goodput/core/placement.hpp"
 #include "goodput/pairs/job_pair.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// The fewest GPUs that a job may be given.
 inline int fewest_gpus(const Job& job) {
@@ -60,6 +60,6 @@ inline bool may_pair(const JobPair& pair, const Job& a, const Job& b) {
                                [](const TypeLimits& on) { return on.max_atomic_batch > 0; });
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -15,7 +15,7 @@
 #include <span>
 #include <vector>
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Two jobs and what they are worth together, less the price of what they take.
 struct WeighedPair {
@@ -123,6 +123,6 @@ template <class MayChoose>
     return choice;
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

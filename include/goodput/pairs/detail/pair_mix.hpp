@@ -21,7 +21,7 @@
 #include "goodput/allot/problem.hpp"
 #include "goodput/core/configuration.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// GPUs that two jobs may have together.
 struct PairOffer {
@@ -151,6 +151,6 @@ private:
     Counts counts_;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -22,7 +22,7 @@
 #include "goodput/schedule/makers.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// In Job::user of a job that is a pair: its index among the pairs of the pass.
 struct PairedJob {
@@ -494,6 +494,6 @@ private:
     std::vector<ResourceUse> taken_;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -48,7 +48,7 @@
 #include "goodput/schedule/round_engine.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Plans passes until the pairs that are chosen stay the same. Keeps its buffers.
 class PairsRound {
@@ -573,9 +573,9 @@ private:
     Plan plan_;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 GOODPUT_BODY PairsEngine::PairsEngine() : round_(std::make_unique<detail::PairsRound>()) {}
 GOODPUT_BODY PairsEngine::PairsEngine(PairsEngine&&) noexcept = default;
@@ -593,6 +593,6 @@ GOODPUT_BODY std::vector<DecisionExplanation> PairsEngine::explain(const PolicyJ
 }
 GOODPUT_BODY const Plan& PairsEngine::last_plan() const { return round_->last_plan(); }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

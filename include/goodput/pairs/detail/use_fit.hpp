@@ -21,7 +21,7 @@
 
 #include "goodput/fit/minimise.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// One number measured of a kind beside another.
 struct UseRow {
@@ -265,6 +265,6 @@ UseFit<Terms::numbers> fit_uses(const UseProblem<Terms>& problem) {
     return fit;
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -17,7 +17,7 @@
 #include "goodput/parallel/detail/plan_goal.hpp"
 #include "goodput/parallel/detail/search_box.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Returns a lower bound on the seconds of computing one micro-batch: every layer is computed once, by some
 /// class.
@@ -301,6 +301,6 @@ private:
     bool all_made_ = true;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

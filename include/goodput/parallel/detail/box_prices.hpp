@@ -14,7 +14,7 @@
 #include "goodput/parallel/detail/plan_incumbent.hpp"
 #include "goodput/parallel/detail/search_box.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Solves chain relaxations at given prices.
 class BoxPrices {
@@ -237,6 +237,6 @@ private:
     std::vector<double> stage_price_{};
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

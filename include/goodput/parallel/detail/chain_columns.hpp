@@ -20,7 +20,7 @@
 #include "goodput/parallel/detail/column_tables.hpp"
 #include "goodput/parallel/parallel_plan.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Lays out chains whose stages are of one class each, if they have few columns.
 class ChainColumns {
@@ -223,6 +223,6 @@ private:
     ParallelPlan plan_{};
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -26,7 +26,7 @@
 #include "goodput/parallel/detail/stage_tables.hpp"
 #include "goodput/parallel/detail/zone_regions.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// One class per stage.
 struct Chain {
@@ -346,6 +346,6 @@ private:
     std::vector<std::pair<double, std::size_t>> ends_{};  // least sums of a stage, and where it ends
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -23,7 +23,7 @@
 #include "goodput/parallel/detail/seen_chains.hpp"
 #include "goodput/parallel/detail/zone_packing.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// The GPUs that a growing chain leaves to a replica.
 class GpuRoom {
@@ -287,6 +287,6 @@ private:
     bool are_plans_ = false;   // chains are plans: one class per stage, one zone
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -13,7 +13,7 @@
 
 #include "goodput/parallel/detail/search_box.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// The columns of a chain whose stages are of one class each, in the zones of a region.
 class ColumnTables {
@@ -248,6 +248,6 @@ private:
     std::vector<int> runs_{};        // by stage, then set of zones
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

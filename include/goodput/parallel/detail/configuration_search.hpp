@@ -27,7 +27,7 @@
 
 #include "goodput/core/configuration.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// An upper bound on the throughput of any plan, by its GPUs in each pool.
 class ThroughputCeiling {
@@ -240,6 +240,6 @@ private:
     mutable std::vector<int> gpus_;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

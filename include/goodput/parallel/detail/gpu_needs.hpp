@@ -16,7 +16,7 @@
 #include "goodput/parallel/detail/chain_relaxation.hpp"
 #include "goodput/parallel/detail/stage_tables.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Least numbers of GPUs per replica, by stages left and layer.
 class GpuNeeds {
@@ -151,6 +151,6 @@ private:
     std::vector<double> spending_{};     // by stages left, layer
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

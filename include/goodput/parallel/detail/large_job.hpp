@@ -17,7 +17,7 @@
 #include "goodput/policy/concepts.hpp"
 #include "goodput/schedule/makers.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 inline bool contains(const std::vector<Configuration>& list, const Configuration& configuration) {
     return std::find(list.begin(), list.end(), configuration) != list.end();
@@ -153,6 +153,6 @@ struct LargeJob {
     }
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -16,7 +16,7 @@
 
 #include "goodput/parallel/detail/large_job.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Answers once, at given prices, for one job.
 template <class Finder, class Settings>
@@ -253,6 +253,6 @@ private:
     std::size_t steps_ = 0;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -14,7 +14,7 @@
 #include "goodput/parallel/detail/stage_tables.hpp"
 #include "goodput/parallel/plan_question.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// The question, as a function of time and spending.
 class PlanGoal {
@@ -125,6 +125,6 @@ private:
     std::vector<double> weights_{};
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -18,7 +18,7 @@
 #include "goodput/parallel/parallel_plan.hpp"
 #include "goodput/parallel/plan_score.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Returns the orders of zones to try: all orders of a few zones, rotations in both directions of many.
 inline std::vector<std::vector<std::size_t>> zone_orders(const ParallelCluster& cluster) {
@@ -234,6 +234,6 @@ private:
     ParallelPlan best_plan_{};
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -22,7 +22,7 @@
 #include "goodput/parallel/detail/plan_incumbent.hpp"
 #include "goodput/parallel/detail/search_box.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Searches for the best plan of one question.
 template <class Stop>
@@ -260,6 +260,6 @@ private:
     std::priority_queue<SearchBox> queue_{};
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

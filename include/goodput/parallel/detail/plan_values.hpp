@@ -16,7 +16,7 @@
 #include "goodput/parallel/detail/configuration_search.hpp"
 #include "goodput/schedule/makers.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Prices by pool, and values by goodput. The values are those of one round; prices change from call to
 /// call.
@@ -105,6 +105,6 @@ private:
     double top_ = 0, offset_ = 0;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -15,7 +15,7 @@
 #include "goodput/parallel/detail/stage_tables.hpp"
 #include "goodput/parallel/detail/zone_regions.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Lower bounds on the seconds of gradient reduction among `replicas`, by class and size.
 class ReduceTables {
@@ -185,6 +185,6 @@ private:
     double most_ = 0;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

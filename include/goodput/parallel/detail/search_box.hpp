@@ -22,7 +22,7 @@
 #include "goodput/parallel/detail/gpu_needs.hpp"
 #include "goodput/parallel/detail/plan_goal.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Plans that are searched together.
 struct SearchBox {
@@ -230,6 +230,6 @@ private:
     bool mixed_, detours_cost_more_;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -13,7 +13,7 @@
 
 #include "goodput/parallel/detail/stage_tables.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Sums and maxima over a chain's first stages.
 struct PartialChain {
@@ -82,6 +82,6 @@ private:
     std::vector<std::size_t> filled_{};
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

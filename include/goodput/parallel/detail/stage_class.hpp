@@ -13,7 +13,7 @@
 #include "goodput/parallel/parallel_cluster.hpp"
 #include "goodput/parallel/plan_terms.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 inline constexpr double never = std::numeric_limits<double>::infinity();
 
@@ -179,6 +179,6 @@ private:
     double most_ = 0;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -15,7 +15,7 @@
 
 #include "goodput/parallel/detail/stage_class.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// All classes that have a profile for a micro-batch, with their boundaries.
 class StageTables {
@@ -187,6 +187,6 @@ std::vector<double> stage_charges(const StageTables& tables, int replicas, Charg
     return sum;
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

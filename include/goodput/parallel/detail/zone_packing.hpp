@@ -17,7 +17,7 @@
 
 #include "goodput/parallel/detail/search_box.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Bounds chains whose stages are of one class each, in a few zones.
 class ZonePacking {
@@ -317,6 +317,6 @@ private:
     int steps_ = 0;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -16,7 +16,7 @@
 
 #include "goodput/parallel/detail/stage_tables.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// What crosses the cut of a region.
 enum class ZoneCrossing {
@@ -111,6 +111,6 @@ inline std::vector<ZoneRegion> zone_regions(const ParallelCluster& cluster, bool
     return regions;
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

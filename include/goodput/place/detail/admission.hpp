@@ -17,7 +17,7 @@
 
 #include "goodput/place/detail/pool_state.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Chooses the accepted jobs. It keeps its buffers from call to call.
 class Admission {
@@ -92,6 +92,6 @@ inline bool Admission::choose(PoolState& s) {
     return most_proven;
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

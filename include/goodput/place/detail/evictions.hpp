@@ -20,7 +20,7 @@
 
 #include "goodput/allot/allot.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// A job on part of a node that may be moved.
 struct Stayer {
@@ -171,6 +171,6 @@ private:
     bool complete_ = true;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -11,7 +11,7 @@
 #include "goodput/core/cluster.hpp"
 #include "goodput/place/request.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Finds these two sets of jobs. It keeps its buffers from call to call.
 class Holders {
@@ -65,6 +65,6 @@ inline void Holders::find(const Cluster& cluster, std::span<const PlacementReque
     }
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -13,7 +13,7 @@
 
 #include "goodput/place/detail/pool_state.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Lays out a packing. It keeps its buffers from call to call.
 class Layout {
@@ -184,6 +184,6 @@ inline void Layout::fill_up(PoolState& s, Placements& placements) {
     }
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -59,7 +59,7 @@
 #include "goodput/place/least_moves.hpp"
 #include "goodput/place/request.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 namespace detail {
 
@@ -272,6 +272,6 @@ GOODPUT_BODY const PlacementResult& LeastMovesPlacer::place(const Cluster& clust
     return moves.place(cluster, requests);
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

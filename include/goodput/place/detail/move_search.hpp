@@ -17,7 +17,7 @@
 #include "goodput/place/detail/evictions.hpp"
 #include "goodput/place/detail/pool_state.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Searches for evictions. It keeps its buffers from call to call.
 class MoveSearch {
@@ -171,6 +171,6 @@ inline void MoveSearch::branch(PoolState& s, std::size_t next, std::int64_t cost
     item.evicted = false;
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -12,7 +12,7 @@
 #include "goodput/core/placement.hpp"
 #include "goodput/place/topology.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Chooses nodes by topology. It keeps its buffers from call to call.
 class NodeChoice {
@@ -175,6 +175,6 @@ inline double NodeChoice::choose(std::size_t level, Range range, std::size_t nod
     return cost;
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -23,7 +23,7 @@
 #include <span>
 #include <vector>
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// For each number f of free GPUs, the number of nodes with f free GPUs. The last entry counts the wholly
 /// free nodes.
@@ -166,6 +166,6 @@ private:
     std::vector<int> largest_first_, hosts_;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -15,7 +15,7 @@
 #include "goodput/place/detail/packing.hpp"
 #include "goodput/place/request.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// One job to be placed: an unpinned job with an allotment in the pool.
 struct PoolItem {
@@ -230,6 +230,6 @@ inline SetAside PoolState::set_aside() {
     return {};
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -25,7 +25,7 @@
 #include "goodput/place/request.hpp"
 #include "goodput/place/topology.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Returns the level in one domain of which all nodes of a request must be. Returns the number of levels if
 /// the nodes may be anywhere.
@@ -366,6 +366,6 @@ inline void SpreadLayout::put(const Roamer& roamer, std::span<const std::size_t>
     for (std::size_t i = 0; i < nodes.size(); ++i) placement[i].node = nodes[i];
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

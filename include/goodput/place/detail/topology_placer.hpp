@@ -53,7 +53,7 @@
 #include "goodput/place/topology.hpp"
 #include "goodput/place/topology_placer.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 namespace detail {
 
@@ -178,6 +178,6 @@ GOODPUT_BODY const PlacementResult& TopologyPlacer::place(const Cluster& cluster
     return kept_.get().place(cluster, requests, topology_, options_, time_, spread_);
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

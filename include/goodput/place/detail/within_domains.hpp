@@ -27,7 +27,7 @@
 #include "goodput/place/request.hpp"
 #include "goodput/place/topology.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Counts the effort that may still be spent on further drafts, for all pools together.
 class PlacingEffort {
@@ -346,6 +346,6 @@ inline void WithinDomains::bound_moves(PlacementResult& result, bool first_draft
     result.move_cost_bound = std::min(bound + static_cast<double>(leaving) / 1000, result.move_cost);
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -12,7 +12,7 @@
 
 #include "goodput/policy/concepts.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Returns the option with the largest goodput; among equal ones, one with the fewest GPUs. Null if no
 /// option has goodput.
@@ -65,6 +65,6 @@ inline double isolated_goodput(const Round& round, const OptionRow& row, std::si
     return rate > 0 ? rate / std::max(1.0, time) : best_goodput(row.options);
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -15,7 +15,7 @@
 
 #include <boost/multiprecision/cpp_int.hpp>
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// A whole number of any size. Numbers of up to 128 bits allocate no memory.
 using WholeNumber =
@@ -102,6 +102,6 @@ inline double double_above(const WholeNumber& number, int bits) {
     return above;
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -21,7 +21,7 @@
 #include "goodput/proof/detail/exact_numbers.hpp"
 #include "goodput/proof/detail/proof_text.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// The precision that the numbers of a certificate need, and the sizes that they reach.
 struct ExactScale {
@@ -228,6 +228,6 @@ private:
     }
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -38,7 +38,7 @@
 #include "goodput/proof/detail/proof_text.hpp"
 #include "goodput/proof/detail/same_side.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 enum class ProofGoal { bound, whole, infeasible };
 
@@ -830,7 +830,7 @@ void ProofLog<Whole>::cut(std::size_t source, std::span<const double> thresholds
     for (const std::uint32_t p : less.positions) rows_.back().uses.emplace_back(p, 1);
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #include "goodput/proof/detail/root_fixing.hpp"
 

@@ -17,7 +17,7 @@
 
 #include "goodput/proof/detail/exact_numbers.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 class ProofText {
 public:
@@ -122,6 +122,6 @@ private:
     std::vector<std::string> powers_;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

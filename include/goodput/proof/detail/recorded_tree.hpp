@@ -15,7 +15,7 @@
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/cover_rows.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// The log of a PriceTree.
 class RecordedTree {
@@ -97,6 +97,6 @@ private:
     std::vector<Node> nodes_;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -26,7 +26,7 @@
 #include "goodput/proof/detail/exact_problem.hpp"
 #include "goodput/proof/detail/proof_log.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Branches at the root. On one side, no option that loses too much is taken, and every job that would lose
 /// too much without an option takes one. The root's prices close the other side. The search continues with
@@ -297,6 +297,6 @@ void ProofLog<Whole>::keep_open(const Fixing& fixing) {
     banned_.assign(variables_.size(), 0);
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

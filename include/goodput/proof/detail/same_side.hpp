@@ -16,7 +16,7 @@
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/problem.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 class SameSide {
 public:
@@ -67,6 +67,6 @@ private:
     std::vector<std::vector<std::uint32_t>> kept_;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -20,7 +20,7 @@
 #include "goodput/core/detail/clock.hpp"
 #include "goodput/proving/detail/job_prices.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Settings of a descent: how many steps, and how long they are.
 struct DescentSteps {
@@ -198,6 +198,6 @@ private:
     std::optional<StopReason> stopped_;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -28,7 +28,7 @@
 #include "goodput/proving/detail/job_price_tree.hpp"
 #include "goodput/proving/detail/later_knapsacks.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 class JobPriceSearch {
 public:
@@ -268,6 +268,6 @@ private:
     std::vector<std::uint8_t> left_out_;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -27,7 +27,7 @@
 #include "goodput/proving/detail/job_price_descent.hpp"
 #include "goodput/proving/detail/job_prices.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Settings of the descent before any decision, when some options are already left out.
 inline constexpr DescentSteps steps_at_top{60, 0.5, 8, 0.05, 5};
@@ -253,6 +253,6 @@ private:
     double gap_ = 0;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -33,7 +33,7 @@
 #include "goodput/proving/detail/table_rows.hpp"
 #include "goodput/proving/detail/whole_resources.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 class JobPrices {
 public:
@@ -415,6 +415,6 @@ private:
     std::size_t most_work_ = 0, work_ = 0;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -23,7 +23,7 @@
 #include "goodput/proving/detail/job_prices.hpp"
 #include "goodput/proving/detail/table_rows.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 class LaterKnapsacks {
 public:
@@ -176,6 +176,6 @@ private:
     std::vector<double> constant_;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

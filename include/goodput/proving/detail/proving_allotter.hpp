@@ -12,7 +12,7 @@
 #include "goodput/proving/detail/search_turns.hpp"
 #include "goodput/proving/proving_allotter.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// The state that a ProvingAllotter keeps.
 struct ProvingSolver {
@@ -29,6 +29,6 @@ GOODPUT_BODY RelaxedAllotment relax(HiddenState<ProvingSolver>& solver, const Al
     return solver.get().in_turns.relax(problem, options);
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

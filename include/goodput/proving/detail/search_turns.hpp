@@ -29,7 +29,7 @@
 #include "goodput/proving/detail/job_price_search.hpp"
 #include "goodput/proving/detail/later_knapsacks.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// The searches with their memory, and the number of states that they have looked at since begin().
 class SearchTurns {
@@ -254,6 +254,6 @@ private:
     Clock* clock_ = nullptr;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

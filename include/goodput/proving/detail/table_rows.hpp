@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Sets `result` at each position to the larger of `numbers` and of `row` plus `worth`. `result` may be
 /// `numbers` itself. The loop reads four positions before it writes any of them, so the compiler may use
@@ -42,6 +42,6 @@ inline double largest_sum(const double* left, const double* right, std::size_t c
     return std::max(std::max(a, b), std::max(c, d));
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

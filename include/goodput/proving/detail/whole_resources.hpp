@@ -16,7 +16,7 @@
 
 #include "goodput/allot/detail/compact.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 class WholeResources {
 public:
@@ -86,6 +86,6 @@ private:
     std::vector<std::uint32_t> order_, room_;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

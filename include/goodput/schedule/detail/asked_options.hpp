@@ -47,7 +47,7 @@
 #include "goodput/schedule/makers.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// A round whose maker is asked for more options.
 struct AskedRound {
@@ -290,6 +290,6 @@ private:
     std::vector<int> most_gpus_;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

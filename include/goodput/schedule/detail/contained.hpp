@@ -7,7 +7,7 @@
 #include <exception>
 #include <string>
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Calls `call`. If it throws, calls `failed(what)` with the reason, and returns false.
 template <class Call, class Failed>
@@ -29,6 +29,6 @@ bool contained(Call call) {
     return contained(call, [](const std::string&) {});
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

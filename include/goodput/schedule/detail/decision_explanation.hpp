@@ -14,7 +14,7 @@
 #include "goodput/schedule/explain_plan.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 namespace detail {
 
 GOODPUT_BODY std::string text_rounded_down(double number) {
@@ -126,6 +126,6 @@ GOODPUT_BODY std::string DecisionExplanation::reason_report(const Cluster& clust
     return text + detail;
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -30,7 +30,7 @@
 #include "goodput/schedule/limits.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// The rows for blocks of nodes in domains. It keeps its buffers.
 class DomainBlocks {
@@ -156,6 +156,6 @@ inline LimitRow DomainBlocks::describe(std::size_t row, const Cluster& cluster, 
             block.capacity == 1 ? "block" : "blocks", block.capacity};
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

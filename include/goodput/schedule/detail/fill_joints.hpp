@@ -31,7 +31,7 @@
 #include "goodput/schedule/limits.hpp"
 #include "goodput/schedule/makers.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 namespace detail {
 
@@ -271,6 +271,6 @@ template <class Station>
     return joint;
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -18,7 +18,7 @@
 #include "goodput/fit/job_fit.hpp"
 #include "goodput/schedule/job_kinds.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 GOODPUT_BODY void JobHistory::add(std::size_t gpu_type, const ThroughputSample& sample,
                                   std::string_view subject) {
@@ -201,6 +201,6 @@ GOODPUT_BODY void JobHistory::forget_one(OfType& type) {
     type.samples.erase(oldest);
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -21,7 +21,7 @@
 #include "goodput/schedule/detail/kind_of.hpp"
 #include "goodput/schedule/job_kinds.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 namespace detail {
 
@@ -218,6 +218,6 @@ void KindHistories::touch(const std::map<std::string, Value>& all, const std::st
     before.emplace(key, found == all.end() ? std::nullopt : std::optional<Value>(found->second));
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -24,7 +24,7 @@
 #include "goodput/schedule/job_memory.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 namespace detail {
 
@@ -193,6 +193,6 @@ GOODPUT_BODY void JobMemory::limit_batch(Job& job, const JobNews& news) {
     learned_.used_batch[job.name] = used;
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

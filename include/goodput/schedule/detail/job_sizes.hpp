@@ -22,7 +22,7 @@
 #include "goodput/schedule/job_sizes.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 GOODPUT_BODY void JobSizes::expect(Snapshot& snapshot) {
     ++rounds_;
@@ -201,6 +201,6 @@ GOODPUT_BODY void JobSizes::complete_saved() {
     }
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -9,7 +9,7 @@
 #include "goodput/core/error.hpp"
 #include "goodput/core/job.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 /// Returns the name of a job's kind: the stated one, or else one composed of its limits and rates. Jobs of
 /// one kind are assumed to be runs of one program.
@@ -40,6 +40,6 @@ namespace goodput {
                       });
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -21,7 +21,7 @@
 #include "goodput/schedule/detail/rows.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Lowers values in a round's problem. It keeps its buffers.
 class LeavingNodes {
@@ -105,6 +105,6 @@ inline bool LeavingNodes::take_back_vain_changes(const Snapshot& snapshot, const
     return any;
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -38,7 +38,7 @@
 #include "goodput/schedule/joints.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// An option that a job was allotted but that found no nodes.
 struct Unplaced {
@@ -324,6 +324,6 @@ private:
     Placement placement_;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -11,7 +11,7 @@
 #include "goodput/core/job.hpp"
 #include "goodput/core/sample.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Appends at most one sentence about the measurements of a job. It names a step below a ten-thousandth of
 /// a second or above an hour, one that takes over a hundred times longer or less than the job's declared
@@ -20,7 +20,7 @@ namespace goodput::detail {
 void warn_of_news(const Job& job, const JobNews& news, const Cluster& cluster,
                   std::vector<std::string>& warnings);
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #if !defined(GOODPUT_COMPILED) || defined(GOODPUT_IMPLEMENTATION)
 #include "goodput/schedule/detail/news_slips_bodies.hpp"

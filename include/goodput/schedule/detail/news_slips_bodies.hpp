@@ -10,7 +10,7 @@
 #include "goodput/core/error.hpp"
 #include "goodput/schedule/detail/news_slips.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 GOODPUT_BODY void warn_of_news(const Job& job, const JobNews& news, const Cluster& cluster,
                                std::vector<std::string>& warnings) {
@@ -41,6 +41,6 @@ GOODPUT_BODY void warn_of_news(const Job& job, const JobNews& news, const Cluste
     }
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

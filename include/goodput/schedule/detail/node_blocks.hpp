@@ -31,7 +31,7 @@
 #include "goodput/schedule/detail/open_nodes.hpp"
 #include "goodput/schedule/limits.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// The rows for blocks of nodes. It keeps its buffers.
 class NodeBlocks {
@@ -245,6 +245,6 @@ inline void NodeBlocks::append_lost(std::size_t pool, int free, int gpus,
     }
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -27,7 +27,7 @@
 #include "goodput/schedule/makers.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Returns the round as a job may see it: without spot nodes if the job may not run on them.
 inline Round round_for(const Job& job, const Round& round, const OpenNodes& open) {
@@ -224,6 +224,6 @@ private:
     std::vector<Option> times_factors_;  // options of all jobs if multiplied_
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -32,7 +32,7 @@
 #include "goodput/core/job.hpp"
 #include "goodput/core/placement.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Adds units of a pool to the uses from index `first` on.
 void add_use(std::vector<ResourceUse>& uses, std::size_t first, std::size_t pool, double gpus);
@@ -209,6 +209,6 @@ inline bool OpenNodes::add_kept(const Cluster& cluster, const Job& job, bool pin
     return false;
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

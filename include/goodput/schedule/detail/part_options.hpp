@@ -10,7 +10,7 @@
 
 #include "goodput/core/configuration.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Returns the prediction for one part of a configuration by itself.
 template <class Ask>
@@ -53,6 +53,6 @@ void predict_parts(std::span<Option> options, const Ask& ask, Single single, Fil
     }
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -18,7 +18,7 @@
 #include "goodput/schedule/joints.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Returns the seconds for which a job needs its nodes with an option, including the start. Returns
 /// infinity if the job does not say how much work is left, or if its speed is unknown.
@@ -125,6 +125,6 @@ private:
     PlacementResult result_;                  // for placers that keep no result
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

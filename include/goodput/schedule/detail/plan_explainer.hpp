@@ -50,7 +50,7 @@
 #include "goodput/schedule/round_engine.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Explains the last plan of an engine, job by job.
 class PlanExplainer {
@@ -330,6 +330,6 @@ inline std::vector<DecisionExplanation> explain_round(const RoundEngine& round, 
     return answer;
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -20,7 +20,7 @@
 #include "goodput/core/cluster.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// A snapshot with nodes grouped by price. It keeps its buffers.
 class PriceGroups {
@@ -176,6 +176,6 @@ inline void PriceGroups::join(const std::vector<Node>& nodes, std::size_t a, std
     first_[std::max(a, b)] = std::min(a, b);
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

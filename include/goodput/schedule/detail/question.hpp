@@ -23,7 +23,7 @@
 #include <type_traits>
 #include <vector>
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// The numbers of a question, in order.
 class Question {
@@ -130,6 +130,6 @@ private:
     std::vector<std::size_t> places_;  // index of the entry at each place of the hash table
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

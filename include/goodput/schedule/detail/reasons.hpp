@@ -15,7 +15,7 @@
 #include "goodput/schedule/makers.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Appends to whom the missing resources are worth more: "to others", and the names of the limits among the
 /// resources.
@@ -96,6 +96,6 @@ inline Outcome why_not(const Snapshot& snapshot, std::size_t j, const OpenNodes&
     return Outcome::waits;
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

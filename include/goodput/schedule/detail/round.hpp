@@ -52,7 +52,7 @@
 #include "goodput/schedule/limits.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Runs the steps of a round. It keeps buffers. A plan does not depend on earlier snapshots, except for the
 /// last prices if AllotOptions::warm_start asks for them.
@@ -378,7 +378,7 @@ private:
     Plan plan_;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #include "goodput/schedule/detail/round_stations.hpp"
 

@@ -23,7 +23,7 @@
 #include "goodput/schedule/round_engine.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 inline std::vector<DecisionExplanation> explain_round(const RoundEngine& round, const Snapshot& snapshot,
                                                       const PolicyJoint& policy, const NotesOf& notes);
@@ -42,9 +42,9 @@ GOODPUT_BODY void find_domain_blocks(DomainBlocks& blocks, const Topology& topol
     blocks.find(topology, snapshot, open, offers);
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 GOODPUT_BODY Plan& RoundEngine::plan(const Snapshot& given, const Joints& joints, const AllotOptions& options,
                                      const AfterStep& step) {
@@ -81,6 +81,6 @@ GOODPUT_BODY LimitRow RoundEngine::row_of(const Snapshot& snapshot, std::size_t 
     return state().row_of(snapshot, row);
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

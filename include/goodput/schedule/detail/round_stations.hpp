@@ -30,7 +30,7 @@
 #include "goodput/schedule/limits.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 inline void RoundState::give_leftovers(const Snapshot& snapshot, std::span<const std::size_t> taken_back,
                                        const StationJoint& room, const Clock& clock) {
@@ -184,6 +184,6 @@ inline void RoundState::count_limits() {
     }
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

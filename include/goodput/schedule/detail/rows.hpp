@@ -24,7 +24,7 @@
 #include "goodput/schedule/limits.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// The problem of a round, with information about its rows and options. It keeps its buffers.
 class Rows {
@@ -199,6 +199,6 @@ private:
     std::vector<double> kept_;  // by row: units of pinned jobs
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -15,7 +15,7 @@
 #include "goodput/schedule/job_memory.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 GOODPUT_BODY void RunningPlans::note(std::string_view job, std::size_t gpu_type,
                                      const ThroughputSample& sample) {
@@ -48,6 +48,6 @@ GOODPUT_BODY void RunningPlans::fill(Snapshot& snapshot) const {
     }
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -33,7 +33,7 @@
 #include "goodput/fit/job_fit.hpp"
 #include "goodput/model/job_model.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Gives access to the fields of classes that befriend it, and of plain values.
 struct SavedFields {
@@ -276,6 +276,6 @@ private:
     std::size_t at_ = 0;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -12,7 +12,7 @@
 #include "goodput/core/job.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 GOODPUT_BODY Action action_of(const Placement& held, const Placement& given, const Cluster& cluster) {
     if (given.empty()) return held.empty() ? Action::wait : Action::stop;
@@ -109,6 +109,6 @@ GOODPUT_BODY std::string PlanFault::report(const Snapshot& snapshot) const {
            what;
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

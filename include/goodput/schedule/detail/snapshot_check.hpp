@@ -17,7 +17,7 @@
 #include "goodput/core/job.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 GOODPUT_BODY const Snapshot& SnapshotCheck::operator()(const Snapshot& snapshot, bool topology,
                                                        std::vector<std::string>& warnings) {
@@ -219,6 +219,6 @@ GOODPUT_BODY Job SnapshotCheck::stand_in_for(const Job& job, const Placement& sh
     return kept;
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -41,7 +41,7 @@
 #include "goodput/allot/result.hpp"
 #include "goodput/core/configuration.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// The step after the solver that the opening comment describes. It keeps its buffers from round to round.
 class SteadyChoice {
@@ -281,6 +281,6 @@ inline void SteadyChoice::use_fewer_nodes(
     allotted.bound = std::max(allotted.bound, allotted.objective);
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

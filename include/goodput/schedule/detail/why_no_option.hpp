@@ -16,7 +16,7 @@
 #include "goodput/core/job.hpp"
 #include "goodput/schedule/makers.hpp"
 
-namespace goodput {
+namespace goodput::inline v0_1 {
 
 namespace detail {
 
@@ -99,6 +99,6 @@ inline std::string why_no_option(const Job& job, const Cluster& cluster, std::sp
            text_of(job.max_gpus);
 }
 
-}  // namespace goodput
+}  // namespace goodput::inline v0_1
 
 #endif

@@ -19,7 +19,7 @@
 #include "goodput/schedule/joints.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Asks the policy for values. It keeps its buffers.
 class Worth {
@@ -94,6 +94,6 @@ private:
     std::vector<char> failed_;         // by option of the rows
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// How high the water is in the jobs of one entity when it has got so much. Water is counted as
 /// workers * rate / proportional rate.
@@ -73,6 +73,6 @@ private:
     std::vector<Turn> turns_;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

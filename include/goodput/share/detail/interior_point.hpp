@@ -38,7 +38,7 @@
 
 #include "goodput/share/detail/pair_factor.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Time that pairs of jobs of two groups, or of one group, spend together on a GPU type.
 struct PairColumn {
@@ -694,6 +694,6 @@ private:
     std::size_t iterations_ = 0;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -19,7 +19,7 @@
 
 #include "goodput/share/detail/share_program.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// What is known of the highest level.
 struct HighestLevel {
@@ -171,6 +171,6 @@ HighestLevel highest_level(const ShareProblem& problem, ShareProgram& program, R
     return best;
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

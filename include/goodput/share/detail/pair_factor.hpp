@@ -16,7 +16,7 @@
 #include <Eigen/SparseCholesky>
 #include <Eigen/SparseCore>
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// A matrix that is added up and factored again and again.
 class PairFactor {
@@ -98,6 +98,6 @@ private:
     Eigen::LLT<Eigen::MatrixXd> factor_;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

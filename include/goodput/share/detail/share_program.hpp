@@ -31,7 +31,7 @@
 #include "goodput/share/detail/interior_point.hpp"
 #include "goodput/share/problem.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// What is known of a job beside its rates, in the program's terms: rates are parts of its top rate.
 struct ProgramRow {
@@ -668,6 +668,6 @@ std::vector<double> ShareProgram::time_prices(const Solved& method, const RatePr
     return prices;
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -11,7 +11,7 @@
 
 #include "goodput/core/interruptions.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// The state that a job goes back to.
 struct TrainingState {
@@ -124,6 +124,6 @@ private:
     TrainingState mark_{}, safe_{}, stored_{};
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -29,7 +29,7 @@
 #include "goodput/sim/replay.hpp"
 #include "goodput/sim/replay_result.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 inline void validate_options(const ReplayOptions& options) {
     const auto require_time = [](const char* field, double seconds, double least) {
@@ -307,6 +307,6 @@ GOODPUT_BODY ReplayResult replay_through(const ReplayJoints& joints, const Clust
     return Replay(cluster, joints, options).run();
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -17,7 +17,7 @@
 #include "goodput/schedule/snapshot.hpp"
 #include "goodput/sim/world.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// A world (world.hpp), by the index of a job.
 struct WorldJoint {
@@ -127,6 +127,6 @@ template <World W>
     return joint;
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

@@ -23,7 +23,7 @@
 #include "goodput/sim/events.hpp"
 #include "goodput/sim/replay_result.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// In seconds; far more than the rounding error of adding up decades.
 inline constexpr double shortest_interval = 1e-3;
@@ -247,6 +247,6 @@ private:
     int failures_ = 0;
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

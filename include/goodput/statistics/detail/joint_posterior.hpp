@@ -46,7 +46,7 @@
 #include "goodput/fit/job_fit.hpp"
 #include "goodput/statistics/fitted_slopes.hpp"
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// The covariance of the logarithms of times. Each time is a row; rows are added one by one. Keeps its
 /// buffers.
@@ -212,6 +212,6 @@ inline double JointPosterior::own(const Row& a, const Row& b) const {
     return sum + a.by_compute * b.by_compute * of_compute + a.by_sync * b.by_sync * of_sync;
 }
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

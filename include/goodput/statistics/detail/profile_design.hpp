@@ -18,7 +18,7 @@
 
 #include <Eigen/Core>
 
-namespace goodput::detail {
+namespace goodput::inline v0_1::detail {
 
 /// Returns the expected gain from learning which of two choices is better. One choice is believed to be
 /// worse than the other by `shortfall`, which is at least 0. Learning changes their difference by a normal
@@ -141,6 +141,6 @@ private:
     Eigen::MatrixX2d effect_{};  // buffer
 };
 
-}  // namespace goodput::detail
+}  // namespace goodput::inline v0_1::detail
 
 #endif

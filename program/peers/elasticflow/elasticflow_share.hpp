@@ -127,9 +127,8 @@ private:
         }
         return std::nullopt;
     }
-    /// Sums of work in a different order than in latest_point() may come out short of it. Then the job
-    /// continues after the deadline, where GPUs are free there.
-    /// after the deadline, where something is free there.
+    /// Takes the levels' GPUs. The sums of work are in a different order than in latest_point(), so the
+    /// work may fall a little short. Then the job continues after the deadline, where GPUs are free there.
     bool take_levels(double point, int below, int level) {
         double begin = from_;
         const auto gpus_at = [&](double time) {

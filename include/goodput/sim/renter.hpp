@@ -1,14 +1,14 @@
 #ifndef GOODPUT_SIM_RENTER_HPP
 #define GOODPUT_SIM_RENTER_HPP
 
-// Nodes that come and go because somebody rents them. A renter is a struct with
+// Nodes that come and go because they are rented. A renter is a struct with
 //
 //   std::span<const int> rent(const Snapshot& snapshot, std::span<const RentOffer> offers,
 //                             std::span<const int> rented)
 //
 // which says before every decision how many nodes of each offer to have. `rented` are those that there are by
 // offer, those that start included; the snapshot has those that have started. Also asked, without jobs, as
-// long as anything is rented and nobody is there.
+// long as anything is rented and no job is there.
 //
 // An order takes effect after the offer's start-up, with the next decision. Nodes are given back at once:
 // first those that have not started, then those where least is lost, jobs' restarts times their GPUs; their

@@ -10,8 +10,8 @@
 // Where that was not measured, a shape's column averages all measurements of it. For a shape without a
 // column, among columns that share its kind (one node, or several) if there are any:
 //
-//     1. more nodes than ever measured: the shape with the most nodes measured and as many GPUs a node
-//     2. columns with as many GPUs a node, on fewer and on more nodes: linear in n
+//     1. more nodes than ever measured: the shape with the most nodes measured and as many GPUs per node
+//     2. columns with as many GPUs per node, on fewer and on more nodes: linear in n
 //     3. columns on as many nodes, with fewer and with more GPUs: linear in K
 //     4. otherwise: the four nearest columns in (log n, log K), each weighed by 1 / distance^2
 //

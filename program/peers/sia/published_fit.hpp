@@ -4,7 +4,7 @@
 // The throughput fit of Sia's public simulator (SOSP'23; that of Pollux, OSDI'21, with a looser stop), to
 // replay what it would have decided. throughput_fit.hpp fits the same model better and faster.
 //
-// Problem. A sample has a computing time c and a step time t; a(b) and T are the model's. It minimises
+// Problem. A sample has a computing time c and a step time t; a(b) and T are the model's. The fit minimises
 //
 //     rms(ln a - ln c) + rms(ln T - ln t) + 0.001 (gamma - 1)^2
 //                                         + 0.01 ((beta_n / alpha_n)^2 + (beta_r / alpha_r)^2)

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_MOVES_DETAIL_DEFRAGMENT_HPP
 #define GOODPUT_MOVES_DETAIL_DEFRAGMENT_HPP
 
-// The bodies behind defragment.hpp.
+// Implements defragment.hpp.
 
 #include <algorithm>
 #include <cstddef>

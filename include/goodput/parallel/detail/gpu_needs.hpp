@@ -107,7 +107,7 @@ private:
         firsts_.assign(1, 0);
         for (const std::size_t t : order) {
             if (widest[t] == 0) continue;
-            // Entries below zero GPUs stand for fewer than none, so lower() needs no checks.
+            // Entries below zero GPUs represent fewer than none, so lower() needs no checks.
             const auto below = static_cast<std::size_t>(widest[t]),
                        numbers = static_cast<std::size_t>(most_[t]) + 1;
             if (width_ * (below + numbers) > most_width) break;

@@ -22,7 +22,8 @@
 // theta^N) steps: 924 after 1,000 steps at scale 1 (nearly a plain mean), never more than 1,999, and 250 at
 // scale 8. The averages lag behind if the true values drift within about 1,000 / scale steps.
 //
-// Trainings that already have the norms pass them to observe(). GradientMeter (agent/gradient_meter.hpp)
+// Training loops that already have the norms pass them to observe(). GradientMeter
+// (agent/gradient_meter.hpp)
 // takes gradients one by one without keeping them, and supports Adam's preconditioner. GroupedNoiseScale in
 // the same header has one estimator per parameter group, for groups with their own learning rates.
 //

@@ -8,7 +8,7 @@
 //          >= the least, over all chains, of time + price of the cheapest replicas as fast as the chain's
 //             - price * existing GPUs / replicas.
 //
-// This bounds all plans, also those with mixed stages and mixed zones. A dynamic programme over (stages
+// This bounds all plans, including those with mixed stages and mixed zones. A dynamic programme over (stages
 // left, layer, class) finds the least. The largest stage is capped instead of priced: the search cuts its
 // range.
 //

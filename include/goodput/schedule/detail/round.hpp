@@ -299,7 +299,7 @@ private:
     [[nodiscard]] bool shares_nodes(const Snapshot& snapshot, std::size_t j) const {
         return open_.shares_nodes(j) && plan_.decisions[j].placement == snapshot.jobs[j].placement;
     }
-    /// Runs the station after the nodes. Then offers what its changes left free to other jobs.
+    /// Runs the station, now that nodes are known. Then offers what its changes left free to other jobs.
     void run_station(const Snapshot& snapshot, const Clock& clock);
 
     /// Throws std::invalid_argument if a solver's answer is impossible. If the solver found no allotment in

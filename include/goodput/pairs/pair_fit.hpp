@@ -50,7 +50,7 @@ struct PairSample {
 struct PairTypeFit {
     int samples = 0;      ///< pairs whose rates were measured
     int did_not_fit = 0;  ///< pairs that did not fit into memory
-    /// Pairs, of both sorts above, for which the model is wrong about fitting.
+    /// Pairs among both numbers above for which the model predicts wrongly whether they fit.
     int misjudged = 0;
     double error = 0;                          ///< root mean square error, as a fraction of the speed alone
     FitStatus status = FitStatus::prior_kept;  ///< status of the speeds; prior_kept: nothing was measured

@@ -66,7 +66,7 @@ public:
 
     /// The last plan.
     [[nodiscard]] const Plan& last_plan() const { return engine_.last_plan(); }
-    /// The placer, which may be told something between two plans.
+    /// The placer, whose settings may be changed between two plans.
     [[nodiscard]] NodePlacer& placer() { return parts_.placer; }
     /// Gap and deadline of the next plans' allotments. The deadline is for all passes of a plan together.
     [[nodiscard]] AllotOptions& options() { return parts_.options; }

@@ -71,7 +71,8 @@ struct ShareProblem {
         return false;
     }
 
-    /// Refuses numbers that are not finite or out of range (std::invalid_argument with job, field and value).
+    /// Refuses numbers that are not finite or out of range (std::invalid_argument with job, field and
+    /// value).
     void validate() const {
         for (const double number : gpus) require_number("share problem", "gpus", number, 1e-12);
         if (!dollars_per_hour.empty() && dollars_per_hour.size() != types())
@@ -142,7 +143,7 @@ struct ShareOptions {
     /// Above 0; much below 1e-8, rounding decides what is reached.
     double gap = 1e-7;
     /// Shares below this fraction of the job's largest share are set to 0; 0 keeps all. The search ends in
-    /// the middle of all best answers, where every share has at least a trace.
+    /// the middle of all best answers, where every share is at least slightly above 0.
     double least_part = 1e-10;
 };
 

@@ -9,7 +9,7 @@
 //
 // TimeSharing is a scheduler that turns shares of time into rounds. It keeps account of the time that every
 // job should have had on every GPU type, and of the time that it did have there (Job::owed_seconds).
-// Everything else is the Scheduler's: limits, placement, prices, explanations, drained nodes.
+// The Scheduler does everything else: limits, placement, prices, explanations, drained nodes.
 
 #include <algorithm>
 #include <cstddef>

@@ -129,9 +129,9 @@ public:
     }
     /// Sets the job that shares its GPUs from now on.
     void train_beside(std::size_t job, std::optional<std::size_t> partner) { partner_[job] = partner; }
-    /// Returns the part of its steps that is done.
+    /// Returns the fraction of the job's steps that is done.
     [[nodiscard]] double done(std::size_t job) const { return done_[job] / truth_[job].steps; }
-    /// Reports its steps, those done and those left.
+    /// Reports the job's steps: those done and those left.
     void report(std::size_t job, Job& known, JobModel& model) const {
         known.done_examples = done_[job];
         known.remaining_examples = steps_left(job);

@@ -12,9 +12,9 @@
 //
 // An order takes effect at the first decision after the offer's start-up. Nodes are returned at once: first
 // those that have not started, then those where the least is lost (restarts of jobs times their GPUs).
-// Their jobs save their state and are decided anew. A node of a job that must keep what it holds stays. A
-// spot node that fails is gone, and may be rented again once it has returned. Nodes are called OFFER-0,
-// OFFER-1 and so on, and are paid by the minute from their order on.
+// Their jobs save their state, and the scheduler decides about them anew. A node of a job that must keep
+// what it holds stays. A spot node that fails is gone, and may be rented again once it has returned. Nodes
+// are called OFFER-0, OFFER-1 and so on, and are paid by the minute from their order on.
 
 #include <algorithm>
 #include <cmath>

@@ -21,7 +21,7 @@ namespace goodput {
 /// The earlier jobs of one kind, in the order in which they ended.
 class TaskHistory {
 public:
-    /// Most jobs that are remembered, the latest ones.
+    /// The number of latest jobs that are remembered.
     static constexpr std::size_t most_jobs = 64;
     /// The numbers of latest jobs over which the mean may be taken.
     static constexpr std::array<std::size_t, 4> windows{4, 8, 16, 64};

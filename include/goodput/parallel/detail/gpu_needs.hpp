@@ -126,7 +126,7 @@ private:
         }
     }
 
-    /// Lowers what stages need, if a first stage of a class makes that less.
+    /// Lowers the needs of a chain to those with a first stage of this class, where these are smaller.
     void lower(Number* here, const Number* behind, const StageClass& first_class) const {
         const auto gpus = static_cast<std::size_t>(first_class.tensor_parallel);
         const Number more = first_class.gpu_type == counted_ ? first_class.tensor_parallel : 0;

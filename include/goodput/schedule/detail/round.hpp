@@ -289,7 +289,7 @@ private:
         give_nothing(plan_.decisions[j]);
         plan_.decisions[j].verdict = std::move(why);
     }
-    /// Gives free GPUs to waiting jobs, as far as the station has room there.
+    /// Gives free GPUs to waiting jobs, as far as the user's station leaves room for them.
     void give_leftovers(const Snapshot& snapshot, std::span<const std::size_t> taken_back,
                         const StationJoint& room, const Clock& clock);
     /// Gives a job an option and nodes, in place of what it has.

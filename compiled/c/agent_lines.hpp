@@ -1,8 +1,8 @@
 #ifndef GOODPUT_COMPILED_C_AGENT_LINES_HPP
 #define GOODPUT_COMPILED_C_AGENT_LINES_HPP
 
-// The two lines of JSON by which a training and a scheduler communicate: what the training reports, and the
-// batch plan that it gets.
+// The two lines of JSON by which a training run and a scheduler communicate: what the training run reports,
+// and the batch plan that it gets.
 //
 //     {"gpu_type": "t4", "nodes": 1, "gpus": 4, "local_batch": 64, "accumulation": 0, "step_s": 0.21,
 //      "sync_s": 0.05, "gradient": {"sqr": 1.2, "var": 40.1}}

@@ -1,11 +1,11 @@
 #ifndef GOODPUT_PROGRAM_JSON_JSON_LINES_HPP
 #define GOODPUT_PROGRAM_JSON_JSON_LINES_HPP
 
-// One JSON document a line in, one a line out. Every line gets an answer, in order, before the next is read.
-// A line that cannot be used gets {"line": N, "error": "..."}, and the next is still served. An empty line is
-// such a line, because a caller waits for an answer to every line. The exception is a document that is laid
-// out over several lines: it gets one such answer, with its first line. Lines that are indented, or begin
-// with a closing bracket, belong to it while its brackets are open.
+// Reads one JSON document per line, and writes one per line. Every line gets an answer, in order, before the
+// next is read. A line that cannot be used gets {"line": N, "error": "..."}, and the next is still served. An
+// empty line is such a line, because a caller waits for an answer to every line. The exception is a document
+// that is laid out over several lines: it gets one such answer, with its first line. Lines that are indented,
+// or begin with a closing bracket, belong to it while its brackets are open.
 
 #include <functional>
 #include <ostream>

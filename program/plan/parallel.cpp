@@ -262,7 +262,7 @@ private:
         reported_.push_back({&model, &cluster(), plan, score, std::move(proof)});
     }
 
-    /// As many GPUs for a plan as anybody has.
+    /// Lets a plan use any number of GPUs.
     static void give_enough(goodput::ParallelCluster& cluster, const goodput::ParallelPlan& plan) {
         for (const goodput::PlanStage& stage : plan.stages)
             for (const goodput::ReplicaGroup& group : stage.replicas)

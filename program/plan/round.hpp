@@ -48,7 +48,7 @@ struct Round {
     std::vector<goodput::Deadline> deadlines{};  ///< deadlines of the jobs that have one
     std::vector<std::string> promised{};  ///< jobs with a deadline whose line says that a promise is kept
     std::vector<goodput::NodeTimes> node_times{};  ///< by node; empty if none says when it comes or goes
-    double interval_s = 60;                        ///< from one round to the next
+    double interval_s = 60;                        ///< seconds from one round to the next
     double hour_worth = 10;                        ///< dollars per hour in which a job is not complete
 };
 

@@ -17,7 +17,7 @@ double significant(double value) {
     return std::round(value * scale) / scale;
 }
 
-/// Adds a point. Of several points with the same x the last one counts, and equal values make one step.
+/// Adds a point. Among several points with the same x, the last one counts. Equal values make one step.
 void add_step(Line& line, double x, double y) {
     x = rounded(x), y = significant(y);
     if (!line.points.empty() && line.points.back().first >= x) line.points.pop_back();

@@ -24,13 +24,13 @@ namespace cli {
 class InSynergyOrder {
 public:
     static constexpr bool rigid_jobs = true;
-    static constexpr bool weights_count = false;  ///< its values only order the jobs
+    static constexpr bool weights_count = false;  ///< false: values only order the jobs
 
     /// The caller keeps `world` alive.
     InSynergyOrder(const goodput::SynergyWorld& world, goodput::peers::SynergyOrder order)
         : world_(&world), order_(order) {}
 
-    /// Values that give the queue the GPUs that it takes.
+    /// Sets values that give the queue the GPUs that it takes.
     void value_round(const goodput::Round& round, std::span<const goodput::OptionRow> rows) const {
         using goodput::OptionRow;
         using goodput::peers::SynergyOrder;

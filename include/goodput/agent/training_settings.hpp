@@ -38,23 +38,25 @@ struct TrainingSettings {
     /// add_mean_gradient(). The agent then keeps no sum of its own.
     bool mean_gradient_given = false;
     /// Gradients are measured in one of every measure_every steps (in two successive steps if successive
-    /// gradients are compared). 0 means: split_every decides, and steps with several gradients are measured
-    /// as rarely as steps with one, so that training takes the same course on one replica and on many. If
-    /// split_every is 0 as well, gradients are measured in every step up to a million parameters, because
-    /// such a gradient fits into a cache. Larger models are measured in one of 16 steps, and with Adam, whose
-    /// metric takes a root and a division per parameter, in one of 64.
+    /// gradients are compared). 0 leaves the choice to split_every: steps with several gradients are then
+    /// measured as rarely as steps with a single gradient, so that training takes the same course on one
+    /// replica as on many. If split_every is 0 as well, the size of the model decides. Models of up to a
+    /// million parameters are measured in every step, because their gradient fits into a cache. Larger
+    /// models are measured in one of every 16 steps, and with Adam in one of every 64, because Adam's
+    /// metric, in which the norms of its gradients are measured (gradient_meter.hpp), takes a root and a
+    /// division per parameter.
     int measure_every = 0;
     /// If a step would have a single gradient (one replica, no accumulation), one of every split_every
     /// steps processes its batch in two halves, so that it has two gradients. TrainingAgent::plan() returns
-    /// that plan from begin_step() to end_step(). Until enough is known for a plan, one of two steps is
-    /// split. Later, above a million parameters, only one of 8 * split_every steps is split, because the
-    /// halves of large models take long. measure_every may make splits rarer. 0 means that no step is
-    /// split. Then successive gradients are compared, which gives biased norms as soon as parameters move
-    /// (with momentum 0.9 the squared norm is wrong by a third or more).
+    /// that plan from begin_step() to end_step(). Until enough is known for a plan, every other step is
+    /// split. Later, only one of every 8 * split_every steps is split for models above a million
+    /// parameters, because half a batch already takes long on a large model. measure_every may make splits
+    /// rarer. 0 means that no step is split. Then successive gradients are compared, which gives biased
+    /// norms as soon as parameters move (with momentum 0.9 the squared norm is wrong by a third or more).
     int split_every = 8;
-    /// Factor by which the averages of the noise scale are multiplied per step at the initial batch. The
-    /// noise scale changes during training. The default averages over at most 500 steps; a larger value
-    /// would be steadier, but lag further behind.
+    /// Decay factor, per step at the initial batch, of the running averages from which the noise scale is
+    /// computed. The noise scale changes during training. The default averages over at most 500 steps; a
+    /// larger value would be steadier, but lag further behind.
     double smoothing = 0.996;
 
     int warmup_steps = 3;  ///< steps after a start or a change of plan whose times are ignored
@@ -65,9 +67,9 @@ struct TrainingSettings {
         least_plan_gain;  ///< a plan must have at least this many times the present goodput to be adopted
     double retune_seconds = 0;  ///< cost of changing the plan, such as new buffers or another compilation
     double retune_horizon_seconds = 600;  ///< time within which a change must have gained more than its cost
-    /// Whether the agent tries twice the atomic batch for some steps. It does so if no larger batch was
-    /// timed on the present holding, and if the larger batch would be worth a change in case steps took no
-    /// longer. Each size is tried once.
+    /// Whether the agent tries twice the atomic batch for some steps. It does so if no larger batch has
+    /// been timed on the present holding, and if the larger batch would be worth a change provided that its
+    /// steps took no longer. Each size is tried once.
     bool tries_larger_batches = true;
     /// Largest total batch of a plan, relative to the largest total batch timed so far. Large jumps of
     /// batch and learning rate make training diverge as long as the noise scale is based on few steps.

@@ -16,9 +16,8 @@
 //   - The prices do not speak against it, but options are whole, and the other jobs leave too little room.
 //     A higher value would not help. The resource in the way is the one that lacks most, as a share of its
 //     capacity.
-//   - The wanted option would fit. Then the allotment is proven only to its gap, or not at all: another one
-//   may
-//     be better.
+//   - The wanted option would fit. Then the allotment is proven only to its gap, or not at all: another
+//     allotment may be better.
 //
 // The worth of a unit of a resource is measured in the linear relaxation of the options that fit now: with
 // one unit more, and with one unit fewer. The price lies between the two, because the relaxation's optimum

@@ -1,8 +1,9 @@
 #ifndef GOODPUT_AVAILABILITY_LOST_TIME_HPP
 #define GOODPUT_AVAILABILITY_LOST_TIME_HPP
 
-// Reduces an option's goodput because of interruptions: multiplies it by the useful part of the time, with
-// the checkpoints that lose least time. Computes nothing if no node is ever interrupted.
+// Reduces an option's goodput to account for interruptions: multiplies it by the fraction of the time that
+// is useful if checkpoints are taken in the way that loses the least time. Computes nothing if no node is
+// ever interrupted.
 
 #include <algorithm>
 #include <cmath>
@@ -29,8 +30,8 @@ namespace goodput::inline v0_1 {
 /// The cost of interruptions for each option of a round. Keeps its buffers between rounds.
 class LostTime {
 public:
-    /// Finds how often nodes of each pool are lost. This is the mean over the pool's open nodes, or over
-    /// its drained ones if none is open. Returns whether any node is ever interrupted. The pools of `round`
+    /// Finds how often nodes of each pool are lost. This is the mean over the pool's open nodes or, if none
+    /// is open, over its drained nodes. Returns whether any node is ever interrupted. The pools of `round`
     /// must exist until the last call of operator() for this round.
     bool begin_round(const Round& round) {
         best_.clear();
@@ -45,7 +46,7 @@ public:
     }
 
     /// Finds how the job would best save its state with this option. Multiplies the option's goodput, which
-    /// does not include interruptions, by the useful part of the time.
+    /// does not include interruptions, by the useful fraction of the time.
     void operator()(const Job& job, Option& option) {
         option.checkpointing = {};
         if (!any_ || option.configuration.empty()) return;
@@ -96,12 +97,12 @@ private:
 
     struct OfPool {
         double per_hour = 0;            ///< interruptions per hour of a node
-        double memory_gib_per_gpu = 0;  ///< smallest amount of its nodes; 0 if not counted
+        double memory_gib_per_gpu = 0;  ///< smallest among the nodes; 0 if not counted
     };
     /// Longest interval between two checkpoints: 30 days. It is also the time left that is assumed for a
     /// job of unknown length.
     static constexpr double longest_interval = 30 * 86400.0;
-    // The least useful part, so that a job which would never progress still has options.
+    // Lower limit of the useful fraction, so that a job that would never progress still has options.
     static constexpr double least_availability = 1e-9;
 
     static OfPool mean_of(const Cluster& cluster, const Pool& pool) {
@@ -133,7 +134,7 @@ private:
         Checkpointing best{0, 0, -1};
         const auto consider = [&](std::size_t index, const CheckpointMechanism& mechanism) {
             const bool chosen = mechanism.saves && !job.checkpoint_seconds;
-            // If a mechanism saves nothing, the interval stands for all the work.
+            // If a mechanism saves nothing, no checkpoint divides the work: take the longest interval.
             const double interval = !mechanism.saves ? longest_interval
                                     : chosen         ? best_interval(all, mechanism)
                                                      : *job.checkpoint_seconds;
@@ -166,7 +167,7 @@ private:
     bool any_ = false;
     std::span<const Pool> pools_;
     std::vector<OfPool> of_pool_;
-    // intervals of this round, by interruptions per hour and mechanism, because many jobs are alike
+    // Intervals of this round, by interruptions per hour and mechanism. Kept because many jobs are alike.
     std::map<std::pair<double, CheckpointMechanism>, double> best_;
 };
 

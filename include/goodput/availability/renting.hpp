@@ -16,7 +16,7 @@
 // want), the allotment solver decides which job gets what. With w the cost of the job's best option, an
 // hour with an option is worth
 //
-//     value = (w - start-up) / (R / g + restart) - n p        dollars an hour: c for the best option,
+//     value = (w - start-up) / (R / g + restart) - n p        dollars per hour: c for the best option,
 //                                                             less for others
 //
 // where `start-up` is the last term of the cost. The dual prices of the solution say what a GPU beyond the

@@ -9,7 +9,7 @@
 // the stage uses it, else 0. The problem is
 //
 //     min sum t_lm x_lm   s.t.   sum memory_lm x_lm <= memory,   sum bandwidth_lm x_lm <= bandwidth,
-// one mechanism per stage,
+//     one mechanism per stage,
 //
 // which is a multiple-choice knapsack with two rows. It is solved as an allotment problem whose jobs are
 // the stages, each of which must run. An option's value is minus the time that it loses compared with the

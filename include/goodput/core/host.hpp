@@ -36,7 +36,8 @@ struct HostNeeds {
     /// value at the edge. Below the smallest measured amount it falls in proportion to the amount. A grid
     /// point that was not measured takes the largest factor of the points with no more of either resource,
     /// because more of a resource never harms, or the smallest factor of all if there is no such point. A
-    /// resource that the share does not count is taken as plentiful. A counted amount of 0 is a real 0.
+    /// resource that the share does not count is taken as plentiful. If it counts the resource, an amount
+    /// of 0 means none of it.
     [[nodiscard]] double factor(const HostShare& share) const;
 
     /// Calls `input(number)` with every number that the needs consist of.

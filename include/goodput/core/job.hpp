@@ -71,7 +71,7 @@ struct Job {
     bool single_gpu_accumulates = false;  ///< see BatchLimits
     std::vector<TypeLimits> types{};      ///< limits by GPU type, as many as Cluster::gpu_types
     std::optional<GradientStatistics>
-        gradient{};           ///< at the initial batch size; not measured if empty, or if both numbers are 0
+        gradient{};           ///< at the initial batch size; empty, or both numbers 0, if not measured
     bool preemptible = true;  ///< false: the job keeps what it holds
     bool restarting = false;  ///< in the middle of a restart: the job keeps what it holds in this round
     /// Seconds after a start during which the job keeps what it holds, so that its useful work outweighs
@@ -114,9 +114,9 @@ struct Job {
     std::optional<double> checkpoint_seconds{};
     bool spot_allowed = true;  ///< false: the job gets no options on spot nodes
     /// Name of a topology level (TopologyLevel::name), for example "rack". All nodes of the job must lie in
-    /// one domain of this level. The nodes may be anywhere if it is empty or if no such level exists. This
-    /// needs a TopologyPlacer. If the placer finds no such layout for the job's allotment, the job waits.
-    /// limit_to_domains() restricts the offers to what can fit.
+    /// one domain of this level, for which a TopologyPlacer is needed. If the placer finds no such layout
+    /// for the job's allotment, the job waits. limit_to_domains() restricts the offers to what can fit. If
+    /// the name is empty, or no such level exists, the nodes may be anywhere.
     std::string within{};
     std::optional<JobTasks> tasks{};  ///< set if the job consists of many tasks of one GPU each
     std::any user{};  ///< data of the user's own policies, limits and makers; copied with the job

@@ -63,10 +63,10 @@ private:
 }  // namespace detail
 
 /// Returns the earliest deadline of one job, not before its own, with which all jobs can end in time, exact
-/// to `resolution_seconds` or to a whole slot if that is longer. Returns nothing if no deadline helps that
-/// is at most 2^20 times as far beyond the job's own as the last deadline of all jobs. Throws
-/// std::invalid_argument for whatever admit() rejects, an unknown job, and a resolution that is not above
-/// 0.
+/// to `resolution_seconds` or to a whole slot if that is longer. The search
+/// begins with the last deadline of all jobs, then doubles the delay up to 20 times. Returns nothing if none
+/// of these deadlines helps. Throws std::invalid_argument for whatever admit() rejects, an unknown job, and
+/// a resolution that is not above 0.
 inline std::optional<LaterDeadline> later_deadline(const ClusterOverTime& cluster,
                                                    std::span<const DeadlineJob> jobs, std::size_t job,
                                                    const AdmissionOptions& options = {},

@@ -11,8 +11,8 @@
 // A round may give a job other GPUs than its plan says if keeps_plan() holds.
 //
 // GPUs of an invalid job without a promise are expected back in the next round. If they do not come back,
-// promises that need them are at risk. A job that runs on what is not planned for gets a promise only if it
-// cannot be moved.
+// promises that need them are at risk. A job that runs on GPUs that no plan counts on gets a promise only if
+// it cannot be moved.
 
 #include <algorithm>
 #include <cmath>
@@ -44,7 +44,7 @@ enum class Promise {
 /// the clock of the call.
 struct PromiseAnswer {
     Promise promise = Promise::refused;  ///< state of the deadline
-    std::optional<HeldGpus> now{};       ///< GPUs that the plan gives the job from now on, if any yet
+    std::optional<HeldGpus> now{};       ///< GPUs that the plan gives the job from now on, if any
     double until_seconds = std::numeric_limits<double>::infinity();    ///< when the plan changes that
     double done_by_seconds = std::numeric_limits<double>::infinity();  ///< end of the job under the plan
     std::string why{};  ///< why the promise is refused, broken or at risk, in words

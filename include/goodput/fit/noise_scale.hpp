@@ -17,12 +17,13 @@
 // gradients after such a phase.
 //
 // One step says next to nothing, so the statistics are moving averages. Their factor is theta = 0.999^scale
-// per step (to the power of the number of steps that the step stands for), corrected for the start at zero
+// per step (to the power of the number of steps that the step represents), corrected for the start at zero
 // as in Adam. After N steps this is a mean of effectively (1 + theta) / (1 - theta) * (1 - theta^N) / (1 +
 // theta^N) steps: 924 after 1,000 steps at scale 1 (nearly a plain mean), never more than 1,999, and 250 at
 // scale 8. The averages lag behind if the true values drift within about 1,000 / scale steps.
 //
-// Trainings that already have the norms pass them to observe(). GradientMeter (agent/gradient_meter.hpp)
+// Training loops that already have the norms pass them to observe(). GradientMeter
+// (agent/gradient_meter.hpp)
 // takes gradients one by one without keeping them, and supports Adam's preconditioner. GroupedNoiseScale in
 // the same header has one estimator per parameter group, for groups with their own learning rates.
 //
@@ -46,7 +47,7 @@ struct GradientNorms {
     bool differenced = false;    ///< the gradients are from successive steps (differenced_norms())
     /// The preconditioner has changed, so this step must not be averaged with earlier ones.
     bool restart = false;
-    double steps = 1;  ///< steps that it stands for, above 0; the others were not measured
+    double steps = 1;  ///< steps that it represents, above 0; the others were not measured
 };
 
 /// Returns the norms of two successive steps with one gradient each, from the squared norms of both

@@ -26,13 +26,15 @@
 //
 // The constants below are round figures from general knowledge of data-parallel training. They are not
 // fitted to measurements. Jobs are distributed only if that pays. So two nodes should reach four fifths of
-// twice the speed, which means that synchronising takes a quarter of computing. Two GPUs of a node should
-// come twice as close to twice the speed. One standard deviation is a factor of e. The GPUs of a node share
-// its links, anything from one bus per GPU to one bus for all, so the exponent is around a half. A ring
-// passes the network card of a node once, however many of its GPUs take part, and the cost of a tree hardly
-// grows with the nodes; the cost of other methods grows in proportion to both. Rings and trees are the
-// rule, so these exponents are around a quarter. (For the GPUs of a node the exponent was a half, until the
-// published profiles of docs/fit.md contradicted it.) gamma = 2 lies between no overlap and full overlap.
+// twice the speed of one, which means that synchronising takes a quarter of the computing time. Two GPUs of
+// one node should come closer to twice the speed: they synchronise in half of that time, an eighth of the
+// computing time. One standard deviation is a factor of e. The GPUs of a node share its links, anything
+// from one bus per GPU to one bus for all, so the exponent of synchronising within a node is around a half.
+// A ring passes the network card of a node once, however many of its GPUs take part, and the cost of a tree
+// hardly grows with the nodes; the cost of other methods grows in proportion to both. Rings and trees are
+// the rule, so the network's exponents, in the GPUs per node and in the nodes, are around a quarter. (The
+// former used to be a half, until the published profiles of docs/fit.md contradicted it.) gamma = 2 lies
+// between no overlap and full overlap.
 
 #include <array>
 #include <cmath>
@@ -159,7 +161,7 @@ struct RefinedFit {
     double degrees_of_freedom = 1;             ///< degrees of freedom of step_deviation
 
     RefinedPrior prior{};               ///< the prior of the fit
-    double reference_batch = 1;         ///< atomic batch that computes in reference_seconds
+    double reference_batch = 1;         ///< atomic batch whose computing time is reference_seconds
     double reference_seconds = 1;       ///< approximate; the prior's unit of time
     std::vector<double> coordinates{};  ///< by RefinedParameter, then ln of the factors of model.batches
     std::vector<double> covariance{};   ///< covariance of the coordinates by rows, prior included

@@ -1,10 +1,10 @@
 #ifndef GOODPUT_HOSTS_DIVIDED_HOSTS_HPP
 #define GOODPUT_HOSTS_DIVIDED_HOSTS_HPP
 
-// A station (a step after the nodes of jobs are known): divides the cores and the memory of each node among
-// the jobs placed there. It does so only if configurations say how many cores and how much memory go with
-// their GPUs. If every job gets its share of a node, each node has enough whenever the pool has enough in
-// sum.
+// A station (a part that runs once the nodes of jobs are known) that divides the cores and the memory of
+// each node among the jobs placed there. It does so only if configurations say how many cores and how much
+// memory go with their GPUs. If every job gets its share of a node, each node has enough whenever the pool
+// as a whole has enough.
 //
 // The division of a node is exact to a relative gap of 1e-9 (1e-6 if the policy does not look at speeds).
 // With more than 8 different shares in a pool, a share may count as the next smaller one.

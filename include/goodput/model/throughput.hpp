@@ -15,8 +15,8 @@
 //
 // All times are in seconds. The model is linear in the batch and ignores how many GPUs each node holds.
 //
-// The refined model adds effects that measurements show and Pollux's model leaves out. As in Pollux's model,
-// an iteration of s accumulation steps takes
+// The refined model adds effects that measurements show and Pollux's model leaves out. As in Pollux's
+// model, an iteration of s accumulation steps takes
 //
 //     T = s C + (C^gamma + S^gamma)^(1/gamma)       C computing, S synchronising, gamma >= 1 their overlap
 //
@@ -31,12 +31,12 @@
 // 1. c is not a straight line. A library chooses different kernels for different batch sizes, and a larger
 //    batch may even be computed faster. c(b) is line(b) times a factor, which is known at the measured
 //    batches. Between two measured batches c is straight, and beyond them the last factor is kept.
-// 2. The replicas of a node share its network card, so k and the number of nodes have separate exponents. The
-//    cost of a ring grows with every node, that of a tree hardly. Two nodes are a special case, because they
-//    exchange everything over a single pair of links.
+// 2. The replicas of a node share its network card, so k and the number of nodes have separate exponents.
+//    The cost of a ring grows with every node, and the cost of a tree hardly grows. Two nodes are a special
+//    case, because they exchange everything over a single pair of links.
 // 3. All replicas wait for the slowest of them. A single replica has no hooks that collect gradients, and
-//    other duties.
-// 4. Each measured shape has factors of its own on C and S, because it differs from these laws.
+//    its other work differs as well.
+// 4. Each measured shape has factors of its own on C and S, because shapes deviate from these laws.
 //
 // For one shape this is Pollux's model with a broken line for the computing time. All times are in seconds.
 

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_PAIRS_JOB_PAIR_HPP
 #define GOODPUT_PAIRS_JOB_PAIR_HPP
 
-// Two jobs of a round that may hold the same GPUs at the same time, each of which has a process on every one
-// of them.
+// Two jobs of a round that may hold the same GPUs at the same time. Each job has a process on every one of
+// these GPUs.
 
 #include <algorithm>
 #include <array>
@@ -19,24 +19,24 @@ namespace goodput::inline v0_1 {
 
 /// Two jobs of a snapshot, and how fast they are together.
 struct JobPair {
-    std::array<std::size_t, 2> jobs{};  ///< indices into Snapshot::jobs, different ones
-    /// By GPU type: speed of the first and of the second while they run together, as parts of their speeds
-    /// alone on the same GPUs, from 0 to 2; {0, 0}: they do not run together there.
+    std::array<std::size_t, 2> jobs{};  ///< indices into Snapshot::jobs, two different ones
+    /// By GPU type: speeds of the first and the second job while they run together, as fractions of their
+    /// speeds alone on the same GPUs, from 0 to 2; {0, 0} if they do not run together there.
     std::vector<std::array<double, 2>> parts{};
     bool together = false;  ///< they hold the same GPUs now: both have the same placement
 
-    /// Whether both make progress while they run together on a GPU type.
+    /// Returns whether both jobs make progress while they run together on a GPU type.
     [[nodiscard]] bool runs_on(std::size_t gpu_type) const { return std::ranges::min(parts[gpu_type]) > 0; }
 };
 
-/// "pair of jobs 'a' and 'b'", for messages. The jobs are there.
+/// "pair of jobs 'a' and 'b'", for messages. Both jobs must exist.
 [[nodiscard]] inline std::string name_of(const JobPair& pair, std::span<const Job> jobs) {
     return "pair of jobs '" + jobs[pair.jobs[0]].name + "' and '" + jobs[pair.jobs[1]].name + "'";
 }
 
-/// Refuses a pair of jobs that there are not, of one job with itself, with another number of GPU types, with
-/// parts out of range, and one that is together but not on the same GPUs (std::invalid_argument with jobs,
-/// field and value).
+/// Refuses a pair with jobs that do not exist, of one job with itself, with a wrong number of GPU types,
+/// with parts out of range, and one that is together but not on the same GPUs (std::invalid_argument with
+/// jobs, field and value).
 inline void validate(const JobPair& pair, std::span<const Job> jobs, const Cluster& cluster) {
     for (const std::size_t job : pair.jobs)
         if (job >= jobs.size())
@@ -48,9 +48,9 @@ inline void validate(const JobPair& pair, std::span<const Job> jobs, const Clust
                   text_of(cluster.gpu_types.size()) + ", one for each GPU type of the cluster");
     for (std::size_t t = 0; t < pair.parts.size(); ++t)
         for (const double part : pair.parts[t]) {
-            const auto of = [&] { return subject() + " on " + cluster.gpu_types[t]; };
-            // Nobody gains much from company: a larger part is a percentage, or a rate.
-            require_between(of, "part", part, 0, 2);
+            const auto on_type = [&] { return subject() + " on " + cluster.gpu_types[t]; };
+            // No job gains much from sharing: a larger number must be a percentage or a rate.
+            require_between(on_type, "part", part, 0, 2);
         }
     const Job &first = jobs[pair.jobs[0]], &second = jobs[pair.jobs[1]];
     if (pair.together && (first.placement.empty() || first.placement != second.placement))

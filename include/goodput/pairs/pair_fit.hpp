@@ -1,16 +1,15 @@
 #ifndef GOODPUT_PAIRS_PAIR_FIT_HPP
 #define GOODPUT_PAIRS_PAIR_FIT_HPP
 
-// What kinds of jobs use of GPU types (pair_model.hpp), from measurements of some pairs, each GPU type by
-// itself. Speeds alone say much of a kind that nobody has measured beside others: a job of short steps loses
-// more beside others, and one that a faster GPU hardly helps leaves it idle. So what is believed of a kind
-// beforehand is linear in the logarithms of its speeds alone on all GPU types, plus something that all kinds
-// of its family have in common; from all kinds that were measured the fit learns how, and how far off that
-// is.
+// Fits what kinds of jobs use of GPU types (pair_model.hpp) to measurements of some pairs, each GPU type by
+// itself. Speeds alone say much about a kind that was never measured in a pair: a job of short steps loses
+// more in pairs, and a job that a faster GPU hardly speeds up leaves that GPU idle. So the prior of a kind
+// is linear in the logarithms of its speeds alone on all GPU types, plus a term that all kinds of its
+// family have in common. The fit learns this prior and its uncertainty from all measured kinds.
 //
-// The part of the memory that a kind takes is learned from its speeds and from which pairs fitted: what both
-// of a pair take should be below the whole by some margin if they did, above it by as much if not. Say it
-// where you know it: what is learned is a guess.
+// The fraction of the memory that a kind takes is learned from its speeds and from which pairs fitted: the
+// sum over a pair should be below the whole memory by some margin if the pair fitted, and above it by as
+// much if not. Give the memory where you know it: what is learned is a guess.
 
 #include <algorithm>
 #include <array>
@@ -28,48 +27,50 @@
 
 namespace goodput::inline v0_1 {
 
-/// Jobs that are alike, as a model with its batch size.
+/// Jobs that are alike, such as those of one model with one batch size.
 struct PairKind {
     std::string name{};           ///< for messages
-    std::vector<double> rates{};  ///< by GPU type: steps/s alone; 0: not known
-    /// Kinds of one family, as one model with several batch sizes, are more alike than others; empty: none is
-    /// like it.
+    std::vector<double> rates{};  ///< by GPU type: steps/s alone; 0 if not known
+    /// Kinds of one family, such as one model with several batch sizes, are more alike than others. Empty
+    /// if no other kind is like it.
     std::string family{};
-    /// By GPU type: part of the GPU's memory at the peak, in [0, 1]; 0: not known. Empty: known nowhere.
+    /// By GPU type: fraction of the GPU's memory at the peak, in [0, 1]; 0 if not known. Empty if known
+    /// nowhere.
     std::vector<double> memory{};
 };
 
 /// Jobs of two kinds that were measured on one GPU at the same time.
 struct PairSample {
-    std::array<std::size_t, 2> kinds{};  ///< indices, may be the same
+    std::array<std::size_t, 2> kinds{};  ///< indices of the kinds, which may be the same
     std::size_t type = 0;                ///< GPU type
-    std::array<double, 2> rates{};       ///< steps/s of either; {0, 0}: they did not fit into memory
+    std::array<double, 2> rates{};       ///< steps/s of each job; {0, 0} if they did not fit into memory
 };
 
 /// How one GPU type was fitted.
 struct PairTypeFit {
-    int samples = 0;                           ///< pairs whose rates were measured
-    int did_not_fit = 0;                       ///< pairs that did not fit into memory
-    int misjudged = 0;                         ///< pairs of both sorts whose fit the model has wrong
-    double error = 0;                          ///< root mean square, of parts of the speed alone
-    FitStatus status = FitStatus::prior_kept;  ///< of the rates; prior_kept: nothing was measured
+    int samples = 0;      ///< pairs whose rates were measured
+    int did_not_fit = 0;  ///< pairs that did not fit into memory
+    /// Pairs among both numbers above for which the model predicts wrongly whether they fit.
+    int misjudged = 0;
+    double error = 0;                          ///< root mean square error, as a fraction of the speed alone
+    FitStatus status = FitStatus::prior_kept;  ///< status of the speeds; prior_kept: nothing was measured
 };
 
-/// A model of pairs, and what it rests on.
+/// A model of pairs, and how it was fitted.
 struct PairFit {
-    PairModel model{};                   ///< of all kinds, also of those in no sample
+    PairModel model{};                   ///< covers all kinds, including those in no sample
     std::vector<PairTypeFit> by_type{};  ///< how it was found
 
     /// One line for a log.
     [[nodiscard]] std::string report() const;
 };
 
-/// What kinds of jobs on `types` GPU types use, from samples in any order; the same pair may be there several
-/// times. A kind that is in no sample gets what its speeds alone suggest, and wide intervals. Rates above
-/// those alone are taken for those alone. Refuses wrong numbers of rates and memories, numbers out of range,
-/// samples of kinds and types that there are not, and of kinds whose rate alone is not known
-/// (std::invalid_argument). Time grows with samples times the square
-/// of kinds: some 0.2 s a type for 26 kinds with all their pairs.
+/// Fits what kinds of jobs use on `types` GPU types to samples, which may be in any order and repeat pairs.
+/// A kind that is in no sample gets what its speeds alone suggest, with wide intervals. Rates above the
+/// rate alone count as the rate alone. Refuses wrong numbers of rates and memories, numbers out of range,
+/// samples with kinds or types that do not exist, and samples of kinds whose rate alone is not known
+/// (std::invalid_argument). Time grows with samples times the square of kinds: about 0.2 s per type for 26
+/// kinds with all their pairs.
 [[nodiscard]] PairFit fit_pair_model(std::span<const PairKind> kinds, std::size_t types,
                                      std::span<const PairSample> samples);
 
@@ -77,7 +78,7 @@ struct PairFit {
 
 namespace detail {
 
-/// The part of its speed that a job keeps beside another.
+/// The fraction of its speed that a job keeps while sharing with another.
 struct SpeedTerms {
     static constexpr int numbers = 3, starts = 6;
     static constexpr bool scatters = true;
@@ -95,11 +96,11 @@ struct SpeedTerms {
     }
 };
 
-/// By how much two jobs are on the wrong side of the memory: `measured` is 1 where they fitted, else -1.
+/// How far two jobs are on the wrong side of the memory limit: `measured` is 1 if they fitted, else -1.
 struct MemoryTerms {
     static constexpr int numbers = 1, starts = 1;
     static constexpr bool scatters = false;
-    double usual_scatter = 0.035;  // and as wide the margin
+    double usual_scatter = 0.035;  // also the width of the margin
 
     [[nodiscard]] static UseLaw<numbers> usual() {
         UseLaw<numbers> law;
@@ -146,7 +147,8 @@ inline void require_pair_inputs(std::span<const PairKind> kinds, std::size_t typ
     }
 }
 
-/// 1, and the logarithms of speeds alone about their means over the kinds; 0 where one is not known.
+/// Returns, by kind, 1 and the logarithms of speeds alone less their means over the kinds; 0 for an unknown
+/// speed.
 inline Eigen::MatrixXd pair_features(std::span<const PairKind> kinds, std::size_t types) {
     Eigen::MatrixXd features =
         Eigen::MatrixXd::Zero(static_cast<Eigen::Index>(kinds.size()), static_cast<Eigen::Index>(types) + 1);
@@ -163,7 +165,7 @@ inline Eigen::MatrixXd pair_features(std::span<const PairKind> kinds, std::size_
     return features;
 }
 
-/// By kind: the index of its family, 0 first; empty where no kind names one.
+/// Returns, by kind, the index of its family, counted from 0; empty if no kind names one.
 inline std::vector<std::size_t> pair_families(std::span<const PairKind> kinds) {
     std::vector<std::size_t> families;
     std::map<std::string_view, std::size_t> index;

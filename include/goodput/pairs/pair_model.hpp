@@ -1,20 +1,20 @@
 #ifndef GOODPUT_PAIRS_PAIR_MODEL_HPP
 #define GOODPUT_PAIRS_PAIR_MODEL_HPP
 
-// How fast two jobs are that run on the same GPU at the same time, also where nobody has measured them
-// together. Of each job and GPU type three numbers are known, as far as they are known, and the part of the
-// GPU's memory that it takes. A step of job a beside job b takes
+// Estimates how fast two jobs run on the same GPU at the same time, even if they were never measured
+// together. Each job has three uncertain numbers per GPU type, and takes a fraction of the GPU's memory. A
+// step of job a, while it shares with job b, takes
 //
 //     1 + sensitivity_a pressure_b + crowding_a crowding_b
 //
-// times as long as alone, and both run only where memory_a + memory_b <= 1. The first term is the GPU:
-// kernels of both wait for each other, and a job of many long kernels keeps the other waiting more than it
-// waits itself. So two numbers are needed: sensitivities and pressures differ by far. The second term is what
-// is not the GPU, first of all the host: jobs that keep it busy lose beside their like, both in the same way.
-// Sums of what either loses fit measurements better than products do, or a queueing model of kernels with
-// weights.
+// times as long as alone. Both run only if memory_a + memory_b <= 1. The first term is the GPU: the kernels
+// of both jobs wait for each other, and a job of many long kernels keeps the other waiting longer than it
+// waits itself. So two numbers are needed: sensitivities and pressures differ widely. The second term is
+// everything except the GPU, above all the host: jobs that keep it busy slow each other down, both in the
+// same way. Adding the two losses fits measurements better than multiplying them, and better than a
+// queueing model of weighted kernels.
 //
-// The numbers are known as logarithms with errors, so an estimate comes with an interval (first order).
+// The numbers are known as logarithms with errors, so an estimate has an interval (to first order).
 // fit_pair_model() (pair_fit.hpp) finds them.
 
 #include <algorithm>
@@ -32,45 +32,46 @@ namespace goodput::inline v0_1 {
 
 /// What a job uses of one GPU type, and how well that is known.
 struct PairUse {
-    /// Natural logarithms of sensitivity, pressure and crowding, as far as they are known: means.
+    /// Means of the natural logarithms of sensitivity, pressure and crowding.
     std::array<double, 3> mean_log{};
-    std::array<std::array<double, 3>, 3> covariance{};  ///< of these logarithms
-    double memory = 0;            ///< at the peak, as a part of the GPU's memory, in [0, 1]
-    double memory_deviation = 0;  ///< standard deviation of it; 0 where it was measured
+    std::array<std::array<double, 3>, 3> covariance{};  ///< covariance of these logarithms
+    double memory = 0;            ///< at the peak, as a fraction of the GPU's memory, in [0, 1]
+    double memory_deviation = 0;  ///< standard deviation of `memory`; 0 if it was measured
 };
 
 /// Two jobs on one GPU of a type at the same time.
 struct PairEstimate {
-    bool fits = false;                   ///< whether the memory of both fits; false: all else is 0
-    std::array<double, 2> parts{};       ///< speeds as parts of those alone, in [0, 1]
+    bool fits = false;                   ///< whether the memory of both fits; if not, all else is 0
+    std::array<double, 2> parts{};       ///< speeds as fractions of the speeds alone, in [0, 1]
     std::array<double, 2> deviations{};  ///< standard deviations of what would be measured
 
-    /// Where the speed of the first (0) or of the second (1) would be measured, as a part of that alone:
-    /// within so many standard deviations, and in [0, 1]. 1.645: with a probability of 0.9.
-    [[nodiscard]] Interval interval(std::size_t of, double deviations_wide = 1.645) const {
-        const double width = deviations_wide * deviations[of];
-        return {std::max(parts[of] - width, 0.0), std::min(parts[of] + width, 1.0)};
+    /// Interval in which the speed of the first (0) or the second job (1) would be measured, as a fraction
+    /// of its speed alone: this many standard deviations to both sides, within [0, 1]. 1.645 gives a
+    /// probability of 0.9.
+    [[nodiscard]] Interval interval(std::size_t which, double deviations_wide = 1.645) const {
+        const double width = deviations_wide * deviations[which];
+        return {std::max(parts[which] - width, 0.0), std::min(parts[which] + width, 1.0)};
     }
 };
 
 namespace detail {
 
-/// The speed beside another job as a part of that alone, and its derivatives by the logarithms.
+/// A job's speed while sharing, as a fraction of its speed alone, and its derivatives by the logarithms.
 struct PartOfSpeed {
     double part = 1;
     std::array<double, 3> by_own{}, by_other{};
 };
 
-/// Of a job beside another, whose logarithms begin at `own` and `other`.
+/// Returns the speed of a job while sharing with another; their logarithms begin at `own` and `other`.
 inline PartOfSpeed part_of_speed(const double* own, const double* other) {
-    constexpr double most = 30;  // beyond, a job stands still
+    constexpr double most = 30;  // with exponents above this, a job stands still
     const double gpu = std::exp(std::min(own[0] + other[1], most));
     const double host = std::exp(std::min(own[2] + other[2], most));
     const double part = 1 / (1 + gpu + host), slope = -part * part;
     return {part, {slope * gpu, 0, slope * host}, {0, slope * gpu, slope * host}};
 }
 
-/// The variance of a number with these derivatives by uncertain ones.
+/// Returns the variance of a number that has these derivatives by uncertain numbers.
 inline double variance_of(const std::array<double, 3>& slopes,
                           const std::array<std::array<double, 3>, 3>& covariance) {
     double sum = 0;
@@ -81,33 +82,34 @@ inline double variance_of(const std::array<double, 3>& slopes,
 
 }  // namespace detail
 
-/// What kinds of jobs use of GPU types. A kind is a model with its batch size, say: jobs of one kind are
-/// alike.
+/// What kinds of jobs use of GPU types. Jobs of one kind are alike, such as those of one model with one
+/// batch size.
 struct PairModel {
-    std::size_t types = 0;          ///< number of GPU types
-    std::vector<PairUse> uses{};    ///< by kind, then by GPU type
-    std::vector<double> scatter{};  ///< by GPU type: standard deviation of parts measured about the model's
-    /// How many standard deviations of the memory of both are left free beyond it, at least 0. With 0 a pair
-    /// of unknown memory is more likely to fit than not where it is said to.
+    std::size_t types = 0;        ///< number of GPU types
+    std::vector<PairUse> uses{};  ///< by kind, then by GPU type
+    /// By GPU type: standard deviation of measured fractions about the model's.
+    std::vector<double> scatter{};
+    /// Reserve of memory, in standard deviations of what both jobs take, at least 0. With 0, a pair of
+    /// uncertain memory that is said to fit is more likely to fit than not.
     double careful = 0;
 
     /// What a kind uses of a GPU type.
     [[nodiscard]] const PairUse& use(std::size_t kind, std::size_t type) const {
         return uses[kind * types + type];
     }
-    /// Whether the memory of both fits.
+    /// Returns whether the memory of both fits.
     [[nodiscard]] bool fits(std::array<std::size_t, 2> kinds, std::size_t type) const {
         const PairUse &first = use(kinds[0], type), &second = use(kinds[1], type);
         const double reserve = careful * std::hypot(first.memory_deviation, second.memory_deviation);
         return first.memory + second.memory + reserve <= 1 + 1e-12;
     }
-    /// How fast jobs of these kinds are together on a GPU type; of one kind: two jobs of it. Exchanging the
-    /// two exchanges the answer's.
+    /// Returns how fast jobs of these kinds are together on a GPU type. Both kinds may be the same.
+    /// Exchanging the kinds exchanges the two speeds.
     [[nodiscard]] PairEstimate estimate(std::array<std::size_t, 2> kinds, std::size_t type) const {
-        const PairUse* const of[] = {&use(kinds[0], type), &use(kinds[1], type)};
+        const PairUse* const both[] = {&use(kinds[0], type), &use(kinds[1], type)};
         PairEstimate result{.fits = fits(kinds, type)};
         for (std::size_t i = 0; i < 2 && result.fits; ++i) {
-            const PairUse &own = *of[i], &other = *of[1 - i];
+            const PairUse &own = *both[i], &other = *both[1 - i];
             const detail::PartOfSpeed at = detail::part_of_speed(own.mean_log.data(), other.mean_log.data());
             result.parts[i] = at.part;
             result.deviations[i] =
@@ -118,10 +120,10 @@ struct PairModel {
     }
 };
 
-/// Two jobs of a problem as a pair that may share GPUs, with the rates that the model expects; kinds[i] is
-/// the kind of jobs[i]. On a type where their memory does not fit, and on one where the model expects that
-/// they gain nothing that they would not have in turns, the rates are {0, 0}. None where that is so on every
-/// type, for one and the same job, and for different numbers of workers.
+/// Returns two jobs of a problem as a pair that may share GPUs, with the rates that the model expects;
+/// kinds[i] is the kind of jobs[i]. The rates are {0, 0} on a type where their memory does not fit, or
+/// where the model expects no gain over taking turns. Returns nothing if that is so on every type, if both
+/// jobs are the same, or if they have different numbers of workers.
 [[nodiscard]] inline std::optional<SharePair> offered_pair(const ShareProblem& problem,
                                                            std::array<std::size_t, 2> jobs,
                                                            const PairModel& model,

@@ -1,9 +1,9 @@
 #ifndef GOODPUT_PAIRS_PAIRED_PROBLEM_HPP
 #define GOODPUT_PAIRS_PAIRED_PROBLEM_HPP
 
-// Two jobs on the same GPUs at the same time (Gavel's space sharing, OSDI'20, section 3.1). A pair is one
-// more thing that both of its jobs may spend time on: with y_pt the fraction of time that pair p runs on GPU
-// type t, and x as in problem.hpp,
+// Two jobs on the same GPUs at the same time (Gavel's space sharing, OSDI'20, section 3.1). Both jobs of a
+// pair may spend time on running together. With y_pt the fraction of time that pair p runs on GPU type t,
+// and x as in problem.hpp,
 //
 //     sum_t x_jt + sum_{p with j} sum_t y_pt <= 1               for every job,
 //     sum_j workers_j x_jt + sum_p workers_p y_pt <= gpus_t     for every type: a pair takes its GPUs once,
@@ -24,8 +24,8 @@ struct PairedShareProblem {
     ShareProblem alone{};            ///< the GPUs, and the jobs with their rates alone
     std::vector<SharePair> pairs{};  ///< in any order
 
-    /// Refuses what ShareProblem::validate() does, and pairs of jobs that there are not, of one job with
-    /// itself, of jobs that take different numbers of workers, and rates out of range (std::invalid_argument
+    /// Refuses what ShareProblem::validate() does, pairs with jobs that do not exist, of one job with
+    /// itself, or of jobs with different numbers of workers, and rates out of range (std::invalid_argument
     /// with jobs, field and value).
     void validate() const {
         alone.validate();

@@ -2,7 +2,8 @@
 #define GOODPUT_PAIRS_PAIRED_SCHEDULER_HPP
 
 // Rounds in which two jobs may hold the same GPUs at the same time (space sharing; for shares of time see
-// pairs.hpp): a Scheduler's parts before an engine that knows pairs (pairs_engine.hpp).
+// share_pairs.hpp). PairedScheduler has the parts of a Scheduler, and an engine that knows pairs
+// (pairs_engine.hpp).
 
 #include <functional>
 #include <span>
@@ -16,12 +17,12 @@
 
 namespace goodput::inline v0_1 {
 
-/// Plans rounds of jobs and pairs of jobs, put together of the parts of a Scheduler. Parts must not take a
-/// job of Round::jobs behind those of the snapshot for one of their own: it is a pair.
+/// Plans rounds of jobs and pairs of jobs with the parts of a Scheduler. Round::jobs lists the snapshot's
+/// jobs, then one entry per pair. Parts must not treat a pair's entry as a job.
 ///
-/// New pairs are made of two jobs that can be moved, are no job of many tasks, say nothing of the cores and
-/// the memory that they need (Job::host) and are not to lie within different levels of the topology; on GPUs
-/// of one pool. A policy that says for each job what it gets (a queue: policy/queue.hpp) makes no pairs.
+/// A new pair needs two jobs that can be moved, are not jobs of many tasks, declare no cores and memory
+/// (Job::host), and need not lie within different domains of the topology (Job::within). It gets GPUs of
+/// one pool. A policy that decides what each job gets (a queue: policy/queue.hpp) makes no pairs.
 template <class P = Sia, class NodePlacer = LeastMovesPlacer, class Solver = Allotter<>,
           class Predictor = GoodputPredictor, class LimitPack = Limits<>, class Maker = ListedShapes,
           class Factor = Factors<>, class Station = NoNodeStation>
@@ -38,13 +39,14 @@ public:
         if constexpr (requires { parts_.policy.validate(); }) parts_.policy.validate();
     }
 
-    /// The plan for a snapshot, in which each of these pairs may hold GPUs together; valid until the next
-    /// call. Decisions are those of the snapshot's jobs: two that share GPUs have the same placement, name
-    /// one another (Decision::shares_with), have the goodput that they have together, and in their verdict a
-    /// sentence that says so. Without pairs the plan is that of the Scheduler. Refuses what that does; a pair
-    /// that makes no sense (pairs/job_pair.hpp), the second one of the same two jobs, and one that is
-    /// together while one of its jobs is so with another is left out and named (Plan::warnings), or refused
-    /// where the snapshot is strict. `step(PlanStep)` is called after each step, of all passes.
+    /// Returns the plan for a snapshot in which each of these pairs may hold GPUs together; valid until the
+    /// next call. It has a decision for each of the snapshot's jobs. Two jobs that share GPUs have the same
+    /// placement, name each other (Decision::shares_with), have the goodput that they have together, and
+    /// their verdicts say so. Without pairs the plan is that of the Scheduler. Refuses what the Scheduler
+    /// refuses. A pair is left out and named (Plan::warnings) if it makes no sense (pairs/job_pair.hpp),
+    /// repeats the jobs of another pair, or is together while one of its jobs is together with a third; if
+    /// the snapshot is strict, such a pair is refused. `step(PlanStep)` is called after each step of all
+    /// passes.
     const Plan& plan(const Snapshot& snapshot, std::span<const JobPair> pairs, const AfterStep& step) & {
         return engine_.plan(snapshot, pairs, joints_of(parts_), parts_.options, step);
     }
@@ -52,11 +54,11 @@ public:
     const Plan& plan(const Snapshot& snapshot, std::span<const JobPair> pairs) & {
         return plan(snapshot, pairs, [](PlanStep) {});
     }
-    /// The same of a scheduler that is gone afterwards: the plan is the caller's.
+    /// The same for a temporary scheduler: the caller owns the plan.
     Plan plan(const Snapshot& snapshot, std::span<const JobPair> pairs) && { return plan(snapshot, pairs); }
 
-    /// Why every job of the last plan has what it has (schedule/explain_plan.hpp). Of two that share GPUs the
-    /// numbers are those of the pair.
+    /// Explains why every job of the last plan has what it has (schedule/explain_plan.hpp). For two jobs
+    /// that share GPUs, the numbers are those of the pair.
     [[nodiscard]] std::vector<DecisionExplanation> explain() const {
         return engine_.explain(policy_joint(parts_.policy),
                                [&](const GivenOption& given) { return parts_.factor.notes(given); });
@@ -64,9 +66,9 @@ public:
 
     /// The last plan.
     [[nodiscard]] const Plan& last_plan() const { return engine_.last_plan(); }
-    /// The placer, for what it may be told between two plans.
+    /// The placer, whose settings may be changed between two plans.
     [[nodiscard]] NodePlacer& placer() { return parts_.placer; }
-    /// Gap and deadline of the next plans' allotments, deadline of all passes of a plan together.
+    /// Gap and deadline of the next plans' allotments. The deadline is for all passes of a plan together.
     [[nodiscard]] AllotOptions& options() { return parts_.options; }
     /// The limits, to be replaced between two plans.
     [[nodiscard]] LimitPack& limits() { return parts_.limits; }

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_PAIRS_PAIRS_ENGINE_HPP
 #define GOODPUT_PAIRS_PAIRS_ENGINE_HPP
 
-// What plans rounds of jobs and pairs of jobs from the joints of parts: compiled once for all types of parts.
-// How it does so is in detail/pairs_round.hpp.
+// The engine that plans rounds of jobs and pairs. It knows the parts of a scheduler only by their joints
+// (joints.hpp), so it is compiled once for all types of parts. detail/pairs_round.hpp implements it.
 
 #include <cstddef>
 #include <memory>
@@ -26,21 +26,22 @@ class PairsRound;
 class PairsEngine {
 public:
     PairsEngine();
-    /// What is kept of a round moves with it.
+    /// What the engine keeps of a round moves with it.
     PairsEngine(PairsEngine&&) noexcept;
-    /// See the constructor.
+    /// See the move constructor.
     PairsEngine& operator=(PairsEngine&&) noexcept;
     ~PairsEngine();
 
-    /// The plan for a snapshot in which each of these pairs may hold GPUs together, valid until the next
-    /// call: PairedScheduler::plan() says what is refused. A maker that answers at prices is asked for its
-    /// lists only.
+    /// Returns the plan for a snapshot in which each of these pairs may hold GPUs together; valid until the
+    /// next call. PairedScheduler::plan() says what is refused. A maker that answers at prices is only
+    /// asked for its lists. Jobs listed in `alone` come into no new pair, and leave the pair that they are
+    /// in if it can be separated.
     const Plan& plan(const Snapshot& snapshot, std::span<const JobPair> pairs, const Joints& joints,
                      const AllotOptions& options, const AfterStep& step,
                      std::span<const std::size_t> alone = {});
 
-    /// Why every job of the last plan has what it has. Of two that share GPUs the numbers are those of the
-    /// pair.
+    /// Explains why every job of the last plan has what it has. For two jobs that share GPUs, the numbers
+    /// are those of the pair.
     [[nodiscard]] std::vector<DecisionExplanation> explain(const PolicyJoint& policy,
                                                            const NotesOf& notes) const;
     /// The last plan; empty before the first one.

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_PAIRS_SHARE_PAIRS_HPP
 #define GOODPUT_PAIRS_SHARE_PAIRS_HPP
 
-// Which fraction of time on which GPU type, alone or together with whom (Gavel, OSDI'20, section 3.1): with
-// proof and prices, as without pairs (share_time.hpp).
+// Computes the fraction of time that every job should have on every GPU type, alone and with each partner
+// (Gavel, OSDI'20, section 3.1), with a proof and prices, as share_time.hpp does without pairs.
 
 #include <utility>
 
@@ -14,16 +14,16 @@
 
 namespace goodput::inline v0_1 {
 
-/// The best shares of jobs alone and in pairs under an objective, which looks at the jobs' rates alone where
-/// it compares (proportional and isolated rates), and at all that they get where it counts. A job that runs
-/// only with others counts: it is compared as one that could have the largest of its rates alone everywhere.
-/// A linear objective values the time of a pair as both values with the pair's rates. What the answer proves,
-/// and who does not count, is as without pairs. Refuses what PairedShareProblem::validate() does
-/// (std::invalid_argument).
+/// Returns the best shares of jobs alone and in pairs under an objective. Where the objective compares jobs
+/// (proportional and isolated rates), it uses their rates alone; otherwise it counts all that they get. A
+/// job that runs only with others is compared as if it could have the largest of its rates alone on every
+/// type. A linear objective values the time of a pair as the sum of its value for both jobs at the pair's
+/// rates. What the answer proves, and which jobs do not count, is as without pairs. Refuses what
+/// PairedShareProblem::validate() does (std::invalid_argument).
 ///
-/// With n sorts of jobs (alike in rates, pairs and what is asked of them) and p of pairs, a pass of the
-/// method takes of the order of n^3 + p operations where most sorts may run together, and hardly more than
-/// n + p where each of them has a few partners.
+/// Let n be the number of sorts of jobs (alike in rates, pairs and what is asked of them), and p that of
+/// pairs. A pass of the method takes about n^3 + p operations if most sorts may run together, and little
+/// more than n + p if each sort has few partners.
 template <ShareObjective O>
 [[nodiscard]] ShareResult share_time(const PairedShareProblem& problem, const O& objective,
                                      const ShareOptions& options = {}) {
@@ -31,13 +31,13 @@ template <ShareObjective O>
     detail::ShareProgram program(problem.alone, problem.pairs);
     const ShareProblem compared = program.with_rates_to_compare();
     ShareResult result = detail::share_with(compared, std::move(program), objective, options);
-    result.pair_shares.resize(problem.pairs.size() * problem.alone.types(), 0);  // none where nobody can run
+    result.pair_shares.resize(problem.pairs.size() * problem.alone.types(), 0);  // none if no job can run
     return result;
 }
 
-/// Shares by water filling, of jobs alone and in pairs: levels, objective and status are those of
-/// fill_water() without pairs; proportional rates are those of jobs alone, and a job that runs only with
-/// others counts as one that could have the largest of its rates everywhere. Refuses what
+/// Returns shares by water filling, of jobs alone and in pairs. Levels, objective and status are as in
+/// fill_water() without pairs. Proportional rates are those of jobs alone; a job that runs only with others
+/// counts as if it could have the largest of its rates on every type. Refuses what
 /// PairedShareProblem::validate() does, and hierarchies that fill_water() refuses (std::invalid_argument).
 [[nodiscard]] inline ShareResult fill_water(const PairedShareProblem& problem,
                                             const ShareHierarchy& hierarchy = {},

@@ -9,10 +9,10 @@
 //     Scheduler(policy).offering(ParallelPlans(large))
 //     large.plan_of("llama", decision.option.configuration)
 //
-// A configuration has one part per pool, in a shape that always packs, so that no tensor-parallel group
-// spans two nodes (schedule/makers.hpp, LargeModels). Only a few configurations are listed. For the others,
-// the maker answers questions at prices. It reads the price of a GPU of each pool from AtPrices::suppose,
-// and asks the planner for the plan with the largest
+// A configuration has one part per pool, in a shape for which nodes can always be found, so that no
+// tensor-parallel group spans two nodes (schedule/makers.hpp, LargeModels). Only a few configurations are
+// listed. For the others, the maker answers questions at prices. It reads the price of a GPU of each pool
+// from AtPrices::suppose, and asks the planner for the plan with the largest
 //
 //     reward * (iterations/s)^power - price * GPUs        reward, power: as the job's value at the best plan
 //

@@ -53,7 +53,7 @@ struct ParallelConstants {
 }
 
 /// Returns how many times the seconds of activations count that stage `stage` of `stages`, from 0, sends.
-/// As in the published code, the second time stands for what the stage receives.
+/// As in the published code, the second time represents what the stage receives.
 [[nodiscard]] constexpr double forward_weight(std::size_t stage, std::size_t stages) {
     return stage == 0 && stages > 3 ? 2 : 1;
 }

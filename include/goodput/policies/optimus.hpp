@@ -22,11 +22,12 @@
 // - The owner declares the work; the published Optimus extrapolates the loss curve, and its
 //   re-implementations use the true value. A job without declared work, or without any measurement, is
 //   assumed to have `assumed_seconds` left on its slowest option.
-// - Only GPUs are allotted, no parameter servers. The sizes are those that always pack.
+// - Only GPUs are allotted, no parameter servers. The numbers of GPUs are those of the maker, for which
+//   nodes can always be found (ListedShapes).
 // - Models are learnt while jobs run, so a job gets at most twice the number of GPUs on which it was
 //   measured (published: a few profile runs before the first start).
-// - The cost of a restart is included. The published rule ignores it, but it decides only every ten
-//   minutes, and for one GPU type, where a job need not move while its number of GPUs stays the same.
+// - The cost of a restart is included. The published rule ignores this cost. But it decides only every ten
+//   minutes, and for a single GPU type, so a job need not move while its number of GPUs stays the same.
 // - A job waits if its smallest allotment does not fit what earlier jobs leave, even if moving another job
 //   to another GPU type would make room.
 

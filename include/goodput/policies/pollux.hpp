@@ -18,7 +18,8 @@
 // the number of GPUs on which it was measured.
 //
 // Differences from the published system:
-// - The optimum replaces a genetic search over jobs and nodes. Shapes are those that always pack.
+// - The optimum replaces a genetic search over jobs and nodes. The numbers of GPUs on offer are those for
+//   which nodes can always be found (ListedShapes).
 // - GPUs of all types count the same, as in a cluster of one type: an option is compared with the fair
 //   share of its own type. So on a mixed cluster the speeds of the types cancel out, and Pollux does not
 //   look for the best type.

@@ -17,8 +17,8 @@
 //   that was demoted first).
 // - Jobs that have waited long are not promoted (PROMOTEKNOB; off in the comparisons published since). The
 //   variant with the Gittins index is missing, because it needs the distribution of service.
-// - The placer chooses the nodes: always consolidated, with the fewest moves. On a mixed cluster a job
-//   takes the free GPU type with the largest goodput when its turn comes, and keeps the one that it holds.
+// - The placer chooses the nodes: always consolidated, with the fewest moves. On a mixed cluster, a waiting
+//   job takes the free GPU type with the largest goodput when its turn comes; a running job keeps its type.
 
 #include <algorithm>
 #include <cstddef>
@@ -34,7 +34,7 @@ namespace goodput::inline v0_1 {
 struct Tiresias {
     /// A replay runs jobs with the GPUs and batch size for which their owners asked.
     static constexpr bool rigid_jobs = true;
-    static constexpr bool weights_count = false;  ///< its values only say which jobs are served
+    static constexpr bool weights_count = false;  ///< false: values only say which jobs are served
     /// S_1 < S_2 < ..., in GPU-seconds. The default is 16 GPU-hours, as in the comparison published with
     /// Pollux. If empty, there is one queue.
     std::vector<double> thresholds_gpu_seconds{16 * 3600.0};
@@ -59,7 +59,7 @@ struct Tiresias {
         return static_cast<std::size_t>(first_above - thresholds_gpu_seconds.begin());
     }
 
-    /// Sets values that give each job what it takes in the order of the queues.
+    /// Sets values so that each job gets what it would take if the queues were served in order.
     void value_round(const Round& round, std::span<const OptionRow> rows) const {
         const auto order = detail::ordered(rows, [&](const OptionRow& row) { return queue_of(row.job); });
         detail::serve_in_order(round, rows, order, backfill);

@@ -129,7 +129,7 @@ concept ValuesBeside = requires(const P& policy, const Round& round, const Optio
 /// Checks a policy. If it does not fit, compilation fails with one line that says which function is wrong,
 /// and how. It checks that one of the three functions is there and right, and that the optional functions
 /// and constants of the opening comment are right if they are there: without this check, wrong ones would
-/// be ignored silently. Of overloaded functions, only one must fit.
+/// be ignored silently. If a function is overloaded, one overload must fit.
 template <class P>
 consteval bool policy_fits() {
     constexpr bool names_value = requires { &P::value; };

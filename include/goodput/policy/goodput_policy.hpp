@@ -85,8 +85,8 @@ private:
 struct GoodputPolicy {
     double fairness_power = 0.7;  ///< p: the lower, the more even the relative speeds; in (0, 1]
     double order_power = 0.7;     ///< q: weight of the number of jobs that outlast a job; 0 to 8
-    /// Certainty of expectations: with a larger sharpness, a job counts as outlasting another one already
-    /// if its time is a little longer.
+    /// Certainty of expectations: the larger the sharpness, the smaller the difference in time that is
+    /// enough for a job to count as outlasting another one.
     double sharpness = 4;
     /// Divides the time left of a running job when the times of jobs are compared, so that running jobs
     /// come first.

@@ -56,10 +56,10 @@ struct AllAlike {
 /// Several options may have the same GPUs with more or less cores and memory (variants). Then a job is
 /// served with the variant that takes least, and all its options with these GPUs get a value. The part of
 /// the value that counts GPUs exceeds all that jobs can gain by faster variants, so that the job is served
-/// in any case. The choice of a variant adds up to 1, so that cores and memory go where they help most: in
-/// proportion to the speed relative to the leanest variant, and to weight(row), which is above 0. These
-/// differences are small compared with the sum of all values, so an allotment distinguishes them only with
-/// a gap of 1e-6 or less.
+/// in any case. A faster variant adds at most 1 to the values, so that cores and memory go where they help
+/// most: in proportion to the speed relative to the leanest variant, and to weight(row), which is above 0.
+/// These differences are small compared with the sum of all values, so an allotment distinguishes them only
+/// with a gap of 1e-6 or less.
 template <class Liking = LikesWhatItHolds, class Weight = AllAlike>
 void serve_in_order(const Round& round, std::span<const OptionRow> rows, std::span<const std::size_t> order,
                     bool backfill, Liking liking = {}, Weight weight = {}) {
@@ -166,10 +166,10 @@ std::vector<std::size_t> ordered(std::span<const OptionRow> rows, Key key) {
 struct Fifo {
     /// A replay runs jobs with the GPUs and batch size for which their owners asked.
     static constexpr bool rigid_jobs = true;
-    static constexpr bool weights_count = false;  ///< its values only say which jobs are served
+    static constexpr bool weights_count = false;  ///< false: values only say which jobs are served
     bool backfill = false;                        ///< whether later jobs may pass one that does not fit
 
-    /// Sets values that give each job what it takes in the order of the queue.
+    /// Sets values so that each job gets what it would take if the queue were served in order.
     void value_round(const Round& round, std::span<const OptionRow> rows) const {
         const auto order =
             detail::ordered(rows, [](const OptionRow& row) { return row.job.placement.empty(); });
@@ -182,10 +182,10 @@ struct Fifo {
 struct ShortestRemainingTime {
     /// A replay runs jobs with the GPUs and batch size for which their owners asked.
     static constexpr bool rigid_jobs = true;
-    static constexpr bool weights_count = false;  ///< its values only say which jobs are served
+    static constexpr bool weights_count = false;  ///< false: values only say which jobs are served
     bool backfill = true;                         ///< whether later jobs may pass one that does not fit
 
-    /// Sets values that give each job what it takes in the order of the queue.
+    /// Sets values so that each job gets what it would take if the queue were served in order.
     void value_round(const Round& round, std::span<const OptionRow> rows) const {
         const auto seconds = [](const OptionRow& row) {
             const double best = best_goodput(row.options);
@@ -212,7 +212,7 @@ static_assert(RoundPolicy<Fifo> && RoundPolicy<ShortestRemainingTime>);
 struct LeastAttainedService {
     /// A replay runs jobs with the GPUs and batch size for which their owners asked.
     static constexpr bool rigid_jobs = true;
-    static constexpr bool weights_count = false;  ///< its values only say which jobs are served
+    static constexpr bool weights_count = false;  ///< false: values only say which jobs are served
     /// Least difference in attained service with which a waiting job overtakes a running one. The default,
     /// one GPU-hour, is several minutes of a job on one node, which is as long as a restart takes at most.
     double lead_gpu_seconds = 3600;
@@ -221,7 +221,7 @@ struct LeastAttainedService {
     /// Throws std::invalid_argument for a negative lead.
     void validate() const { require_at_least("policy las", "lead", lead_gpu_seconds, 0); }
 
-    /// Sets values that give each job what it takes in the order of the queue.
+    /// Sets values so that each job gets what it would take if the queue were served in order.
     void value_round(const Round& round, std::span<const OptionRow> rows) const {
         const auto order = detail::ordered(rows, [&](const OptionRow& row) {
             return row.job.attained_gpu_seconds - (row.job.placement.empty() ? 0 : lead_gpu_seconds);

@@ -355,7 +355,7 @@ private:
 
     std::vector<TeamQuota> quotas_;  // by name
     std::vector<Rows> rows_;         // by quota
-    std::vector<double> per_gpu_;    // dollars an hour, by pool
+    std::vector<double> per_gpu_;    // dollars per hour, by pool
     std::size_t team_ = none;        // team of the job that is being asked about
 };
 

@@ -148,7 +148,7 @@ std::string room_needed(const Alternative& alternative, const std::string& type,
 namespace goodput::inline v0_1 {
 
 /// Explains the last plan of a Scheduler job by job. The plan must be made from this snapshot. Throws
-/// std::invalid_argument if the number of jobs is another one, or if the Scheduler has made no plan.
+/// std::invalid_argument if the number of jobs differs, or if the Scheduler has made no plan.
 template <class AnyScheduler>
 [[nodiscard]] std::vector<DecisionExplanation> explain_plan(const AnyScheduler& scheduler,
                                                             const Snapshot& snapshot) {

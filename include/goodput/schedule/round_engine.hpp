@@ -1,9 +1,9 @@
 #ifndef GOODPUT_SCHEDULE_ROUND_ENGINE_HPP
 #define GOODPUT_SCHEDULE_ROUND_ENGINE_HPP
 
-// Plans a round for a Scheduler. It is plain code that knows the parts only through their joints
-// (joints.hpp), so it is compiled once for all types of parts. The steps of a round are in
-// detail/round.hpp.
+// Plans a round for a Scheduler. The engine is no template: it calls the exchangeable parts of a scheduler
+// (policy, predictor, placer and so on) only through joints, which hide their types (joints.hpp). So it is
+// compiled once for all types of parts. detail/round.hpp has the steps of a round.
 
 #include <cstddef>
 #include <functional>
@@ -28,7 +28,7 @@ namespace detail {
 class RoundState;
 }
 
-/// Returns what factors say about what a job was given.
+/// Returns the notes that factors, such as LostTime, add about the option that a job was given.
 using NotesOf = std::function<std::vector<std::string>(const GivenOption&)>;
 
 /// Plans rounds, and knows what the last plan was made from. It keeps buffers.
@@ -39,8 +39,8 @@ public:
                const AfterStep& step);
 
     /// Explains the last plan job by job (explain_plan.hpp). The plan must be made from this snapshot.
-    /// Throws std::invalid_argument if the number of jobs is another one, or if the engine has made no
-    /// plan.
+    /// Throws std::invalid_argument if the snapshot has a different number of jobs than the plan, or if the
+    /// engine has made no plan.
     [[nodiscard]] std::vector<DecisionExplanation> explain(const Snapshot& snapshot,
                                                            const PolicyJoint& policy,
                                                            const NotesOf& notes) const;
@@ -60,8 +60,8 @@ public:
     /// The options that the job with that index could be given.
     [[nodiscard]] std::span<const Option> options_of(std::size_t job) const;
     /// The option that the plan gives each job, by job. For a job that found no nodes, it is the option
-    /// from before the search for nodes. It differs from allotted() if a station after the nodes has
-    /// changed it.
+    /// from before the search for nodes. It differs from allotted() if the station, a part that runs after
+    /// the search for nodes (concepts.hpp), has changed it.
     [[nodiscard]] std::span<const std::size_t> chosen() const;
     /// Whether the policy or another part failed for all options of the job with that index. Such a job
     /// keeps what it holds, or waits.

@@ -2,8 +2,9 @@
 #define GOODPUT_SCHEDULE_SCHEDULER_HPP
 
 // Makes a plan from a snapshot in one call. Users may replace any part of a Scheduler by a struct of their
-// own, which concepts check at compile time. The planning itself is plain code that calls the parts through
-// joints (joints.hpp). It is compiled once for all types of parts (round_engine.hpp).
+// own, which concepts check at compile time. The planning itself is no template: it calls the parts through
+// joints, which hide their types (joints.hpp), so it is compiled once for all types of parts
+// (round_engine.hpp).
 
 #include <cstddef>
 #include <functional>
@@ -113,7 +114,8 @@ public:
     [[nodiscard]] auto counting(Fs... factors) const {
         return with(parts_.limits, parts_.maker, parts_.factor.with(std::move(factors)...), parts_.station);
     }
-    /// Returns a scheduler of the same parts with another station after the nodes (concepts.hpp).
+    /// Returns a scheduler of the same parts with another station, the part that runs once the nodes are
+    /// known (concepts.hpp).
     template <class S>
     [[nodiscard]] auto after_nodes(S station) const {
         return with(parts_.limits, parts_.maker, parts_.factor, std::move(station));
@@ -181,8 +183,8 @@ public:
     /// The values of options_of(job), in the same order; all are finite.
     [[nodiscard]] std::span<const double> values_of(std::size_t job) const { return problem().values(job); }
     /// The option that the last plan gives each job, by job. For a job that found no nodes, it is the
-    /// option from before the search for nodes. It differs from allotted() if a station after the nodes has
-    /// changed it.
+    /// option from before the search for nodes. It differs from allotted() if the station, which runs after
+    /// that search, has changed it.
     [[nodiscard]] std::span<const std::size_t> chosen() const { return engine_.chosen(); }
     /// Whether the policy or another part failed for all options of the job with that index in the last
     /// plan. Such a job keeps what it holds, or waits.

@@ -50,9 +50,9 @@ struct Snapshot {
 enum class Action {
     wait,     ///< nothing: the job holds no GPU and gets none
     start,    ///< start it: it held nothing
-    stay,     ///< let it go on with the GPUs that it holds; its batch may be another one
+    stay,     ///< let it go on with the GPUs that it holds; its batch may change
     move,     ///< stop it, and start it on other nodes with the same shapes on the same GPU types
-    restart,  ///< stop it, and start it with other GPUs, or over another number of nodes
+    restart,  ///< stop it, and start it with other GPUs, or over a different number of nodes
     stop      ///< stop it: it gets nothing this round
 };
 
@@ -154,7 +154,7 @@ struct Plan {
     std::vector<std::string> warnings{};
     std::vector<PoolPrice> prices{};  ///< price of each pool, in the order of pools_of(cluster)
     std::vector<LimitUse> limits{};   ///< use of each row of the limits
-    /// Limits that jobs which keep what they hold exceed; mostly empty.
+    /// Limits that are exceeded by jobs that keep what they hold; mostly empty.
     std::vector<LimitConflict> conflicts{};
     double objective = 0;                       ///< sum of the values of all options given
     double bound = 0;                           ///< upper bound on the objective of any plan

@@ -1,18 +1,18 @@
 #ifndef GOODPUT_SHARE_ALLOX_HPP
 #define GOODPUT_SHARE_ALLOX_HPP
 
-// AlloX (Le et al., EuroSys'20): the order of jobs on machines of several types that makes the sum of their
-// completion times least. A job that is k-th from last on its machine delays k completions, its own among
-// them, so an order is an assignment of jobs to places (machine, k), which costs
+// AlloX (Le et al., EuroSys'20): the order of jobs on machines of several types that minimises the sum of
+// their completion times. A job that is k-th from last on its machine delays k completions, including its
+// own. So an order is an assignment of jobs to places (machine, k), and a place costs
 //
 //     k * seconds of the job on that type + seconds that it has waited
 //
-// Machines of one type are alike: the places (type, k) count as many times as there are machines of that
-// type, and k need not exceed jobs / machines. With `considered` < 1 only that part of the jobs is looked at,
-// those that have waited longest, but no fewer than there are machines (the published alpha).
+// Machines of one type are alike: there are as many places (type, k) as machines of that type, and k need
+// not exceed jobs / machines. With `considered` < 1 only that fraction of the jobs is considered, those
+// that have waited longest, but at least as many jobs as there are machines (the published alpha).
 //
-// Published for jobs of one GPU. A job of g GPUs, which is our own reading, blocks g machines: in the place
-// of a g times longer job on one of them,
+// AlloX was published for jobs of one GPU. We extend it: a job of g GPUs blocks g machines, and counts as a
+// job on one machine that delays the others g times as long. Its cost is
 //
 //     ((k - 1) * g + 1) * seconds + waited
 
@@ -31,38 +31,38 @@
 
 namespace goodput::inline v0_1 {
 
-/// A job that waits.
+/// A waiting job.
 struct AlloxJob {
     std::vector<double> seconds{};  ///< by type of machine: how long it will run there; see allox_seconds()
     double waited_seconds = 0;      ///< since it was submitted
     int gpus = 1;                   ///< machines that it takes at once
 };
 
-/// How long a job with so many examples left runs at a rate in examples/s. Where it cannot run the published
-/// code has it run at 1e-10 examples/s: never worth it, and finite.
+/// Returns how long a job with this many examples left runs at a rate in examples/s. For a job that cannot
+/// run there (rate 0), the published code assumes 1e-10 examples/s: finite, but never worth it.
 [[nodiscard]] inline double allox_seconds(double examples, double rate) {
     return examples / (rate > 0 ? rate : 1e-10);
 }
 
-/// Where a job stands.
+/// A job's place in the order.
 struct AlloxPlace {
-    bool considered = false;   ///< false: not among those that have waited longest; the rest says nothing
-    std::size_t type = 0;      ///< of machine
-    std::size_t from_end = 0;  ///< k: jobs on its machine from itself to the last
-    std::size_t before = 0;    ///< jobs on its machine that come first; 0: it runs now
+    bool considered = false;   ///< false: not among those that have waited longest; ignore the rest
+    std::size_t type = 0;      ///< type of its machine
+    std::size_t from_end = 0;  ///< k: number of jobs on its machine from this one to the last
+    std::size_t before = 0;    ///< number of jobs before it on its machine; 0: it runs now
 };
 
-/// The order of least total completion time, with its proof.
+/// An order with the least total completion time, and its proof.
 struct AlloxOrder {
     std::vector<AlloxPlace> places{};  ///< by job
     double objective = 0;              ///< sum of the costs above, over the jobs considered
-    double bound = 0;                  ///< no order costs less; equal but for rounding
+    double bound = 0;                  ///< no order costs less; equals the objective up to rounding
 };
 
-/// The order of jobs on `machines`, by type those that are free; `considered` in (0, 1]. Of equal jobs those
-/// that have waited longest come first, then the first listed. Without machines nobody is considered. Refuses
-/// times that are negative or above 1e140, jobs that know another number of types, and fewer than one GPU
-/// (std::invalid_argument naming job, field and value).
+/// Returns the best order of jobs on `machines`, the number of free machines of each type. `considered` is
+/// in (0, 1]. Among equal jobs, those that have waited longest come first, then those listed first. Without
+/// machines no job is considered. Refuses times that are negative or above 1e140, jobs with times for a
+/// different number of types, and fewer than one GPU (std::invalid_argument naming job, field and value).
 [[nodiscard]] inline AlloxOrder allox_order(std::span<const AlloxJob> jobs,
                                             std::span<const std::size_t> machines, double considered = 1) {
     if (!(considered > 0 && considered <= 1))
@@ -100,9 +100,9 @@ struct AlloxOrder {
         return (static_cast<double>(column.from_end - 1) * job.gpus + 1) * job.seconds[column.type] +
                job.waited_seconds;
     };
-    // The further from the end, the dearer: a place counts only once somebody would rather have it.
+    // Places further from the end cost more, so add deeper ones only when some job would prefer one.
     std::vector<Column> columns;
-    std::vector<std::size_t> depth(types, rows.size() / all + 1);  // of the places, by type
+    std::vector<std::size_t> depth(types, rows.size() / all + 1);  // largest k of the places, by type
     Assignment assigned;
     for (bool deeper = true; deeper;) {
         columns.clear();
@@ -129,8 +129,8 @@ struct AlloxOrder {
     found.objective = assigned.cost;
     found.bound = assigned.bound;
 
-    // Jobs of no length may leave places free before them: everybody moves up. Rows are in the order in which
-    // jobs of one place come: the last ones of a type run first.
+    // Jobs of length 0 may leave earlier places empty, so the jobs of each type are numbered anew. Among
+    // jobs with the same k, those that have waited longest run first.
     std::vector<std::vector<std::size_t>> of_type(types);
     for (std::size_t row = rows.size(); row-- > 0;)
         of_type[columns[assigned.column[row]].type].push_back(row);
@@ -143,15 +143,16 @@ struct AlloxOrder {
             found.places[rows[line[i]]] = {true, type, i / machines[type] + 1,
                                            (line.size() - 1 - i) / machines[type]};
     }
-    // Equal jobs change places at no cost: those that have waited longest, the first of the rows, go first.
+    // Equal jobs can exchange places at no cost. Those that have waited longest come first in `rows`, and
+    // run first.
     const auto work = [&](std::size_t job) { return std::tie(jobs[job].seconds, jobs[job].gpus); };
     std::ranges::stable_sort(rows, {}, work);
     for (std::size_t begin = 0, end = 0; begin < rows.size(); begin = end) {
-        std::vector<AlloxPlace> its;
+        std::vector<AlloxPlace> equal_places;
         for (; end < rows.size() && work(rows[end]) == work(rows[begin]); ++end)
-            its.push_back(found.places[rows[end]]);
-        std::ranges::stable_sort(its, {}, &AlloxPlace::before);
-        for (std::size_t i = begin; i < end; ++i) found.places[rows[i]] = its[i - begin];
+            equal_places.push_back(found.places[rows[end]]);
+        std::ranges::stable_sort(equal_places, {}, &AlloxPlace::before);
+        for (std::size_t i = begin; i < end; ++i) found.places[rows[i]] = equal_places[i - begin];
     }
     return found;
 }

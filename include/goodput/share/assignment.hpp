@@ -1,17 +1,18 @@
 #ifndef GOODPUT_SHARE_ASSIGNMENT_HPP
 #define GOODPUT_SHARE_ASSIGNMENT_HPP
 
-// Least-cost assignment: every row takes one column, a column serves as many rows as it has places,
+// Least-cost assignment: every row takes one column, and a column serves at most as many rows as it has
+// places,
 //
 //     min sum over rows i of c(i, column of i)       at most places_j rows in column j
 //
-// as a min-cost flow  source -> rows -> columns -> sink  by Boost.Graph's successive shortest paths. Its
-// potentials are duals u, v that prove the optimum:
+// It is solved as a min-cost flow  source -> rows -> columns -> sink  by Boost.Graph's successive shortest
+// paths. The potentials of the flow are duals u, v that prove the optimum:
 //
 //     u_i + v_j <= c(i, j),   v_j <= 0         so no assignment costs less than   sum u_i + sum places_j v_j
 //
-// It takes rounded costs for negative ones, so it gets integers of 128 bits: those hold what the doubles
-// hold, though the largest cost be 10^20 times the least, as AlloX' are.
+// Rounding would make Boost's algorithm see negative costs, so we pass it 128-bit integers. They hold all
+// that the doubles hold, even if the largest cost is 10^20 times the least, as in AlloX.
 
 #include <algorithm>
 #include <bit>
@@ -32,34 +33,34 @@
 
 namespace goodput::inline v0_1 {
 
-/// Who takes which column, and the proof that nothing costs less.
+/// Which row takes which column, and the proof that no assignment costs less.
 struct Assignment {
-    std::vector<std::size_t> column{};  ///< by row
-    double cost = 0;                    ///< sum of the costs of what is taken
-    double bound = 0;                   ///< no assignment costs less; equal to the cost but for rounding
-    std::vector<double> row_dual{};     ///< u, by row: least c(i, j) - v_j of the columns with places
-    std::vector<double> column_dual{};  ///< v, by column: at most 0, and 0 where places are left
+    std::vector<std::size_t> column{};  ///< by row: the column that it takes
+    double cost = 0;                    ///< sum of the costs of these pairs of row and column
+    double bound = 0;                   ///< no assignment costs less; equals the cost up to rounding
+    std::vector<double> row_dual{};     ///< u, by row: least c(i, j) - v_j over the columns with places
+    std::vector<double> column_dual{};  ///< v, by column: at most 0, and 0 if places are left
 };
 
-/// The least-cost assignment of `rows` rows to columns with `places` places each, at least 0, where
-/// `cost(row, column)` is what a pair costs. Costs may be
-/// negative, at most 1e150 either way. Time rows^2 columns, memory 60 bytes times rows times columns. Refuses
-/// fewer places than rows and costs that are not such numbers (std::invalid_argument naming row, column and
-/// value). Of several optima always the same one.
+/// Returns the least-cost assignment of `rows` rows to columns. Column j has `places[j]` places, at least
+/// 0, and `cost(row, column)` is the cost of a row in a column. Costs may be negative, and are at most
+/// 1e150 in absolute value. Takes time rows^2 columns and memory 60 bytes times rows times columns. Refuses
+/// fewer places than rows, and costs out of range or not finite (std::invalid_argument naming row, column
+/// and value). Among several optima it always returns the same one.
 template <class Cost>
 [[nodiscard]] Assignment least_cost_assignment(std::size_t rows, std::span<const std::size_t> places,
                                                const Cost& cost);
 
 namespace detail {
 
-// With -O3 g++ 12 takes Boost's graph for one that writes beyond the vector that it has just resized.
+// With -O3, g++ 12 warns wrongly that Boost's graph writes beyond the vector that it has just resized.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Warray-bounds"
 
 __extension__ using WholeCost = __int128;
 
-// Costs are at most `most` either way. In the network a row and the sink are on the left, a column and the
-// source on the right, so that every pair of a left and a right vertex has an arc there and one back.
+// No cost exceeds `most` in absolute value. In the network, rows and the sink are on the left, columns and
+// the source on the right, so that every pair of a left and a right vertex has one arc in each direction.
 template <class Cost>
 Assignment assign_by_flow(std::size_t rows, std::span<const std::size_t> places, const Cost& cost,
                           double most) {
@@ -76,7 +77,7 @@ Assignment assign_by_flow(std::size_t rows, std::span<const std::size_t> places,
     };
     const Graph graph(boost::edges_are_sorted, arc(0), arc(2 * pairs), source + 1);
 
-    // A path has fewer arcs than two for each row: no sum of costs is as large as 2^125.
+    // A path has fewer than two arcs per row, so no sum of costs is as large as 2^125.
     const int scale = 120 - static_cast<int>(std::bit_width(rows)) -
                       std::ilogb(std::max(most, std::numeric_limits<double>::min()));
     const auto whole = [&](double value) { return static_cast<WholeCost>(std::ldexp(value, scale)); };

@@ -1,9 +1,12 @@
 #ifndef GOODPUT_SHARE_OBJECTIVES_HPP
 #define GOODPUT_SHARE_OBJECTIVES_HPP
 
-// What shares are good for: an objective is a struct of one of three kinds, each with two or three functions
-// of the problem and a job's index; share_time() (share_time.hpp) finds its best shares, with proof. And the
-// objectives of the field: those of Gavel (OSDI'20, section 4) are programs of its public code.
+// Objectives: what the shares of time should optimise. An objective is a struct of one of three kinds. Each
+// kind has two or three functions of the problem and a job's index. share_time() (share_time.hpp) finds the
+// best shares for an objective, with a proof.
+//
+// The file also has the objectives known from the literature. Those of Gavel (OSDI'20, section 4) are the
+// optimisation programs in Gavel's public code.
 
 #include <cmath>
 #include <concepts>
@@ -14,10 +17,11 @@
 
 namespace goodput::inline v0_1 {
 
-/// Every job reaches a level that rises with its rate, and the least of all levels is to be as high as
-/// possible. `rate_for(problem, job, level)` is the least rate in steps/s at which the job is at that level:
-/// at least 0, not falling in the level. `level_at(problem, job, rate)` is its level at a rate: the inverse;
-/// infinity for a job that does not count. Levels are above 0.
+/// Every job has a level, which rises with its rate, and the least of all levels is maximised.
+/// `rate_for(problem, job, level)` is the least rate, in steps/s, at which the job reaches the level. It is
+/// at least 0 and non-decreasing in the level. `level_at(problem, job, rate)` is its inverse, the job's
+/// level at a rate: infinity for a job that must not limit the minimum, such as one with nothing left to
+/// do. Levels are above 0.
 template <class O>
 concept LevelObjective = requires(const O& objective, const ShareProblem& problem, std::size_t job,
                                   double number) {
@@ -25,25 +29,26 @@ concept LevelObjective = requires(const O& objective, const ShareProblem& proble
     { objective.level_at(problem, job, number) } -> std::convertible_to<double>;
 };
 
-/// A level objective whose number is not the least level, but `number_of(level)`, which is monotone: for
-/// example the reciprocal.
+/// A level objective that is reported as `number_of(least level)` instead of the least level, for example
+/// as its reciprocal. number_of() is monotone.
 template <class O>
 concept NumberedObjective = LevelObjective<O> && requires(const O& objective, double level) {
     { objective.number_of(level) } -> std::convertible_to<double>;
 };
 
-/// Every share of time has a value, and their sum is to be as large as possible: `value(problem, job, type)`
-/// is that of all of the job's time on a GPU type, at least 0. Deadlines of jobs are kept where that is
-/// possible.
+/// Every share of time has a value, and the sum of these values is maximised. `value(problem, job, type)`,
+/// at least 0, is the value of all of the job's time on a GPU type. Jobs meet their deadlines if that is
+/// possible for all of them.
 template <class O>
 concept LinearObjective = requires(const O& objective, const ShareProblem& problem, std::size_t job,
                                    std::size_t type) {
     { objective.value(problem, job, type) } -> std::convertible_to<double>;
 };
 
-/// Every job has a utility of its rate, increasing and concave, and their sum is to be as large as possible.
-/// `utility(problem, job, rate)` is the value, `slope(problem, job, rate)` its derivative, above 0, and
-/// `elasticity(problem, job, rate)` is -rate utility'' / utility', above 0; all at rates above 0.
+/// Every job has a utility, an increasing and concave function of its rate, and the sum of utilities is
+/// maximised. `utility(problem, job, rate)` is its value, `slope(problem, job, rate)` its derivative, above
+/// 0, and `elasticity(problem, job, rate)` is -rate utility'' / utility', above 0. All three are asked only
+/// for rates above 0.
 template <class O>
 concept UtilityObjective = requires(const O& objective, const ShareProblem& problem, std::size_t job,
                                     double rate) {
@@ -56,9 +61,11 @@ concept UtilityObjective = requires(const O& objective, const ShareProblem& prob
 template <class O>
 concept ShareObjective = LevelObjective<O> || LinearObjective<O> || UtilityObjective<O>;
 
-/// Largest minimum: the least of workers * rate / (weight * proportional rate) (Gavel, section 4.1).
+/// Max-min fairness: maximises the least of workers * rate / (weight * proportional rate) (Gavel, section
+/// 4.1). The proportional rate is the job's rate if its time is divided over the GPU types by their numbers
+/// of GPUs (proportional_rate()).
 struct MaxMin {
-    /// Steps/s of a job at a level.
+    /// Steps/s that a job needs for a level.
     [[nodiscard]] double rate_for(const ShareProblem& problem, std::size_t job, double level) const {
         return level * rate_of_one(problem, job);
     }
@@ -70,20 +77,20 @@ struct MaxMin {
 
 private:
     static double rate_of_one(const ShareProblem& problem, std::size_t job) {
-        const ShareJob& its = problem.jobs[job];
-        return its.weight * proportional_rate(problem, job) / its.workers;
+        const ShareJob& entry = problem.jobs[job];
+        return entry.weight * proportional_rate(problem, job) / entry.workers;
     }
 };
 
-/// Largest minimum for one who does not know how fast jobs are on which type, to be asked of blind(problem):
-/// the least of workers * part of the time / weight, whatever type a job runs on (Gavel's program with every
-/// rate 1; a job gets no time where it cannot run).
+/// Max-min fairness without knowledge of speeds; call it with blind(problem). Maximises the least of
+/// workers * fraction of the time / weight, whatever type a job runs on (Gavel's program with every rate 1;
+/// a job gets no time where it cannot run).
 struct MaxMinTime {
-    /// Part of the time of a job at a level.
+    /// Fraction of the time that a job needs for a level.
     [[nodiscard]] double rate_for(const ShareProblem& problem, std::size_t job, double level) const {
         return level * part_of_one(problem.jobs[job]);
     }
-    /// Level of a job that runs for that part of the time.
+    /// Level of a job that runs for this fraction of the time.
     [[nodiscard]] double level_at(const ShareProblem& problem, std::size_t job, double part) const {
         return part / part_of_one(problem.jobs[job]);
     }
@@ -92,56 +99,57 @@ private:
     static double part_of_one(const ShareJob& job) { return job.weight / job.workers; }
 };
 
-/// Least total time: all jobs end within T seconds; told by T (Gavel, section 4.2).
+/// Least makespan: minimises the time T within which all jobs end. The objective is reported as T in
+/// seconds (Gavel, section 4.2).
 struct Makespan {
-    /// Steps/s of a job that has to end in 1 / level seconds.
+    /// Steps/s of a job that must end within 1 / level seconds.
     [[nodiscard]] double rate_for(const ShareProblem& problem, std::size_t job, double level) const {
         return level * problem.jobs[job].steps_left;
     }
-    /// 1 / seconds that it needs at a rate.
+    /// 1 / (seconds that the job needs at a rate).
     [[nodiscard]] double level_at(const ShareProblem& problem, std::size_t job, double rate) const {
         const double steps = problem.jobs[job].steps_left;
         return steps > 0 ? rate / steps : std::numeric_limits<double>::infinity();
     }
-    /// Seconds.
+    /// The makespan in seconds.
     [[nodiscard]] double number_of(double level) const { return 1 / level; }
 };
 
-/// Finish-time fairness: the largest rho of a job, its time from submission to the end over what that would
-/// be with the isolated share of the cluster, is to be small; told by that rho (Themis, NSDI'20; Gavel,
-/// section 4.3). Weights do not count.
+/// Finish-time fairness: minimises the largest rho. A job's rho is its time from submission to completion,
+/// divided by the time that it would take with its isolated share of the cluster (isolated_share()). The
+/// objective is reported as the largest rho (Themis, NSDI'20; Gavel, section 4.3). Weights do not matter.
 struct FinishTimeFairness {
-    /// Steps/s of a job at rho = 1 / level.
+    /// Steps/s that a job needs for rho = 1 / level.
     [[nodiscard]] double rate_for(const ShareProblem& problem, std::size_t job, double level) const {
-        const ShareJob& its = problem.jobs[job];
+        const ShareJob& entry = problem.jobs[job];
         const double alone = seconds_alone(problem, job);
-        if (!std::isfinite(alone) || its.steps_left <= 0) return 0;
-        const double left = alone / level - its.age_seconds;
-        return left > 0 ? its.steps_left / left : std::numeric_limits<double>::infinity();
+        if (!std::isfinite(alone) || entry.steps_left <= 0) return 0;
+        const double left = alone / level - entry.age_seconds;
+        return left > 0 ? entry.steps_left / left : std::numeric_limits<double>::infinity();
     }
     /// 1 / rho at a rate.
     [[nodiscard]] double level_at(const ShareProblem& problem, std::size_t job, double rate) const {
-        const ShareJob& its = problem.jobs[job];
+        const ShareJob& entry = problem.jobs[job];
         const double alone = seconds_alone(problem, job);
         if (!std::isfinite(alone)) return alone;
-        if (its.steps_left <= 0)
-            return its.age_seconds > 0 && alone > 0 ? alone / its.age_seconds
-                                                    : std::numeric_limits<double>::infinity();
-        return rate > 0 ? alone / (its.age_seconds + its.steps_left / rate) : 0;
+        if (entry.steps_left <= 0)
+            return entry.age_seconds > 0 && alone > 0 ? alone / entry.age_seconds
+                                                      : std::numeric_limits<double>::infinity();
+        return rate > 0 ? alone / (entry.age_seconds + entry.steps_left / rate) : 0;
     }
-    /// Rho.
+    /// The job's rho.
     [[nodiscard]] double number_of(double level) const { return 1 / level; }
 
 private:
     static double seconds_alone(const ShareProblem& problem, std::size_t job) {
-        const ShareJob& its = problem.jobs[job];
+        const ShareJob& entry = problem.jobs[job];
         const double rate = isolated_rate(problem, job);
-        return rate > 0 ? its.isolated_seconds + its.steps_left / rate
+        return rate > 0 ? entry.isolated_seconds + entry.steps_left / rate
                         : std::numeric_limits<double>::infinity();
     }
 };
 
-/// Largest sum of rates, in steps/s whatever a step is.
+/// Largest sum of rates in steps/s, although the steps of different jobs differ.
 struct SumOfRates {
     /// Steps/s.
     [[nodiscard]] double value(const ShareProblem& problem, std::size_t job, std::size_t type) const {
@@ -149,16 +157,17 @@ struct SumOfRates {
     }
 };
 
-/// Largest sum of rates over the price of a GPU, in steps/s per dollar an hour (Gavel, section 4.2).
+/// Largest sum of rate / price of a GPU, in steps/s per dollar per hour (Gavel, section 4.2).
 struct SumPerDollar {
-    /// Steps/s per dollar an hour.
+    /// Steps/s per dollar per hour.
     [[nodiscard]] double value(const ShareProblem& problem, std::size_t job, std::size_t type) const {
         return problem.jobs[job].rates[type] / problem.dollars_per_hour[type];
     }
 };
 
-/// Nash welfare, or proportional fairness: the largest sum of weight * ln(rate) (Nash 1950, Kelly 1997).
-/// Nobody's part can grow by some per cent without others losing as many in sum.
+/// Nash welfare, or proportional fairness: maximises the sum of weight * ln(rate) (Nash 1950, Kelly 1997).
+/// At the maximum, no other shares raise the sum of the relative changes of rates, each times the job's
+/// weight.
 struct NashWelfare {
     /// weight * ln(rate).
     [[nodiscard]] double utility(const ShareProblem& problem, std::size_t job, double rate) const {
@@ -176,8 +185,8 @@ static_assert(LevelObjective<MaxMin> && LevelObjective<MaxMinTime>);
 static_assert(NumberedObjective<Makespan> && NumberedObjective<FinishTimeFairness>);
 static_assert(LinearObjective<SumOfRates> && LinearObjective<SumPerDollar> && UtilityObjective<NashWelfare>);
 
-/// The problem as one who does not know how fast jobs are on which type sees it: every job does one step a
-/// second wherever it can run.
+/// Returns the same problem without knowledge of speeds: every job does one step per second on every type
+/// on which it can run.
 [[nodiscard]] inline ShareProblem blind(ShareProblem problem) {
     for (ShareJob& job : problem.jobs)
         for (double& rate : job.rates) rate = rate > 0 ? 1 : 0;

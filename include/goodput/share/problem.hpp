@@ -1,12 +1,12 @@
 #ifndef GOODPUT_SHARE_PROBLEM_HPP
 #define GOODPUT_SHARE_PROBLEM_HPP
 
-// Jobs that cannot change their number of GPUs share a cluster of several GPU types by time (Gavel, OSDI'20).
+// Jobs with a fixed number of GPUs share the time of a cluster of several GPU types (Gavel, OSDI'20).
 // A share x_jt is the fraction of time that job j runs on GPU type t with all of its workers:
 //
 //     x_jt >= 0,   sum_t x_jt <= 1 for every job,   sum_j workers_j x_jt <= gpus_t for every type,
 //
-// and what a job has of it is its effective rate  e_j = sum_t rate_jt x_jt  in steps a second.
+// The effective rate of a job under these shares is  e_j = sum_t rate_jt x_jt  in steps per second.
 
 #include <algorithm>
 #include <array>
@@ -22,24 +22,25 @@
 
 namespace goodput::inline v0_1 {
 
-/// A job of a fixed number of workers.
+/// A job with a fixed number of workers.
 struct ShareJob {
     std::string name{};           ///< for messages
     int workers = 1;              ///< GPUs that it takes while it runs, at least 1
-    double weight = 1;            ///< above 0: how much of the cluster it deserves beside others
-    std::vector<double> rates{};  ///< by GPU type: steps/s of all its workers there; 0: cannot run there
-    double steps_left = 0;        ///< to do, at least 0; matters where finish times do
-    double age_seconds = 0;       ///< since it was submitted
-    /// Seconds that what it has done would have taken with an equal part of the cluster (Themis).
+    double weight = 1;            ///< above 0: how much of the cluster it deserves relative to other jobs
+    std::vector<double> rates{};  ///< by GPU type: steps/s of all its workers there; 0 if it cannot run there
+    double steps_left = 0;        ///< steps to do, at least 0; matters for objectives about finish times
+    double age_seconds = 0;       ///< time since it was submitted
+    /// Seconds that the work done so far would have taken with an equal part of the cluster (Themis).
     double isolated_seconds = 0;
-    std::optional<double> deadline_seconds{};  ///< from now, above 0, by which its steps should be done
+    /// Time from now, above 0, within which its steps should be done.
+    std::optional<double> deadline_seconds{};
 };
 
-/// What is to be shared, and among whom.
+/// What is shared, and the jobs that share it.
 struct ShareProblem {
-    /// By GPU type, at least 0; a part of a GPU is one that is there for that part of the time.
+    /// By GPU type, at least 0. A fraction of a GPU is a GPU that is there for that fraction of the time.
     std::vector<double> gpus{};
-    std::vector<double> dollars_per_hour{};  ///< of a GPU, by GPU type; empty: not known
+    std::vector<double> dollars_per_hour{};  ///< price of a GPU, by GPU type; empty if not known
     std::vector<ShareJob> jobs{};            ///< in any order
 
     /// Number of GPU types.
@@ -50,9 +51,9 @@ struct ShareProblem {
         for (const double number : gpus) sum += number;
         return sum;
     }
-    /// Whether no GPU type on which the job has a rate has as many GPUs as it takes at once. Shares count
-    /// GPUs and not places: a job that one type has enough for may have its part of fewer GPUs of another,
-    /// too.
+    /// Returns whether no GPU type on which the job has a rate has as many GPUs as it takes at once. Shares
+    /// count GPUs, not places: a job that fits one type may also get its fraction of another type's fewer
+    /// GPUs.
     [[nodiscard]] bool too_large(std::size_t job) const {
         for (std::size_t t = 0; t < types(); ++t)
             if (jobs[job].rates[t] > 0 && jobs[job].workers <= std::ceil(gpus[t])) return false;
@@ -70,7 +71,8 @@ struct ShareProblem {
         return false;
     }
 
-    /// Refuses numbers that are not finite or out of range (std::invalid_argument with job, field and value).
+    /// Refuses numbers that are not finite or out of range (std::invalid_argument with job, field and
+    /// value).
     void validate() const {
         for (const double number : gpus) require_number("share problem", "gpus", number, 1e-12);
         if (!dollars_per_hour.empty() && dollars_per_hour.size() != types())
@@ -96,7 +98,7 @@ struct ShareProblem {
     }
 
 private:
-    /// `least`: above 0, of what is divided by.
+    /// `least`: smallest number other than 0 that is allowed, because something is divided by it.
     template <class Subject>
     static void require_number(const Subject& subject, std::string_view field, double value,
                                double least = 0) {
@@ -107,53 +109,52 @@ private:
     }
 };
 
-/// Two jobs with the same number of workers, each of which has one of every GPU's workers while they run
-/// together.
+/// Two jobs with the same number of workers. While they run together, every GPU runs one worker of each.
 struct SharePair {
-    std::array<std::size_t, 2> jobs{};  ///< indices into the problem's jobs, different ones
-    /// By GPU type: steps/s of the first and of the second while they run together; {0, 0}: they do not run
-    /// together there.
+    std::array<std::size_t, 2> jobs{};  ///< indices into the problem's jobs, two different ones
+    /// By GPU type: steps/s of the first and of the second job while they run together; {0, 0} if they do
+    /// not run together there.
     std::vector<std::array<double, 2>> rates{};
 };
 
-/// Whether running together on a GPU type may gain anything that the two cannot have in turns there: without
-/// a part z of the time for the first alone and 1 - z for the second that leaves neither with less. That is
-/// the sum of both rates, each as a part of the rate alone, above 1. No best answer needs any other pair: all
-/// of the pair's time can be given to the two in turns on the same GPUs.
+/// Returns whether the pair may gain something by running together on a GPU type: no division of the time,
+/// z for the first job alone and 1 - z for the second, gives both jobs at least the same rates. This holds
+/// if a job cannot run there alone, or if the sum of both rates, each divided by the job's rate alone, is
+/// above 1. No best answer needs any other pair: its two jobs can take turns on the same GPUs instead.
 [[nodiscard]] inline bool pair_gains(const ShareProblem& problem, const SharePair& pair, std::size_t type) {
     const bool enough = problem.jobs[pair.jobs[0]].workers <= std::ceil(problem.gpus[type]) ||
                         problem.can_run(pair.jobs[0], type) || problem.can_run(pair.jobs[1], type);
     if (!(problem.gpus[type] > 0) || !enough) return false;
     double sum = 0;
-    for (std::size_t of = 0; of < 2; ++of) {
-        const double rate = pair.rates[type][of];
+    for (std::size_t which = 0; which < 2; ++which) {
+        const double rate = pair.rates[type][which];
         if (rate <= 0) continue;
-        const std::size_t job = pair.jobs[of];
+        const std::size_t job = pair.jobs[which];
         if (!problem.can_run(job, type)) return true;
         sum += rate / problem.jobs[job].rates[type];
     }
     return sum > 1;
 }
 
-/// What a search for shares is asked for.
+/// Options of a search for shares.
 struct ShareOptions {
-    /// Proven when objective and bound differ by at most gap times the larger of the two; with utilities, gap
-    /// times the sum of rate * slope, so that the unit of rates does not count. Above 0; much below 1e-8
-    /// rounding has the last word.
+    /// The answer is proven if objective and bound differ by at most gap times the larger of the two. With
+    /// utilities the limit is gap times the sum of rate * slope, so that the unit of rates does not matter.
+    /// Above 0; much below 1e-8, rounding decides what is reached.
     double gap = 1e-7;
-    /// Shares below that part of the job's largest are left out; 0: none. The middle of all best answers has
-    /// a trace of everything.
+    /// Shares below this fraction of the job's largest share are set to 0; 0 keeps all. The search ends in
+    /// the middle of all best answers, where every share is at least slightly above 0.
     double least_part = 1e-10;
 };
 
-/// What is proven of shares.
+/// What is proven about shares.
 enum class ShareStatus {
-    optimal,    ///< to the gap asked for
+    optimal,    ///< within the gap asked for
     feasible,   ///< all constraints are kept; see bound
-    infeasible  ///< no shares give the objective a finite number: nobody can run who has something to do
+    infeasible  ///< no shares give the objective a finite value: no job with work left can run
 };
 
-/// The word for it.
+/// Returns the status as a word.
 [[nodiscard]] inline std::string_view name_of(ShareStatus status) {
     if (status == ShareStatus::infeasible) return "infeasible";
     return status == ShareStatus::optimal ? "optimal" : "feasible";
@@ -164,16 +165,16 @@ struct ShareResult {
     std::size_t types = 0;         ///< number of GPU types
     std::vector<double> shares{};  ///< by job, then by GPU type: fractions of time
     std::vector<double> rates{};   ///< by job: effective rate in steps/s
-    /// Of pairs (PairedShareProblem), by pair, then by GPU type: fractions of time.
+    /// By pair (PairedShareProblem), then by GPU type: fractions of time.
     std::vector<double> pair_shares{};
-    std::vector<double> levels{};  ///< by job, where the objective has levels: its own
-    /// The number that the objective stands for, over the jobs that can run; see ShareProblem::can_run().
+    std::vector<double> levels{};  ///< by job: its level, as the objective reports it; empty without levels
+    /// The value of the objective over the jobs that can run; see ShareProblem::can_run().
     double objective = 0;
-    double bound = 0;                           ///< no shares have a better one, up to rounding
-    ShareStatus status = ShareStatus::optimal;  ///< what is proven of them
-    /// By GPU type: by how much the objective would improve for each GPU more, at the margin, at least 0.
+    double bound = 0;                           ///< no shares have a better objective, up to rounding
+    ShareStatus status = ShareStatus::optimal;  ///< what is proven about the shares
+    /// By GPU type: improvement of the objective per additional GPU, at the margin, at least 0.
     std::vector<double> prices{};
-    bool deadlines_met = true;   ///< false: they cannot be met together, and none was asked for
+    bool deadlines_met = true;   ///< false: not all can be met together, so all were ignored
     std::size_t iterations = 0;  ///< passes of the interior-point method, each over all jobs
 
     /// The shares of one job, by GPU type.
@@ -187,7 +188,7 @@ struct ShareResult {
     }
 };
 
-/// Nobody has any time, at prices of 0.
+/// Returns shares of 0 for all jobs, with prices of 0.
 [[nodiscard]] inline ShareResult no_shares(const ShareProblem& problem) {
     return {.types = problem.types(),
             .shares = std::vector<double>(problem.jobs.size() * problem.types(), 0),
@@ -195,8 +196,9 @@ struct ShareResult {
             .prices = std::vector<double>(problem.types(), 0)};
 }
 
-/// Steps a second with an equal part of each GPU type's time, by job: what largest-minimum fairness is
-/// relative to (Gavel, section 4.1: the part of a type is its part of all GPUs, whatever the job's workers).
+/// Returns the proportional rate of a job in steps/s: its rate if it runs all the time and divides its time
+/// over the GPU types by their numbers of GPUs, whatever its number of workers. Max-min fairness compares
+/// rates with it (Gavel, section 4.1).
 [[nodiscard]] inline double proportional_rate(const ShareProblem& problem, std::size_t job) {
     double sum = 0;
     for (std::size_t t = 0; t < problem.types(); ++t)
@@ -205,14 +207,14 @@ struct ShareResult {
     return all > 0 ? sum / all : 0;
 }
 
-/// Share of the job on a GPU type if everybody had the same number of GPUs of each type, at all times at most
-/// (Gavel's isolated policy).
+/// Returns the job's share of a GPU type if every job had the same number of GPUs of each type, scaled down
+/// so that it runs at most all the time (Gavel's isolated policy).
 [[nodiscard]] inline double isolated_share(const ShareProblem& problem, std::size_t job, std::size_t type) {
     const double sharers = static_cast<double>(problem.jobs.size()) * problem.jobs[job].workers;
     return problem.gpus[type] / sharers / std::max(1.0, problem.all_gpus() / sharers);
 }
 
-/// Steps a second with the isolated shares.
+/// Returns the job's rate with its isolated shares, in steps/s.
 [[nodiscard]] inline double isolated_rate(const ShareProblem& problem, std::size_t job) {
     double sum = 0;
     for (std::size_t t = 0; t < problem.types(); ++t)

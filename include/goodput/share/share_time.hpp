@@ -1,16 +1,18 @@
 #ifndef GOODPUT_SHARE_SHARE_TIME_HPP
 #define GOODPUT_SHARE_SHARE_TIME_HPP
 
-// Which fraction of time on which GPU type, for every job, under an objective: with proof and prices.
+// Computes, under an objective, the fraction of time that every job should have on every GPU type, with a
+// proof and prices.
 //
-// Gavel writes each objective as a linear program over all jobs and types. There are only as many prices as
-// types: given them, every job knows by itself what is best for it. An interior-point method whose linear
-// systems have that size finds prices and shares together (detail/interior_point.hpp), in some fifteen passes
-// over the jobs.
+// Gavel writes each objective as a linear program over all jobs and types. Only the types need prices:
+// given these, each job's best shares follow from its own data alone. An interior-point method, whose
+// linear systems have one row per type, finds prices and shares together (detail/interior_point.hpp) in
+// about fifteen passes over the jobs.
 //
-// The bound is computed from the prices alone, with a pass of its own: it holds however they were found.
+// The bound is computed from the prices alone in a separate pass, so it holds however the prices were
+// found.
 //
-// Two jobs on the same GPUs at once: pairs/share_pairs.hpp.
+// pairs/share_pairs.hpp does the same for jobs that may run on the same GPUs in pairs.
 
 #include <algorithm>
 #include <cmath>
@@ -26,9 +28,9 @@
 
 namespace goodput::inline v0_1 {
 
-/// The best shares under an objective. Jobs that can run nowhere (ShareProblem::can_run) get nothing and do
-/// not count, not even in prices; where nobody can run who has something to do, a time until all are done, or
-/// a rho, is infinite and the status infeasible. Refuses what ShareProblem::validate() does
+/// Returns the best shares under an objective. Jobs that can run nowhere (ShareProblem::can_run) get no
+/// time and do not affect objective or prices. If no job with work left can run, a makespan or a rho is
+/// infinite, and the status is infeasible. Refuses what ShareProblem::validate() does
 /// (std::invalid_argument).
 template <ShareObjective O>
 [[nodiscard]] ShareResult share_time(const ShareProblem& problem, const O& objective,
@@ -64,13 +66,13 @@ ShareResult share_by_level(const ShareProblem& problem, ShareProgram program, co
         result.bound = number(best.bound);
         const double around = 1e-6 * best.bound;
         const double scale = std::abs(number(best.bound) - number(best.bound - around)) / around;
-        // Where the level has next to no slope a price may be beyond all numbers, or none at all.
+        // If the slope of the level is next to nothing, the product may be infinite or not a number.
         for (double& price : result.prices)
             price = price * scale > 0 ? std::min(price * scale, std::numeric_limits<double>::max()) : 0;
         set_status(result, options.gap);
     } else {
-        // Nobody has a need that he could have any of: there is nothing to prove, and no program. Who has
-        // something to do and cannot run is at the level 0: for a time that is no number.
+        // No job that can run needs anything, so there is no program to solve. A job that has work left but
+        // cannot run is at level 0, which as a time is infinite.
         result = no_shares(problem);
         for (std::size_t j = 0; j < problem.jobs.size(); ++j) {
             const bool has_need =
@@ -86,7 +88,7 @@ ShareResult share_by_level(const ShareProblem& problem, ShareProgram program, co
     return result;
 }
 
-/// Steps/s that a job needs for its deadline; 0: it has none.
+/// Steps/s that a job needs to meet its deadline; 0 if it has none.
 inline double deadline_rate(const ShareJob& job) {
     return job.deadline_seconds ? job.steps_left / *job.deadline_seconds : 0;
 }
@@ -144,7 +146,7 @@ ShareResult share_by_value(const ShareProblem& problem, ShareProgram program, co
     return result;
 }
 
-/// An objective's utility by group of the program, whose rates are parts of the top rate.
+/// An objective's utility for the program's groups, whose rates are fractions of the top rate.
 template <UtilityObjective O>
 struct GroupUtility {
     const ShareProblem& problem;
@@ -170,9 +172,9 @@ ShareResult share_by_utility(const ShareProblem& problem, ShareProgram program, 
     method.solve(std::max(0.5 * options.gap, 1e-10));
     ShareResult result = program.shares_of(method, options.least_part);
     result.iterations = method.iterations();
-    // Above a tangent no utility ever is, wherever that touches: here where its slope is the price of the
-    // rate, which the types' prices fit. At the rate itself the slope is off by as much as that, times many
-    // jobs.
+    // A concave utility never exceeds its tangent, wherever the tangent touches it. Let it touch where the
+    // slope is the price of the rate, because the types' prices fit that slope. The slope at the rate found
+    // differs slightly, and these differences add up over many jobs.
     std::vector<double> slopes(program.groups());
     double tangents = 0, size = 0;
     for (std::size_t g = 0; g < slopes.size(); ++g) {
@@ -189,13 +191,13 @@ ShareResult share_by_utility(const ShareProblem& problem, ShareProgram program, 
     const auto slope = [&](std::size_t g) { return slopes[g]; };
     result.bound = tangents + program.dual_value(method, slope);
     result.prices = program.gpu_prices(method, slope, no_value);
-    // Of a sum of logarithms only differences mean something: a part of each job's rate.
+    // For a sum of logarithms only differences are meaningful: they are relative changes of rates.
     result.status =
         result.bound - result.objective <= options.gap * size ? ShareStatus::optimal : ShareStatus::feasible;
     return result;
 }
 
-/// The best shares of a program's time under an objective of any kind.
+/// Returns the best shares for a program under an objective of any kind.
 template <ShareObjective O>
 ShareResult share_with(const ShareProblem& problem, ShareProgram program, const O& objective,
                        const ShareOptions& options) {
@@ -217,9 +219,8 @@ ShareResult share_time(const ShareProblem& problem, const O& objective, const Sh
 }
 
 // ---------------------------------------------------------------------------------------------------------
-// Shares that follow from a rule, with nothing to search for. The objective of each is the sum of rates,
-// which says nothing but how much comes out of it. No rule gives time to a job that is too large for every
-// type.
+// Shares that follow from a rule, without a search. Their objective is the sum of rates, which only says
+// how much work gets done. No rule gives time to a job that is too large for every type.
 
 namespace detail {
 
@@ -243,7 +244,7 @@ ShareResult shares_by_rule(const ShareProblem& problem, Share share) {
 
 }  // namespace detail
 
-/// Everybody has the same number of GPUs of each type, at all times at most (Gavel's isolated policy).
+/// Gives every job the same number of GPUs of each type, at most all of the time (Gavel's isolated policy).
 /// Refuses what ShareProblem::validate() does.
 [[nodiscard]] inline ShareResult share_isolated(const ShareProblem& problem) {
     problem.validate();
@@ -251,8 +252,9 @@ ShareResult shares_by_rule(const ShareProblem& problem, Share share) {
         problem, [&](std::size_t j, std::size_t t) { return isolated_share(problem, j, t); });
 }
 
-/// Everybody's time is dealt to the types as GPUs are: what fairness is relative to, and more than there is
-/// where jobs are many (Gavel's proportional policy). Refuses what ShareProblem::validate() does.
+/// Divides every job's time over the types by their numbers of GPUs (Gavel's proportional policy). Fairness
+/// is relative to these shares. With many jobs they exceed the capacities. Refuses what
+/// ShareProblem::validate() does.
 [[nodiscard]] inline ShareResult share_proportionally(const ShareProblem& problem) {
     problem.validate();
     const double all = problem.all_gpus();
@@ -260,9 +262,9 @@ ShareResult shares_by_rule(const ShareProblem& problem, Share share) {
         problem, [&](std::size_t, std::size_t t) { return all > 0 ? problem.gpus[t] / all : 0; });
 }
 
-/// In their order, each job has all of its time on the type that is fastest for it among those with enough
-/// GPUs left; the first that finds none ends it, unless it fits nowhere at all (Gavel's first-in-first-out
-/// policy). Refuses what ShareProblem::validate() does.
+/// Goes through the jobs in order. Each job gets all of its time on the type that is fastest for it among
+/// those with enough GPUs left. The first job for which no type has enough ends it, unless that job fits no
+/// type at all (Gavel's first-in-first-out policy). Refuses what ShareProblem::validate() does.
 [[nodiscard]] inline ShareResult share_in_order(const ShareProblem& problem) {
     problem.validate();
     const std::size_t none = problem.types();

@@ -1,15 +1,15 @@
 #ifndef GOODPUT_SHARE_TIME_SHARING_HPP
 #define GOODPUT_SHARE_TIME_SHARING_HPP
 
-// Time sharing as a policy: an objective says which part of the time every job should have on every GPU type
-// (share/), and an option is worth how far its job is behind that. Giving GPUs to those who are owed most in
-// sum, round after round, keeps what is owed bounded wherever the shares can be had at all (max-weight
-// scheduling, Tassiulas and Ephremides 1992), so that in the long run everybody has his share. Gavel
-// (OSDI'20, section 5) gives GPUs greedily, by share over received share.
+// Time sharing as a policy. An objective says what fraction of the time every job should have on every GPU
+// type (share/), and the value of an option is how far its job is behind that. Giving GPUs to the jobs that
+// are owed the most in sum, round after round, keeps what is owed bounded if the shares can be realised at
+// all (max-weight scheduling, Tassiulas and Ephremides 1992). So every job gets its share in the long run.
+// Gavel (OSDI'20, section 5) gives GPUs greedily instead, by share over received share.
 //
-// From shares of time to rounds: TimeSharing is a scheduler that keeps account of the time that every job
-// should have had on every GPU type, and of the time that it did have there (Job::owed_seconds). Everything
-// else is the Scheduler's: limits, placement, prices, explanations, drained nodes.
+// TimeSharing is a scheduler that turns shares of time into rounds. It keeps account of the time that every
+// job should have had on every GPU type, and of the time that it did have there (Job::owed_seconds).
+// The Scheduler does everything else: limits, placement, prices, explanations, drained nodes.
 
 #include <algorithm>
 #include <cstddef>
@@ -33,12 +33,13 @@ template <ShareObjective O = MaxMin>
 struct TimeShares {
     /// Jobs run with the GPUs that their owners asked for.
     static constexpr bool rigid_jobs = true;
-    static constexpr bool weights_count = false;  ///< the objective knows them
+    static constexpr bool weights_count = false;  ///< false: the objective counts weights itself
 
-    O objective{};                  ///< what shares are good for
-    double interval_seconds = 360;  ///< of a round, above 0: a share of it is owed in advance
+    O objective{};                  ///< what the shares should optimise
+    double interval_seconds = 360;  ///< length of a round, above 0; its shares are owed in advance
 
-    /// The shares of the round: a row's rate on a GPU type is the goodput of its first option there.
+    /// Returns the shares of the round. A job's rate on a GPU type is the goodput of its first option
+    /// there.
     [[nodiscard]] ShareResult shares_of(const Round& round, std::span<const OptionRow> rows) const {
         ShareProblem problem;
         problem.gpus.assign(round.cluster.gpu_types.size(), 0);
@@ -57,8 +58,9 @@ struct TimeShares {
         return share_time(problem, objective, {.gap = 1e-6});
     }
 
-    /// GPU rounds that a job is owed on the option's type by the end of this one; next to nothing, by speed,
-    /// where it is owed none, so that nothing idles.
+    /// Sets the value of an option to the GPU rounds that its job is owed on the option's type by the end
+    /// of this round. A trace in proportion to the goodput is added, so that GPUs do not idle when no job
+    /// is owed them.
     void value_round(const Round& round, std::span<const OptionRow> rows) const {
         const ShareResult result = shares_of(round, rows);
         for (std::size_t r = 0; r < rows.size(); ++r) {
@@ -78,25 +80,26 @@ struct TimeShares {
     }
 
 private:
-    static constexpr double leftover_worth = 1e-3;  // of a round
+    static constexpr double leftover_worth = 1e-3;  // in rounds, for the job's fastest option
 };
 
 static_assert(RoundPolicy<TimeShares<>>);
 
-/// What jobs are owed, by name.
+/// Accounts of the time that jobs are owed, by job name.
 class TimeAccounts {
 public:
-    /// Of rounds of about `interval_seconds`, above 0.
+    /// For rounds of about `interval_seconds`, above 0.
     explicit TimeAccounts(double interval_seconds = 360) : interval_seconds_(interval_seconds) {}
 
-    /// Books what passed since the last call, then fills in Job::owed_seconds. A job that is not in the
-    /// snapshot is forgotten.
+    /// Books the time since the last call, then fills in Job::owed_seconds. Forgets jobs that are not in
+    /// the snapshot.
     void settle(Snapshot& snapshot) {
         const double now = snapshot.time_seconds;
         const double passed = std::max(now - last_seconds_.value_or(now), 0.0);
         last_seconds_ = now;
-        // What nobody else wanted is not held against those who had it: having more than one's share takes
-        // nobody further below 0 than this. Who is below it stays there, however soon the next call comes.
+        // A job must not pay for time that no other job wanted: time beyond its share takes an account no
+        // further below 0 than this. An account that is lower already stays where it is, however soon the
+        // next call comes.
         const double lowest = -most_ahead * std::max(interval_seconds_, passed);
         std::map<std::string, Account> kept;
         for (Job& job : snapshot.jobs) {
@@ -117,7 +120,8 @@ public:
         }
         accounts_ = std::move(kept);
     }
-    /// Remembers the shares of the coming round, of all jobs of the snapshot, and who holds what in it.
+    /// Remembers the shares of the coming round for all jobs of the snapshot, and which GPU type each job
+    /// holds.
     void note(const Snapshot& snapshot, const Plan& plan, const ShareResult& shares) {
         for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
             Account& account = accounts_[snapshot.jobs[j].name];
@@ -129,7 +133,7 @@ public:
     }
 
 private:
-    static constexpr double most_ahead = 3;  // rounds
+    static constexpr double most_ahead = 3;  // rounds by which an account may be below 0
     struct Account {
         std::vector<double> owed{}, share{};  // by GPU type
         std::optional<std::size_t> held_type{};
@@ -139,11 +143,11 @@ private:
     std::optional<double> last_seconds_;
 };
 
-/// A scheduler of jobs of fixed size that have GPUs in turns, by the shares of an objective: a Planner.
+/// Schedules jobs of fixed size that take turns on GPUs, by the shares of an objective. It is a Planner.
 template <ShareObjective O = MaxMin, OptionPredictor Predictor = GoodputPredictor>
 class TimeSharing {
 public:
-    /// Rounds of `interval_seconds`, above 0.
+    /// Rounds take `interval_seconds`, above 0.
     explicit TimeSharing(O objective = {}, double interval_seconds = 360, Predictor predictor = {},
                          AllotOptions options = {})
         : parts_{.policy = {std::move(objective), interval_seconds},
@@ -153,8 +157,9 @@ public:
         require_positive("time sharing", "interval", interval_seconds);
     }
 
-    /// The plan of the next round; valid until the next call. Refuses what Scheduler::plan does. A round ends
-    /// when the next plan is asked for, and may be shorter or longer than the interval.
+    /// Returns the plan of the next round, which is valid until the next call. Refuses what Scheduler::plan
+    /// does. A round ends when the next plan is asked for, so it may be shorter or longer than the
+    /// interval.
     const Plan& plan(const Snapshot& snapshot) & {
         snapshot_ = snapshot;
         accounts_.settle(snapshot_);
@@ -165,7 +170,7 @@ public:
         accounts_.note(snapshot_, plan, parts_.policy.shares_of(engine_.round_of(snapshot_), rows));
         return plan;
     }
-    /// The same of a value that is gone afterwards: the plan is the caller's.
+    /// The same for a temporary scheduler: the caller owns the plan.
     Plan plan(const Snapshot& snapshot) && { return plan(snapshot); }
 
 private:

@@ -1,25 +1,27 @@
 #ifndef GOODPUT_SHARE_WATER_FILLING_HPP
 #define GOODPUT_SHARE_WATER_FILLING_HPP
 
-// The lexicographic best of levels: the largest minimum, then the largest minimum of all jobs that can still
-// rise, and so on. It leaves nothing idle that any job could use (Gavel, section 4.3; MaxMin in
-// objectives.hpp stops at the first level). With entities, jobs of an entity share what it has: by weight, or
-// all of it goes to the first job that can still rise.
+// Finds the lexicographically best levels: the largest minimum level of all jobs, then the largest minimum
+// of the jobs that can still rise, and so on. No GPU idles that any job could use (Gavel, section 4.3;
+// MaxMin in objectives.hpp stops at the first level). With entities, such as teams, the jobs of an entity
+// share what it gets: by weight, or all of it goes to the first job that can still rise.
 //
-// Water rises in every job at a speed that is its part of its entity's weight, until some jobs can rise no
-// further. Prices say which: an interior-point method ends at prices that are above 0 wherever they are so in
-// any optimal answer. Gavel's code finds these jobs by an integer program per level.
+// The picture is water that rises in every job, at a speed that is the job's part of its entity's weight,
+// until some jobs can rise no further. The height of a job is workers * rate / proportional rate. Prices
+// say which jobs have stopped: an interior-point method ends at prices that are above 0 if any optimal
+// answer has them above 0. Gavel's code finds these jobs by an integer program per level.
 //
-// Without pairs, prices of types are enough. A type with a price is closed: a job that has more of it from
-// now on takes it from another job that is no higher. A job stops where it runs all the time on the fastest
-// type that is still open to it, and its entity knows that height beforehand. Every level closes a type, so
-// there are no more levels than types. With pairs (pairs/share_pairs.hpp) the time of a job may be what keeps
-// another from rising. Then jobs stop whose rates have a price, and there may be as many levels as kinds of
-// jobs.
+// Without pairs, the prices of the types suffice. A type with a price is closed: a job that gets more of it
+// from now on takes it from a job that is no higher. A job stops once it runs all the time on the fastest
+// type that is still open to it, and that height is known beforehand. Every level closes a type, so there
+// are at most as many levels as types. With pairs (pairs/share_pairs.hpp), the time of one job may keep
+// another from rising. Then the jobs whose rates have a price stop, and there may be as many levels as
+// kinds of jobs.
 //
-// Jobs that have stopped would fill what has a price by themselves if they had to keep all of what they have,
-// and their prices would prove that nothing better exists whatever the others do. So programs ask them for a
-// trace less (WaterLevels::gives). The level itself is computed from the prices with all of what they have.
+// The programs ask for a trace less than the full rate of jobs that have stopped (WaterLevels::gives). If
+// these jobs had to keep all that they have, they alone would use up everything that has a price, and the
+// prices would prove the present shares best whatever the other jobs do. The level itself is computed from
+// the prices with the full rates.
 
 #include <algorithm>
 #include <array>
@@ -39,20 +41,21 @@
 
 namespace goodput::inline v0_1 {
 
-/// Some jobs that share what is theirs.
+/// A group of jobs that share what they get together, such as a team.
 struct ShareEntity {
-    std::string name{};     ///< for messages
-    double weight = 1;      ///< above 0
-    bool in_order = false;  ///< the first job that can rise has all of its weight; otherwise all by weight
+    std::string name{};  ///< for messages
+    double weight = 1;   ///< above 0
+    /// True: all goes to the first job that can still rise. False: it is divided by the jobs' weights.
+    bool in_order = false;
 };
 
-/// Who belongs to which entity.
+/// Which job belongs to which entity.
 struct ShareHierarchy {
-    std::vector<ShareEntity> entities{};   ///< none: every job is one, with its own weight
+    std::vector<ShareEntity> entities{};   ///< if empty, every job is an entity with its own weight
     std::vector<std::size_t> entity_of{};  ///< by job: index of its entity
 };
 
-/// Refuses entities of weights that are not above 0, and jobs without one where there are entities
+/// Refuses weights that are not above 0 and, if there are entities, jobs without one
 /// (std::invalid_argument).
 inline void validate(const ShareHierarchy& hierarchy, const ShareProblem& problem) {
     const std::size_t jobs = problem.jobs.size();
@@ -67,10 +70,10 @@ inline void validate(const ShareHierarchy& hierarchy, const ShareProblem& proble
                       "an index into the entities");
 }
 
-/// Shares by water filling. A job's level is workers * rate / (weight * proportional rate); the objective is
-/// the lowest level of those that can run. Its bound is proven by prices; with entities, where the lowest
-/// level may come last, the status says whether every level was found. Refuses what ShareProblem::validate()
-/// and validate(ShareHierarchy) do (std::invalid_argument).
+/// Returns shares by water filling. A job's level is workers * rate / (weight * proportional rate). The
+/// objective is the lowest level of the jobs that can run, and prices prove its bound. With entities the
+/// lowest level may be the last one found, so the status says whether every level was found. Refuses what
+/// ShareProblem::validate() and validate(ShareHierarchy) do (std::invalid_argument).
 [[nodiscard]] ShareResult fill_water(const ShareProblem& problem, const ShareHierarchy& hierarchy = {},
                                      const ShareOptions& options = {});
 
@@ -78,7 +81,8 @@ inline void validate(const ShareHierarchy& hierarchy, const ShareProblem& proble
 
 namespace detail {
 
-/// Finds one level after the other. `problem` has the rates to compare (ShareProgram::with_rates_to_compare).
+/// Finds one level after another. `problem` has the rates that objectives compare
+/// (ShareProgram::with_rates_to_compare).
 class WaterLevels {
 public:
     WaterLevels(const ShareProblem& problem, ShareProgram program, const ShareHierarchy& hierarchy,
@@ -110,17 +114,18 @@ public:
     }
 
 private:
-    static constexpr double accuracy = 5e-11;  // of a program's worth
-    static constexpr double clear = 1e-6;  // part of the worth from which a type's price is clearly above 0
-    static constexpr double close = 1e-5;  // part of a level by which a program's shares may miss it
-    static constexpr double trace = 1e-9;  // part of a top rate that rounding may leave of nothing
-    /// Parts of their rates that jobs may miss while others rise. The smallest is best as long as rounding
-    /// leaves room for it.
+    static constexpr double accuracy = 5e-11;  // relative to a program's worth
+    // From this fraction of the worth on, a type's price counts as above 0.
+    static constexpr double clear = 1e-6;
+    static constexpr double close = 1e-5;  // fraction of a level by which a program's shares may miss it
+    static constexpr double trace = 1e-9;  // fraction of a top rate that may be left by rounding
+    /// Fractions of their rates that stopped jobs may miss while others rise. The smallest is best if
+    /// rounding leaves room for it.
     static constexpr std::array gives{1e-7, 1e-6, 1e-5, 1e-4, 1e-3};
 
     [[nodiscard]] bool flat() const { return hierarchy_.entities.empty(); }
 
-    /// The height that a job cannot pass, as far as that is known beforehand.
+    /// Returns the height that a job cannot exceed, as far as it is known beforehand.
     [[nodiscard]] double highest(std::size_t job) const {
         if (program_.has_pairs()) return program_.top_rate(job) / one_[job];
         double fastest = 0;
@@ -129,8 +134,8 @@ private:
                 fastest = std::max(fastest, problem_.jobs[job].rates[t]);
         return fastest / one_[job];
     }
-    /// Finds the jobs that can still rise, and deals the water of entities to them; answers whether there are
-    /// any.
+    /// Finds the jobs that can still rise, and divides the water of entities among them. Returns whether
+    /// there are any.
     bool pour() {
         waters_.clear();
         for (const ShareEntity& entity : hierarchy_.entities)
@@ -156,16 +161,17 @@ private:
     [[nodiscard]] const EntityWater::Member& member(std::size_t job) const {
         return waters_[place_[job].first].members()[place_[job].second];
     }
-    /// Height of a job when entities have got so much in this level.
+    /// Returns the height of a job when entities have got `got` in this level.
     [[nodiscard]] double height_at(std::size_t job, double got) const {
         return rising_[job] ? waters_[place_[job].first].height(member(job), got) : height_[job];
     }
-    /// Whether a job of that height at the level of the trial has stopped or is yet to begin.
+    /// Returns whether a job at this height in a trial has stopped or has not begun to rise.
     [[nodiscard]] bool stands(std::size_t job, double height) const {
         return !rising_[job] || height <= height_[job] || height >= member(job).high * (1 - 1e-9);
     }
-    /// What a program asks of a job. At a level of 1, that is its height at level_. With pairs, the way there
-    /// begins where the job is: up to the first job's end, such a program tells the level at once.
+    /// Returns the row of a job's rate in the program. At the program's level 1, the job has its height at
+    /// level_. With pairs, the program's level 0 is where the job is now. Until the first job is full, such
+    /// a program finds the level at once.
     [[nodiscard]] ProgramRow asked(std::size_t job, double give) const {
         const double rate = one_[job] / program_.top_rate(job), height = height_at(job, level_);
         const double high = height * (stands(job, height) ? 1 - give : 1);
@@ -173,7 +179,8 @@ private:
         return {rate * (high - low), rate * low};
     }
 
-    /// Raises the water as high as it goes, which is level_ then: by Newton's method, as in level_search.hpp.
+    /// Raises the water as high as possible, by Newton's method as in level_search.hpp. level_ is the
+    /// result.
     void raise() {
         double end = 0, first_end = std::numeric_limits<double>::infinity();
         for (std::size_t j = 0; j < height_.size(); ++j)
@@ -183,7 +190,7 @@ private:
             }
         double bound = end;
         if (!program_.has_pairs()) {
-            // A job needs its part of the time where it is fastest, at least.
+            // A job uses at least the time that its rate takes on its fastest type.
             const auto least_use = [&](double at) {
                 double sum = 0;
                 for (std::size_t j = 0; j < height_.size(); ++j)
@@ -208,7 +215,7 @@ private:
             const double rise = trial.worth() / trial.price_of_level();
             const bool exact = program_.has_pairs() && level_ == first_end && found <= first_end;
             const bool stays = exact || found >= level_ * (1 - 3e-8);
-            // Where only jobs that stand are in the way, prices say nothing of the others.
+            // If only jobs that do not rise are in the way, prices say nothing about the others.
             if (step > 0 && stays && rise >= 1 + (1 - 1e-3) * gives[give]) break;
             if (step == 0 || give == 0 || found < bound) {
                 bound = std::min(bound, found);
@@ -233,8 +240,8 @@ private:
         result_.pair_shares = std::move(found.pair_shares);
         result_.rates = std::move(found.rates);
     }
-    /// Keeps what a program says: shares, prices, and which jobs cannot have more. An interior-point method
-    /// ends at prices that are above 0 wherever they are so in any optimal answer.
+    /// Keeps what a program found: shares, prices, and which jobs cannot have more. An interior-point
+    /// method ends at prices that are above 0 if any optimal answer has them above 0.
     template <class Needed>
     void note(const LevelTrial& trial, Needed needed, double level) {
         keep(trial.shares(options_.least_part));
@@ -251,8 +258,8 @@ private:
             stops_[j] = stands(j, height) || trial.keeps_back(j, job_parts_[j], one_[j] * height);
         }
     }
-    /// Without pairs, types with a price have nothing more for the jobs that rise. With pairs, jobs stop
-    /// whose rates have a price.
+    /// Stops what has a price. Without pairs, these are types, which have nothing more to give to jobs that
+    /// rise. With pairs, these are the jobs whose rates have a price.
     void stop() {
         std::vector<double>& parts = program_.has_pairs() ? job_parts_ : type_parts_;
         std::vector<char>& going = program_.has_pairs() ? rising_ : open_;
@@ -268,7 +275,8 @@ private:
         if (!any && dearest < parts.size()) going[dearest] = 0;
     }
 
-    /// Where the lowest level is that of a job at its end, more GPUs for the others do not raise it.
+    /// Computes the prices anew: if the lowest level is that of a job that has stopped, more GPUs for the
+    /// other jobs do not raise it.
     void price_lowest() {
         const MaxMin levels;
         HighestLevel best = highest_level(
@@ -279,7 +287,7 @@ private:
         result_.prices = std::move(best.prices);
     }
 
-    /// The lowest level of jobs at these heights.
+    /// Returns the lowest level of jobs at these heights.
     [[nodiscard]] double lowest(const std::vector<double>& heights) const {
         double lowest = std::numeric_limits<double>::infinity();
         for (std::size_t j = 0; j < height_.size(); ++j)
@@ -287,12 +295,13 @@ private:
         return std::isfinite(lowest) ? lowest : 0;
     }
 
-    /// Steps/s of a job where it stands; a trace of its top rate is what rounding has left of nothing.
+    /// Returns a job's rate at its height, in steps/s. A trace of its top rate is due to rounding, and
+    /// counts as 0.
     [[nodiscard]] double rate_at_height(std::size_t job) const {
         const double rate = one_[job] * height_[job];
         return rate > trace * program_.top_rate(job) ? rate : 0;
     }
-    /// The largest part that a job misses of what it is said to have.
+    /// Returns the largest fraction that a job misses of the rate at its height.
     [[nodiscard]] double missed(const std::vector<double>& rates) const {
         double missed = 0;
         for (std::size_t j = 0; j < height_.size(); ++j)
@@ -303,7 +312,7 @@ private:
     ShareResult finished() {
         double missing = missed(result_.rates);
         if (missing > std::min(options_.gap, gives[0])) {
-            // All levels are known now: the shares that are nearest to giving every job its rate.
+            // All levels are known now: find the shares that come closest to giving every job its rate.
             const LevelTrial trial(
                 program_, height_.size(),
                 [&](std::size_t j) -> ProgramRow {
@@ -331,12 +340,13 @@ private:
     ShareProgram program_;
     std::vector<char> open_;    // by type
     std::vector<char> rising_;  // by job
-    std::vector<double> one_;   // by job: rate of a height of 1
+    std::vector<double> one_;   // by job: rate at a height of 1
     std::vector<double> height_;
     std::vector<EntityWater> waters_;
-    std::vector<std::pair<std::size_t, std::size_t>> place_;  // by job that rises: its water, its place there
-    double level_ = 0;                                        // what entities have got in this level
-    std::vector<double> type_parts_, job_parts_;  // prices of all of a type, and of a job's rise, as parts
+    // By rising job: index of its water, and its index there.
+    std::vector<std::pair<std::size_t, std::size_t>> place_;
+    double level_ = 0;                            // what entities have got in this level
+    std::vector<double> type_parts_, job_parts_;  // prices of a whole type and of a job's rise, as fractions
     std::vector<char> stops_;                     // by job: it cannot have more
     ShareResult result_;
 };

@@ -13,11 +13,11 @@
 //
 // over epochs e with work w_e, and allotments k of g_k GPUs that schedulers may give, from a pool with C_k
 // GPUs, with true progress r_ke per second at the best batch size. So a job whose share is smaller than an
-// allotment holds the allotment for a part of the time. The job uses one GPU type at a time, knows itself
-// from the start, and never waits or restarts, so no scheduler can give all jobs rho = 1. T is computed
-// from the ground truth, whether or not the policy adapts jobs, so that all policies are measured with one
-// yardstick except N. Cost: allotments times epochs times `candidates` per application, and allotments
-// times epochs per T(N). Batch sizes are on a grid.
+// allotment holds the allotment for a part of the time. The job uses one GPU type at a time, knows its own
+// speed from the start, and never waits or restarts, so no scheduler can give all jobs rho = 1. T is
+// computed from the ground truth, whether or not the policy adapts jobs, so that only N differs between
+// policies. Cost: allotments times epochs times `candidates` per application, and allotments times epochs
+// per T(N). Batch sizes are on a grid.
 
 #include <algorithm>
 #include <cmath>

@@ -13,10 +13,10 @@
 //
 // The number of nodes that the GPUs are spread over does not matter. A step counts as an example.
 //
-// Two jobs with equal numbers of GPUs may share them if the speed of each was measured then. Their round
-// ends when both have done their last step, and a job that has done its work counts as complete at that
-// moment. The other job does not become faster before the next round. A round in which one of them can do
-// nothing is lost for both, and does not count among the five.
+// Two jobs with equal numbers of GPUs may share them if their speeds while sharing were measured. Their
+// round ends when both have done their last step, and a job that has done its work counts as complete at
+// that moment. The other job does not become faster before the next round. A round in which one of the two
+// can do nothing is lost for both, and does not count among the five.
 
 #include <algorithm>
 #include <array>
@@ -129,9 +129,9 @@ public:
     }
     /// Sets the job that shares its GPUs from now on.
     void train_beside(std::size_t job, std::optional<std::size_t> partner) { partner_[job] = partner; }
-    /// Returns the part of its steps that is done.
+    /// Returns the fraction of the job's steps that is done.
     [[nodiscard]] double done(std::size_t job) const { return done_[job] / truth_[job].steps; }
-    /// Reports its steps, those done and those left.
+    /// Reports the job's steps: those done and those left.
     void report(std::size_t job, Job& known, JobModel& model) const {
         known.done_examples = done_[job];
         known.remaining_examples = steps_left(job);

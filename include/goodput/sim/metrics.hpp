@@ -31,7 +31,7 @@ struct ReplayMetrics {
     double restarts_per_job = 0;    ///< the first start does not count
     double migrations_per_job = 0;  ///< see JobOutcome
     double failures_per_job = 0;    ///< times that a job went back to its last checkpoint
-    double queueing_hours = 0;      ///< average time of a job without GPUs, from submission to completion
+    double queueing_hours = 0;      ///< average time that a job has no GPUs between submission and completion
     /// The part of the existing GPU hours that jobs hold, from the first submission to the end: the last
     /// completion, or the end of the replay if jobs are left.
     double utilisation = 0;

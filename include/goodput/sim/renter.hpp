@@ -1,20 +1,20 @@
 #ifndef GOODPUT_SIM_RENTER_HPP
 #define GOODPUT_SIM_RENTER_HPP
 
-// Nodes that come and go because somebody rents them. A renter is a struct with
+// Nodes that come and go because they are rented. A renter is a struct with
 //
 //   std::span<const int> rent(const Snapshot& snapshot, std::span<const RentOffer> offers,
 //                             std::span<const int> rented)
 //
-// which says before every decision how many nodes of each offer to have. `rented` are those that there are by
-// offer, those that start included; the snapshot has those that have started. Also asked, without jobs, as
-// long as anything is rented and nobody is there.
+// which says, before every decision, how many nodes of each offer to have. `rented` has the present number
+// of nodes by offer, including nodes that are starting; the snapshot has only those that have started. As
+// long as anything is rented, the renter is also asked when there are no jobs.
 //
-// An order takes effect after the offer's start-up, with the next decision. Nodes are given back at once:
-// first those that have not started, then those where least is lost, jobs' restarts times their GPUs; their
-// jobs save their state and are decided anew. A node of a job that has to keep what it holds stays. A spot
-// node that fails is gone, and may be rented again once it has returned. Nodes are called OFFER-0, OFFER-1
-// and so on, and are paid by the minute from their order on.
+// An order takes effect at the first decision after the offer's start-up. Nodes are returned at once: first
+// those that have not started, then those where the least is lost (restarts of jobs times their GPUs).
+// Their jobs save their state, and the scheduler decides about them anew. A node of a job that must keep
+// what it holds stays. A spot node that fails is gone, and may be rented again once it has returned. Nodes
+// are called OFFER-0, OFFER-1 and so on, and are paid by the minute from their order on.
 
 #include <algorithm>
 #include <cmath>
@@ -33,7 +33,7 @@
 
 namespace goodput::inline v0_1 {
 
-/// Decides how many nodes of each offer there are.
+/// Decides how many nodes of each offer to have.
 template <class R>
 concept Renter = requires(R& renter, const Snapshot& snapshot, std::span<const RentOffer> offers,
                           std::span<const int> rented) {

@@ -31,11 +31,11 @@ struct JobOutcome {
     double submitted_seconds = 0;               ///< as in the trace
     std::optional<double> completed_seconds{};  ///< empty if the job was not complete when the replay ended
     int restarts = 0;                           ///< restarts, including those after failures
-    double gpu_seconds = 0;       ///< allotted, including restarts and idle time at the end of rounds; each
-                                  ///< of two jobs that share GPUs counts half of them
-    int migrations = 0;           ///< restarts of a running job by a decision, on a node that it was not on
-    int failures = 0;             ///< number of times that it went back to its last checkpoint
-    double done = 0;              ///< part of its work done at the end, from 0 to 1
+    double gpu_seconds = 0;  ///< allotted, including restarts and idle time at the end of rounds; each
+                             ///< of two jobs that share GPUs counts half of them
+    int migrations = 0;  ///< restarts of a running job because a decision gave it a node that it was not on
+    int failures = 0;    ///< number of times that it went back to its last checkpoint
+    double done = 0;     ///< part of its work done at the end, from 0 to 1
     double lost_gpu_seconds = 0;  ///< part of gpu_seconds spent on starts, checkpoints, and repeated work
 };
 

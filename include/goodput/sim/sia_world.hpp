@@ -204,7 +204,7 @@ private:
     struct Training {
         std::size_t application = 0;
         JobHistory own_history;
-        JobHistory* shared_history = nullptr;  ///< used instead of own_history; belongs to the modelling
+        JobHistory* shared_history = nullptr;  ///< used instead of own_history if not null; not owned
         detail::SplitMix random;
         BatchPlan plan{};
         std::optional<GradientStatistics> gradient{};

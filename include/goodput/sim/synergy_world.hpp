@@ -13,8 +13,8 @@
 //
 // The factor is what the profile says about the cores and memory that the job holds: HostNeeds::factor,
 // bilinear between measured points. A point counts at least as much as every point with no more of either.
-// Published allocators sometimes compute it differently (for a demand that is cut to a node, for example).
-// To make a round count as they say, call credit().
+// Published allocators sometimes compute it differently, for example for a demand that is cut to a node. To
+// make a round progress by their factor, call credit().
 
 #include <algorithm>
 #include <cmath>
@@ -107,7 +107,7 @@ public:
         left_[job] = std::max(left_[job], 0.0);
         return left_[job] == 0 ? std::optional(begin + seconds) : std::nullopt;
     }
-    /// Returns the part of its iterations that is done.
+    /// Returns the fraction of its iterations that is done.
     [[nodiscard]] double done(std::size_t job) const { return 1 - left_[job] / truth_[job].iterations; }
     /// Reports its iterations, those done and those left.
     void report(std::size_t job, Job& known, JobModel& model) const {

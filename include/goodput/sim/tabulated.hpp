@@ -1,23 +1,24 @@
 #ifndef GOODPUT_SIM_TABULATED_HPP
 #define GOODPUT_SIM_TABULATED_HPP
 
-// Iteration time read off measurements, without a formula. A column is everything measured on one shape (n
-// nodes, K GPUs in all): batch sizes in ascending order with the seconds of a step and of the synchronisation
-// in it, linear in between and constant outside (so trust it only up to max_atomic_batch).
+// Reads iteration times off measurements, without a formula. A column has everything that was measured on
+// one shape (n nodes, K GPUs in all): batch sizes in ascending order, with the seconds of a step and of the
+// synchronisation in it. It is linear between these and constant outside, so trust it only up to
+// max_atomic_batch.
 //
-// Where it is known how many GPUs were on each node, in ring order, the most even placement speaks for its
-// shape: (1, 1, 2, 2) for four nodes with six GPUs, wherever the ring is cut open, and not (1, 2, 1, 2).
-// Where that was not measured, a shape's column averages all measurements of it. For a shape without a
-// column, among columns that share its kind (one node, or several) if there are any:
+// If it is known how many GPUs were on each node, in ring order, only the most even placement counts for a
+// shape: (1, 1, 2, 2) for four nodes with six GPUs, wherever the ring begins, and not (1, 2, 1, 2). If that
+// placement was not measured, a shape's column averages all measurements of the shape. A shape without a
+// column is computed from columns of its kind (one node, or several) if there are any, else from all:
 //
-//     1. more nodes than ever measured: the shape with the most nodes measured and as many GPUs a node
-//     2. columns with as many GPUs a node, on fewer and on more nodes: linear in n
+//     1. more nodes than ever measured: the shape with the most nodes measured and as many GPUs per node
+//     2. columns with as many GPUs per node, on fewer and on more nodes: linear in n
 //     3. columns on as many nodes, with fewer and with more GPUs: linear in K
-//     4. otherwise: the four nearest columns in (log n, log K), each weighed by 1 / distance^2
+//     4. otherwise: the four nearest columns in (log n, log K), each weighted by 1 / distance^2
 //
-// Every lookup is finite and within the range of what was measured. Cost: two binary searches for a measured
-// place, a few passes over the columns elsewhere. Rules up to 2 are those with which Sia's measurements were
-// replayed. What it cannot do: extrapolate to larger batches or more nodes.
+// Every answer is finite and within the range of what was measured. It takes two binary searches for a
+// measured shape, and a few passes over the columns otherwise. Rules 1 and 2 are those with which Sia's
+// measurements were replayed. The table cannot extrapolate to larger batches or more nodes.
 
 #include <algorithm>
 #include <cmath>

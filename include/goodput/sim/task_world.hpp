@@ -7,15 +7,16 @@
 //   Tasks begin in the order of the trace, as soon as their job holds a GPU that is not busy.
 //   A decision follows whenever a task ends or a job is submitted, so no GPU waits for the end of a round:
 //   a round lasts until the next of these, at most ReplayOptions::interval_seconds.
-//   A job that is left fewer GPUs than tasks run loses those that began last: they begin anew later. Policies
-//   that know of tasks (tasks/pilots.hpp) never do that; Job::min_gpus says how many a job needs for those
-//   that run. So does a failure of the job or one of its nodes, for all that run.
+//   If a job is left with fewer GPUs than it runs tasks, it loses the tasks that began last; these begin
+//   anew later. Policies that know about tasks (tasks/pilots.hpp) never cause that, because Job::min_gpus
+//   says how many GPUs the running tasks need. If the job or one of its nodes fails, it loses all running
+//   tasks.
 //
-// Tasks are counted, not placed: which of equal GPUs runs which task says nothing. Every change of a job's
-// number of GPUs counts as a start in the replay's figures, and costs nothing.
+// Tasks are counted, not placed: it does not matter which of equal GPUs runs which task. Every change of a
+// job's number of GPUs counts as a start in the replay's figures, and costs nothing.
 //
-// Jobs tell the scheduler what has ended and what runs (Job::tasks), and what earlier jobs of their kind
-// took, which the world remembers of jobs that are complete. An example is a second of a task.
+// Jobs tell the scheduler which tasks have ended and which run (Job::tasks), and what earlier jobs of their
+// kind took. The world remembers the latter from jobs that are complete. An example is a second of a task.
 
 #include <algorithm>
 #include <cmath>
@@ -93,7 +94,7 @@ public:
         courses_[job].gpus = held.gpus();
         return 0;
     }
-    /// Takes the job's GPUs; it may get others afterwards.
+    /// Takes the job's GPUs. The job may get others afterwards.
     void save(std::size_t job) { courses_[job].gpus = 0; }
     /// Stops the running tasks, which begin anew later.
     void fail(std::size_t job) {
@@ -148,7 +149,7 @@ public:
         }
         return std::nullopt;
     }
-    /// Returns the part of its task seconds in tasks that have ended.
+    /// Returns the fraction of its task seconds that belongs to ended tasks.
     [[nodiscard]] double done(std::size_t job) const {
         const Course& course = courses_[job];
         return course.unfinished() == 0 ? 1 : std::min(course.done_seconds / course.all_seconds, 1 - 1e-12);

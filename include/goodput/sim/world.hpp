@@ -80,9 +80,9 @@ struct RoundAhead {
     [[nodiscard]] double idle_until() const {
         return std::isinf(next_seconds) ? latest_seconds : std::max(next_seconds, begin_seconds);
     }
-    /// Returns the end of a round that lasts until no job has anything left to do in it.
-    /// `busy_until(job, held, begin, seconds)` returns when that is so for a job that trains from `begin` on
-    /// for at most `seconds`.
+    /// Returns the end of a round that lasts until no job has anything left to do in it. `busy_until(job,
+    /// held, begin, seconds)` returns when that is so for a job that trains from `begin` on for at most
+    /// `seconds`.
     template <class BusyUntil>
     [[nodiscard]] double until_last(const BusyUntil& busy_until) const {
         if (running.empty()) return idle_until();
@@ -164,7 +164,7 @@ concept IsolatedTimes = requires(const T& times, std::size_t job, double sharers
 
 /// Fails to compile for a type that is not quite a world, with a one-line reason that names the wrong
 /// function: one of the three, or one of the optional names, which would otherwise be ignored silently. For
-/// overloaded functions it only checks that one fits.
+/// an overloaded function it only checks that one of the overloads fits.
 template <class W>
 consteval bool world_fits() {
     static_assert(

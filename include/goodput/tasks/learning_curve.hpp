@@ -50,8 +50,8 @@ struct CurveForecastOptions {
     double coverage = 0.8;                 ///< probability of the interval, above 0 and below 1
     double longest = 100;                  ///< largest total, in multiples of the amount passed; above 1
     std::vector<double> earlier_totals{};  ///< totals of finished jobs of the kind, above 0
-    /// The largest number of independent points as which a curve may count, at least 1. It is small because
-    /// no family of curves describes training after a change of the learning rate.
+    /// A curve counts as at most this many independent points (1 or more). The number is small because no
+    /// family of curves describes training after a change of the learning rate.
     double most_points = 4;
     /// Standard deviation of the logarithm of the total around each earlier total.
     double earlier_spread = 0.2;

@@ -62,7 +62,7 @@ struct TaskClaim {
 /// each GPU that it may hold is treated as a task of unknown length. No job gets fewer GPUs than it has
 /// running tasks, as long as there is room for all of them.
 struct Pilots {
-    static constexpr bool weights_count = false;  ///< its values only tell which jobs are served
+    static constexpr bool weights_count = false;  ///< false: values only say which jobs are served
 
     TaskEstimates estimates = TaskEstimates::combined;  ///< source of the estimate of remaining work
     /// Fraction of a job's tasks that are pilots if there are no earlier jobs or if they are not used, 0 to

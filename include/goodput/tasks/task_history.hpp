@@ -2,7 +2,7 @@
 #define GOODPUT_TASKS_TASK_HISTORY_HPP
 
 // Predicts the tasks of the next job of a kind from earlier jobs. The prediction is the mean of the jobs'
-// mean logarithms over a window of the latest jobs. Of several windows it uses the one that would have
+// mean logarithms over a window of the latest jobs. Among several windows it uses the one that would have
 // predicted best so far. The errors of the past predictions show how far the next one can be trusted. They
 // include all weaknesses of history: jobs that differ, and jobs that change over time. So a history that no
 // longer fits soon gets less weight, and a job's own tasks get more (task_durations.hpp).
@@ -21,7 +21,7 @@ namespace goodput::inline v0_1 {
 /// The earlier jobs of one kind, in the order in which they ended.
 class TaskHistory {
 public:
-    /// Most jobs that are remembered, the latest ones.
+    /// The number of latest jobs that are remembered.
     static constexpr std::size_t most_jobs = 64;
     /// The numbers of latest jobs over which the mean may be taken.
     static constexpr std::array<std::size_t, 4> windows{4, 8, 16, 64};

@@ -38,7 +38,7 @@ public:
     }
 
 private:
-    /// Whether all of them meet their deadlines if they are planned by these.
+    /// Plans the jobs, the earliest deadline first. Returns whether all of them meet their deadlines.
     bool estimate(std::vector<std::size_t>& jobs, double now) {
         queue_.by_deadline(jobs);
         GpuSteps free(now, world_->gpus_of_cluster());

@@ -5,9 +5,9 @@
 // equal size.
 //
 // Used nodes are filed by the largest of some sizes that divides their free GPUs, and full nodes by the
-// size of the job that came last. A job takes the least used node filed under its size, otherwise of those
-// under a larger size, otherwise the first free nodes. A job's GPUs have ranks: nodes in order, and on a
-// node the jobs in the order in which they came.
+// size of the job that came last. A job takes the least used node that is filed under its size or, if there
+// is none, under a larger size. Otherwise it takes the first free nodes. A job's GPUs have ranks: nodes in
+// order, and on a node the jobs in the order in which they came.
 
 #include <algorithm>
 #include <array>

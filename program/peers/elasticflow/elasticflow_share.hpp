@@ -4,7 +4,7 @@
 // ElasticFlow's minimum satisfactory share of one job, as its public simulator plans it: the fewest GPUs
 // with which the job keeps its deadline, among those that earlier jobs have left.
 //
-// - A level is one of the job's sizes. If fewer GPUs are free, it stands for the largest size that fits.
+// - A level is one of the job's sizes. If fewer GPUs are free, it means the largest size that fits.
 // - The job gets the lowest level at which it meets its deadline, as late as possible, and the level below
 //   before that. If no level is enough, the job is late: it gets the highest level until its deadline, then
 //   as much as it can use of the free GPUs, and finally of the whole cluster.
@@ -63,7 +63,7 @@ public:
 
 private:
     [[nodiscard]] double rate(int gpus) const { return need_.speeds->rate(gpus); }
-    /// Returns the size that a level stands for with that many free GPUs.
+    /// Returns the size that a level means with that many free GPUs.
     [[nodiscard]] int within(int level, int free) const {
         return std::min(level, need_.speeds->size_within(std::min(free, need_.speeds->most_gpus_elastic)));
     }
@@ -127,9 +127,8 @@ private:
         }
         return std::nullopt;
     }
-    /// Sums of work in a different order than in latest_point() may come out short of it. Then the job
-    /// continues after the deadline, where GPUs are free there.
-    /// after the deadline, where something is free there.
+    /// Takes the levels' GPUs. The sums of work are in a different order than in latest_point(), so the
+    /// work may fall a little short. Then the job continues after the deadline, where GPUs are free there.
     bool take_levels(double point, int below, int level) {
         double begin = from_;
         const auto gpus_at = [&](double time) {

@@ -280,7 +280,7 @@ private:
 inline double ElasticflowWorld::round_until(const RoundAhead& round) {
     const double begin = round.begin_seconds;
     if (!std::exchange(begun_, true)) return std::min(first_event(), round.latest_seconds);
-    if (now_ != begin) decide(begin);  // a planner that knows nothing of this world, or nobody to plan for
+    if (now_ != begin) decide(begin);  // the planner knows nothing about this world, or has no jobs
     if (!is_planned_) plan_ends();
     if (events_.empty()) return begin;
     const bool forgets = rounds_ > 0 && std::fmod(rounds_, slot_) == 0;

@@ -1,9 +1,9 @@
 #ifndef GOODPUT_PROGRAM_PEERS_GAVEL_KEPT_NODES_HPP
 #define GOODPUT_PROGRAM_PEERS_GAVEL_KEPT_NODES_HPP
 
-// Which nodes: as in Gavel's simulator. A job that runs on stays where it is; the others, those of most GPUs
-// first, get the first GPUs that are free, whatever nodes these are on; drained nodes take no new job. Two
-// jobs that share their GPUs stay where one of them is.
+// Chooses nodes as Gavel's simulator does. A job that continues stays where it is. The others, those with
+// the most GPUs first, get the first GPUs that are free, whatever nodes these are on. Drained nodes take no
+// new job. Two jobs that share their GPUs stay where one of them is.
 
 #include <algorithm>
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace goodput::peers {
 
-/// The GPUs that a job is to get.
+/// The GPUs that a job should get.
 struct WantedGpus {
     int gpus = 0;  ///< 0 for none
     std::size_t gpu_type = 0;
@@ -47,7 +47,7 @@ inline void place_on_kept_nodes(const Snapshot& snapshot, std::span<const Wanted
     }
     std::stable_sort(order.begin(), order.end(),
                      [&](std::size_t a, std::size_t b) { return wanted[a].gpus > wanted[b].gpus; });
-    // By GPU type: nothing is free on earlier nodes.
+    // By GPU type: no earlier node has free GPUs.
     std::vector<std::size_t> first(snapshot.cluster.gpu_types.size());
     for (const std::size_t j : order) {
         int missing = wanted[j].gpus;

@@ -15,7 +15,7 @@
 
 namespace goodput::peers {
 
-/// A job that is to get a share.
+/// A job for which a share is computed.
 struct ShareJob {
     std::size_t job = 0;          ///< number in the trace, the same in every question
     int gpus = 1;                 ///< GPUs that it takes while it runs

@@ -6,10 +6,10 @@
 //
 //     U = sum_j speedup_j / replicas_j * share_j      share_j: the part of the GPUs that job j holds
 //
-// The size stays while U is between 0.35 and 0.65. Otherwise the new size is one from 1 to twice the nodes.
-// Among those whose best allotment has a utility of at least 0.35, it is the one closest to 0.5; of two
-// equal ones, the larger. share_j is replicas_j over the GPUs, so U is the sum of the speedups over the
-// GPUs.
+// The cluster keeps its size while U is between 0.35 and 0.65. Otherwise the new size is one from 1 to
+// twice the nodes. Among those whose best allotment has a utility of at least 0.35, it is the one closest
+// to 0.5; of two equal ones, the larger. share_j is replicas_j divided by all GPUs, so U is the sum of the
+// speedups divided by the GPUs.
 //
 // Differences: sizes are tried one after the other with the best allotment under Pollux's policy, while the
 // published search takes them from its Pareto front. The published code knows only one type of nodes. Here,

@@ -2,22 +2,23 @@
 #define GOODPUT_PROGRAM_PEERS_POLLUX_POLLUX_RESIDUALS_HPP
 
 // The residuals of Pollux's throughput model (model/throughput.hpp) and their derivatives (Residuals of
-// fit/least_squares.hpp). Each sample has two: with a the modelled computing time, w the synchronising time
-// and T the step,
+// fit/least_squares.hpp). Let a be the modelled computing time, w the synchronising time and T the step.
+// Each sample has two residuals,
 //
 //     r_c = rho_c (ln a - ln measured computing),   r_s = rho_s (ln T - ln measured step)
 //
-// and one more stands for what is believed of the overlap beforehand, omega (gamma - 1). With p = alpha_c /
-// a, v = alpha / w and the shares S_a = a^gamma / (a^gamma + w^gamma), S_w = 1 - S_a the derivatives are
+// and omega (gamma - 1) is one more, for the prior of the overlap. With p = alpha_c / a, v = alpha / w and
+// the shares S_a = a^gamma / (a^gamma + w^gamma), S_w = 1 - S_a the derivatives are
 //
 //     of ln a by ln alpha_c, ln beta_c    p, 1 - p
 //     of ln T by the same                 S_a p, S_a (1 - p)
 //     of ln T by ln alpha, ln beta        S_w v, S_w (1 - v)            of the block that the sample is in
 //     of ln T by gamma                    (S_w (ln w - ln a) - (ln T - ln a)) / gamma
 //
-// Coordinates: alphas and betas in units in which computing takes about one, and 1 / gamma, because the
-// problem is nearly linear in it (two equal times take 2^(1/gamma) as long as one). The box: alphas and betas
-// at least 1e-12, which stands for zero and keeps the logarithms finite; gamma in [1, 10].
+// The coordinates are alphas and betas in units in which computing takes about one, and 1 / gamma, because
+// the problem is nearly linear in it (two equal times take 2^(1/gamma) as long as one). The box keeps
+// alphas and betas at least at 1e-12, which represents zero and keeps the logarithms finite, and gamma in
+// [1, 10].
 
 #include <algorithm>
 #include <array>
@@ -160,7 +161,7 @@ struct PolluxResiduals {
         return box;
     }
 
-    /// The value of an alpha or beta that stands for zero.
+    /// The value of an alpha or beta that represents zero.
     [[nodiscard]] double zero(std::size_t i) const { return least * scale[i]; }
 
     /// Returns the sums of squares of r_c and of r_s over all rows.

@@ -10,10 +10,10 @@
 //     sum (ln a - ln c)^2 / 2 + sum (ln T - ln t)^2 + omega^2 (gamma - 1)^2
 //     over alphas, betas >= 0 and 1 <= gamma <= 10
 //
-// Logarithms, because an error of one per cent counts the same for a step of 10 ms and for one of 10 s. The
-// step weighs twice, as it is what options are judged by. The last term keeps gamma near no overlap where it
-// makes little difference: omega is the samples' scatter about a straight line in the batch, which makes it
-// a prior on gamma with standard deviation 1, and lets exact samples be fitted exactly.
+// Logarithms make an error of one per cent count the same for a step of 10 ms and for one of 10 s. The step
+// weighs twice, because options are judged by it. The last term keeps gamma near no overlap where it makes
+// little difference: omega is the samples' scatter about a straight line in the batch, which makes it a
+// prior on gamma with standard deviation 1, and lets exact samples be fitted exactly.
 //
 // Method. (1) Start in closed form (pollux_start.hpp), or from a previous fit. (2) Ceres Solver's
 // Levenberg-Marquardt within bounds (box_backend.hpp). (3) Samples far outside the scatter of the others
@@ -28,7 +28,7 @@
 //     a single number of replicas            the beta of that block is 1e-8 s
 //     too few sorts of samples for gamma     gamma = 1: no overlap
 //
-// A result that is not to be trusted gives way to the previous fit or the prior (minimise.hpp,
+// A result that cannot be trusted is replaced by the previous fit or the prior (minimise.hpp,
 // throughput_prior.hpp).
 //
 // Cost: O(samples) for each of typically 5 to 15 iterations. A local minimum is not proven to be the global
@@ -336,7 +336,7 @@ inline void ThroughputFitter::set_errors(ThroughputFit& fit) const {
     fit.step_rmsle = std::sqrt(mean_square(step_errors_));
 }
 
-/// (J^T J / s^2 + prior)^-1 in units in which the parameters are about one.
+/// Returns (J^T J / s^2 + prior)^-1 in units in which the parameters are about one.
 template <class>
 void ThroughputFitter::estimate_covariance(ThroughputFit& fit) const {
     // A scatter of 3 %, worth two samples, is assumed beforehand: a perfect fit to few samples proves little.

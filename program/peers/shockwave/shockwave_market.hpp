@@ -17,8 +17,8 @@
 //   jobs weigh by how unfair their ends are. Then a third program puts heavy jobs early, and idle GPUs go
 //   to the job with the most work left.
 //
-// Many answers are equally good. There the solver chooses among them, here window_market.hpp and
-// window_layout.hpp.
+// Many answers are equally good. The published code leaves the choice to its solver; here window_market.hpp
+// and window_layout.hpp choose.
 
 #include <algorithm>
 #include <cmath>

@@ -17,9 +17,10 @@
 //
 // Steps without synchronising take 1e-8 s for it (published_sync.hpp).
 //
-// Sia's policy calls it with arrays in single precision, and then the total batches, L and the first quotient
-// are rounded to that. A total batch that should be an integer may then lie above it, and rounding up makes
-// one example a GPU more of it. Powers are those of this machine's library, so a last digit may differ.
+// Sia's policy calls it with arrays in single precision, and then the total batches, L and the first
+// quotient are rounded to that. A total batch that should be an integer may then lie above it, and rounding
+// up makes it larger by one example per GPU. Powers are those of this machine's library, so a last digit
+// may differ.
 //
 // Cost: a few microseconds per shape. The powers for a pair of first and last total batch are kept.
 

@@ -4,13 +4,13 @@
 // The throughput fit of Sia's public simulator (SOSP'23; that of Pollux, OSDI'21, with a looser stop), to
 // replay what it would have decided. throughput_fit.hpp fits the same model better and faster.
 //
-// Problem. A sample has a computing time c and a step time t, a(b) and T are the model's. Minimise
+// Problem. A sample has a computing time c and a step time t; a(b) and T are the model's. The fit minimises
 //
 //     rms(ln a - ln c) + rms(ln T - ln t) + 0.001 (gamma - 1)^2
 //                                         + 0.01 ((beta_n / alpha_n)^2 + (beta_r / alpha_r)^2)
 //     over alphas, betas >= 1e-8 and 1 <= gamma <= 10
 //
-// roots of mean squares. What the samples cannot tell is held before the fit,
+// where rms is the root mean square. What the samples cannot determine is held before the fit,
 //
 //     a single batch size                     alpha_c at half the mean computing time
 //     never several nodes                     alpha_n = beta_n = 1e-8

@@ -2,13 +2,13 @@
 #define GOODPUT_GOODPUT_H
 
 // goodput for C99 and for every language that calls C: the lines of the program goodput (plans, allotments,
-// fits, shares), and the agent of a training. Link goodput::c (CMake) or -lgoodput_c.
+// fits, shares), and the agent of a training run. Link goodput::c (CMake) or -lgoodput_c.
 //
 // - The caller owns its memory: the library reads texts and arrays during the call and does not keep them.
 //   Texts that the library returns live until the handle's next call.
 // - No C++ exception leaves the library.
 // - Different threads may use different handles at the same time. Only one thread at a time may use a
-// handle.
+//   handle.
 // - The same input gets the same answer, bit for bit, unless a deadline stops the search.
 //
 // Every function of the agent returns a goodput_status, and goodput_agent_error() explains the last failure
@@ -17,7 +17,6 @@
 // one struct. So a program compiled with an older header works with a newer library: the fields that the
 // program does not have count as zero. A program with a newer header works with an older library if the
 // fields that this library does not know are zero. Otherwise the library returns GOODPUT_BAD_SIZE.
-// know are zero; otherwise the library answers GOODPUT_BAD_SIZE.
 
 #include <stddef.h>
 #include <stdint.h>

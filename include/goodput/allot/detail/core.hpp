@@ -64,7 +64,7 @@ public:
     /// Collects the moves that may be part of an allotment worth more than `threshold`. Raises
     /// `set_aside_bound` to the largest bound on allotments with any other move. `left_out`: by option, 1
     /// if the caller knows that it need not be considered; empty if the caller knows nothing. With
-    /// `backwards` the levels come in the opposite of the branching rule's order. Returns false if time has
+    /// `backwards` the levels come in the reverse of the branching rule's order. Returns false if time has
     /// run out.
     bool build(const CompactProblem& problem, const Relaxation& relaxation, double threshold,
                std::span<const std::uint8_t> left_out, bool backwards, double& set_aside_bound,

@@ -112,7 +112,8 @@ private:
         }
     }
 
-    /// Chooses the threshold for which the amounts lack least of whole copies, relative to the threshold.
+    /// Chooses the group's threshold with the least lack per unit. The lack is the fraction of the group's
+    /// copies that are below the threshold in the amounts.
     void choose_step(const CompactProblem& problem, std::uint32_t group) {
         const double copies = problem.copies(group);
         Member best{group, 0, copies, 0, std::numeric_limits<double>::infinity()};
@@ -125,7 +126,7 @@ private:
         if (best.units > 0) members_.push_back(best);
     }
 
-    /// Leaves out copies without which the others still exceed the capacity, those that lack most first.
+    /// Leaves out copies without which the others still exceed the capacity. Begins with the last ones.
     void drop_needless(double capacity, double& sum) {
         for (std::size_t i = members_.size(); i-- > 0;) {
             Member& member = members_[i];
@@ -137,8 +138,8 @@ private:
         std::erase_if(members_, [](const Member& member) { return member.taken == 0; });
     }
 
-    /// Lowers thresholds as long as all of them together exceed the capacity, those first whose step gains
-    /// most copies in the amounts.
+    /// Lowers thresholds as long as all of them together exceed the capacity. Begins with those whose step
+    /// gains most copies in the amounts.
     void lower_thresholds(double capacity, double sum) {
         for (;;) {
             Member* chosen = nullptr;

@@ -55,7 +55,7 @@ private:
         first_candidate_.reserve(problem.groups() + 1);
     }
 
-    /// Returns how many numbers a look at all options of a group reads.
+    /// Returns how many numbers are read to go through all options of a group.
     static std::size_t work_of_group(const CompactProblem& problem, std::size_t group) {
         const std::uint32_t first = problem.first[group], end = problem.first[group + 1];
         return std::size_t{2} * (end - first + problem.first_use[end] - problem.first_use[first]);

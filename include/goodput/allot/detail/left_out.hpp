@@ -18,8 +18,8 @@
 
 namespace goodput::inline v0_1::detail {
 
-/// Returns a resource of which the uses take far too much, and how much they take of it; 0 units if there
-/// is none. `sums`: zeros by resource, which are zeros again on return.
+/// Returns a resource of which the uses take far too much, and the units that they take of it; 0 units if
+/// there is no such resource. `sums` has a zero per resource, before and after.
 inline ResourceUse far_too_much(std::span<const ResourceUse> uses, std::span<const double> capacity,
                                 std::span<double> sums) {
     ResourceUse found{0, 0};
@@ -35,7 +35,7 @@ inline ResourceUse far_too_much(std::span<const ResourceUse> uses, std::span<con
 /// Raises prices until no job wants an option that was left out.
 inline void price_out_what_is_left_out(const AllotmentProblem& problem, std::vector<double>& prices) {
     std::vector<double> sums(prices.size(), 0);
-    // Options of one job that were left out, with the resource of which they take too much.
+    // The options of one job that were left out, each with a resource of which it takes too much.
     std::vector<std::pair<std::size_t, ResourceUse>> left_out;
     for (std::size_t job = 0; job < problem.jobs(); ++job) {
         left_out.clear();

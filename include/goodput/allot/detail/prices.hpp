@@ -78,7 +78,7 @@ public:
             add_columns();
             if (passes_ == 1) master_.begin();
         }
-        taught_ = true;  // no proposal has been made yet that could have given no new column
+        taught_ = true;  // no proposal so far can have failed to give a new column
         const std::size_t most_passes = std::max(usual_passes, most_choices / (problem.groups() + 1));
         while (passes_ < most_passes && !master_.exhausted() && !clock.late()) {
             master_.solve(clock);
@@ -129,9 +129,9 @@ public:
     }
 
 private:
-    /// Evaluates D at the trial prices. Keeps the choices, of which add_columns() makes columns, and the
-    /// best prices. The first evaluation is always finished. A later one returns false if there is no time
-    /// for it, and then does not count.
+    /// Evaluates D at the trial prices. Keeps the best prices and the choices, from which add_columns()
+    /// makes columns. The first evaluation is always finished. A later one returns false if there is no
+    /// time for it, and then does not count.
     bool evaluate(const CompactProblem& problem, Clock& clock) {
         ++passes_;
         points_.insert(points_.end(), trial_.begin(), trial_.end());
@@ -228,9 +228,9 @@ private:
     /// Sets an upper limit on each price. Above a resource's largest value per unit no job uses it, so no
     /// higher price is better (the limit is twice that, to stay clear of ties). If a job that must run uses
     /// the resource, the limit starts so high that the price can keep all other jobs off. If several such
-    /// jobs have to be moved to other options, prices may have to be higher still, see raise_ceilings(). An
-    /// option may use very few units, so there is a second limit: at the best prices, a whole capacity
-    /// costs no more than the values of all jobs together, times `far_above` to cover jobs that must run.
+    /// An option that uses very few units would make this limit useless. So there is a second limit: at the
+    /// best prices, the whole capacity of a resource costs no more than the values of all jobs together.
+    /// That sum is multiplied by `far_above`, to cover jobs that must run.
     void set_ceilings(const CompactProblem& problem) {
         const double everything = problem.magnitude > 0 ? problem.magnitude : 1;
         ceiling_.assign(problem.resources(), 0);
@@ -321,7 +321,7 @@ private:
     int raises_ = 0;
     std::vector<double> ceiling_, trial_, usage_, best_prices_;
     std::vector<double> proposal_;        // the master's last proposal
-    double drawn_ = 0;                    // part of the way that the last trial was moved from the proposal
+    double drawn_ = 0;                    // how far the last trial moved from the proposal to the best prices
     std::vector<double> points_;          // prices of each pass, by resource
     std::vector<double> start_;           // points with which the next search begins
     std::vector<std::uint32_t> choices_;  // choice of each pass, by group

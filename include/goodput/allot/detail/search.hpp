@@ -58,7 +58,7 @@ struct SearchStart {
     double left_out_bound = -std::numeric_limits<double>::infinity();
     /// The search looks only for allotments that are worth more than this.
     double above = -std::numeric_limits<double>::infinity();
-    bool backwards = false;  ///< search in the opposite of the branching rule's order
+    bool backwards = false;  ///< search in the reverse of the branching rule's order
     /// The score of a state is its bound less a penalty: this part of the price of every unit that is idle
     /// in the state, or that later moves have yet to give back.
     double part_of_price = 0.2;

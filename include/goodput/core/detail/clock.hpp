@@ -15,7 +15,7 @@ namespace goodput::inline v0_1::detail {
 class Clock {
 public:
     Clock() = default;
-    /// Starts the deadline now.
+    /// Begins to count the time until the deadline now.
     explicit Clock(const std::optional<std::chrono::nanoseconds>& deadline) {
         if (!deadline) return;
         const auto now = Steady::now();

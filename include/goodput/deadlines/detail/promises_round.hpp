@@ -66,10 +66,10 @@ public:
         maker_ = {parts.joints.maker, round_.get()};
         Joints joints = parts.joints;
         joints.maker = maker_.joint();
-        std::vector<std::string> said;  // warnings, which the engine inside would repeat
+        std::vector<std::string> repeated;  // dropped: the engine inside gives these warnings again
         once_ = snapshot;
         for (const SharingJobs& sharing : parts.sharing) hold_once(once_, sharing.jobs, deadlines);
-        const Snapshot& checked = check_(once_, true, said);
+        const Snapshot& checked = check_(once_, true, repeated);
         if (!times_.empty() && times_.size() != snapshot.cluster.nodes.size())
             bad_input("promised rounds", "number of node times", times_.size(),
                       "that of nodes, " + text_of(snapshot.cluster.nodes.size()));
@@ -85,8 +85,8 @@ public:
                     type.max_atomic_batch = 0;
         after_promises_();
         // Attempt 0 is what the policy wants. Attempt 1 makes promised jobs run where their plans say.
-        // Attempt 2 also keeps those in place that continue on the GPUs that they hold. And no other job
-        // begins or restarts if it could not be moved in the next round.
+        // Attempt 2 also keeps promised jobs in place that continue on the GPUs that they hold, and no other
+        // job begins or restarts if it could not be moved in the next round.
         constexpr int attempts = 3;
         for (int attempt = 0;; ++attempt) {
             if (attempt > 0) enforce(attempt > 1);
@@ -125,7 +125,7 @@ public:
         admission.most_repairs = 1;
         admission.deadline = part_of_time(2);
         if (admission.deadline && admission.deadline->count() == 0) return {};
-        // A deadline within the next round needs no reserve, and a later one does.
+        // A deadline within the next round needs no reserve, but a later one does.
         const double spared = jobs.back().deadline_seconds -
                               (asking->job.deadline_seconds - promises_.options().reserve_seconds);
         // Try the change with a full call of plan(), in which refused jobs ask again.
@@ -471,7 +471,7 @@ private:
             if (!partner) continue;
             newly_tied[j] = partner_now(j) != *partner && are_tied(checked.jobs, {j, *partner});
             partner_stays[j] = !checked.jobs[*partner].preemptible;
-            // Both would need a promised end with what they have together.
+            // Both jobs would need a promised end while they share these GPUs.
             if (newly_tied[j] && is_kept(then.jobs[j]) && is_kept(then.jobs[*partner])) return false;
             if (*partner > j) hold_once(then, {j, *partner}, deadlines_);
         }

@@ -341,7 +341,7 @@ private:
         return sum / nodes_.cluster().nodes[n].gpus;
     }
 
-    /// A swap that may gain: a job of the expensive node for a job of the cheap node, or for free GPUs.
+    /// A swap that may gain: a job on the expensive node for a job on the cheap node, or for free GPUs.
     struct Swap {
         std::size_t cheap = 0;          ///< the other node
         std::size_t leaves = 0;         ///< a job of the expensive node

@@ -65,7 +65,7 @@ public:
     struct Group {
         std::vector<std::size_t> members{};
         double worth = 0;     ///< worth of the group's jobs when it was last divided
-        HostAmounts price{};  ///< price per core and per GiB then, if the group is one node
+        HostAmounts price{};  ///< price per core and per GiB at that time, if the group is one node
     };
 
     /// Finds the groups of nodes, and divides the cores and memory of each group.

@@ -1,19 +1,24 @@
 #ifndef GOODPUT_MODEL_DETAIL_BATCH_SEARCH_HPP
 #define GOODPUT_MODEL_DETAIL_BATCH_SEARCH_HPP
 
-// The search for the cheapest batch plan, with a proof, for a model whose computing time is a broken line in
-// the batch (BrokenLineModel). T, cost and tangent are as in batch_plan.hpp; c(b) is the broken line, f the
-// factor of the shape, and a level is the set of plans with the same number of microbatches.
+// Searches for the cheapest batch plan, with a proof, for a model whose computing time is piecewise linear
+// in the batch, a broken line (BrokenLineModel). T, cost, tangent, p, q and w are as in batch_plan.hpp: the
+// tangent bounds the time of a step from below by p times computing plus q times synchronising, which takes
+// w. c(b) is the broken line, f the factor of the shape, and a level is the set of plans with the same
+// number of microbatches.
 //
-// 1. c is straight on each piece. Therefore the tangent's bound on a level is least next to a square root or
-//    at an end of the piece. Points 1 and 2 of batch_plan.hpp hold for each piece, even if c starts below
-//    zero. Where c falls, both factors of the cost fall, and the right end is best.
+// 1. c is straight on each piece. Therefore the tangent's bound on a level is least at an integer next to a
+//    square root (see least_at()) or at an end of the piece. Points 1 and 2 of batch_plan.hpp hold for each
+//    piece, even if c starts below zero. Where c falls, both factors of the cost fall, and the right end is
+//    best.
 // 2. Let alpha + beta b <= c(b) be a support of c, with alpha and beta not negative. A plan with k or more
-//    microbatches and a load of L examples per replica takes at least (k - 1 + p) f (alpha + beta L / k)
-//    + q w, which does not fall with k. So every plan that costs less than the best one has a load between
-//    the roots of a quadratic. The roots tell which numbers of microbatches to skip, and when to stop.
+//    microbatches and a load of L examples per replica takes at least (k - 1 + p) f (alpha + beta L / k) +
+//    q w, which does not fall with k. So every plan that costs less than the best one so far has a load
+//    between the roots of a quadratic. The roots tell which numbers of microbatches to skip, and when to
+//    stop.
 // 3. At the batch with the fewest seconds per example, the cost is convex in k and least next to a square
-//    root. If more microbatches pay at all, this plan makes the intervals small.
+//    root. If more microbatches pay at all, the plan found there is so cheap that few loads remain to be
+//    searched.
 
 #include <algorithm>
 #include <cmath>

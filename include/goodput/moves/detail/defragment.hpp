@@ -1,7 +1,7 @@
 #ifndef GOODPUT_MOVES_DETAIL_DEFRAGMENT_HPP
 #define GOODPUT_MOVES_DETAIL_DEFRAGMENT_HPP
 
-// The bodies behind defragment.hpp.
+// Implements defragment.hpp.
 
 #include <algorithm>
 #include <cstddef>
@@ -103,8 +103,8 @@ inline void Defragmenting::hold_all(std::span<const PlacementRequest> requests) 
         request.pinned = false;
         for (const NodeShare& share : request.current) cluster_.nodes[share.node].drained = true;
     }
-    // Pin jobs that would have to restart by the placer's rules. Pinning one job may do the same to another
-    // one on its nodes, so repeat.
+    // Pin jobs that would have to restart by the placer's rules. After one job is pinned, these rules may
+    // make another one on its nodes restart, so repeat.
     for (bool all_hold = false; !all_hold;) {
         all_hold = true;
         holders_.find(cluster_, requests_);
@@ -166,7 +166,7 @@ inline void Defragmenting::order(const Pool& pool, std::size_t jobs, std::span<c
         [&](const FreeCounts& counts) { return wishes_.find(counts, blocks) == Packing::found; }, plan.moves);
 }
 
-// Collects the wishes of a pool that are to be met, as blocks for wishes_.
+// Collects the wishes of a pool that will be met, as blocks for wishes_.
 inline Blocks Defragmenting::wished_blocks(const Pool& pool, std::size_t jobs) {
     Blocks blocks;
     std::vector<int> sizes;

@@ -3,12 +3,12 @@
 
 // Finds the cheapest way out of a cycle of moves through free GPUs (move_order.hpp, step 3).
 //
-// This is Dijkstra's algorithm. A state says on which node each job is that takes part. These are the jobs
-// of the moves given to find(); move_order.hpp also passes jobs that need not move, on the nodes that the
+// This is Dijkstra's algorithm. A state says on which node each participating job is. These are the jobs of
+// the moves given to find(). move_order.hpp also passes jobs that need not move, on the nodes that the
 // others leave or go to. A step takes one job to a node with room for it, and costs the job's restart. The
 // goal is that the wishes (defragment.hpp) fit; the planned targets no longer matter. Apart from the nodes
-// that the moves leave or go to, nodes with the same room are equivalent, so at most as many of them are
-// tried as there are jobs. The search is for few jobs only (most_moves), and stops at most_states states.
+// that the moves leave or go to, nodes with equal room are equivalent, so at most as many of them are tried
+// as there are jobs. The search is for few jobs only (most_moves), and stops at most_states states.
 
 #include <algorithm>
 #include <cstddef>

@@ -12,7 +12,7 @@
 //    other components have not come yet. Within a component the order is searched depth-first, with a
 //    limited number of steps. Whether an order exists is NP-hard in general, but few moves are left here.
 // 3. If no order is found, a cycle is broken. If there are few jobs, they go the cheapest way through free
-//    GPUs, also to other nodes than planned if that costs less (detour_search.hpp). Otherwise a job stops
+//    GPUs, even to other nodes than planned if that costs less (detour_search.hpp). Otherwise a job stops
 //    until its target is free.
 
 #include <algorithm>
@@ -65,7 +65,7 @@ private:
 
     [[nodiscard]] bool fits(const PendingMove& m) const { return room_[m.to] >= m.gpus; }
 
-    // Does move p, and removes it from the pending moves, which keep their order.
+    // Does move p, and removes it from the pending moves, whose order stays.
     void go(std::size_t p) {
         record(pending_[p], pending_[p].to, pending_[p].stopped ? MoveKind::starts : MoveKind::moves);
         incoming_[pending_[p].to] -= pending_[p].gpus;

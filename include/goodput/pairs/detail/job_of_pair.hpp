@@ -1,8 +1,8 @@
 #ifndef GOODPUT_PAIRS_DETAIL_JOB_OF_PAIR_HPP
 #define GOODPUT_PAIRS_DETAIL_JOB_OF_PAIR_HPP
 
-// Two jobs as one: what a Scheduler itself looks at of a pair, which is where it may run and what a move
-// costs. What it is worth, its partners say (paired_parts.hpp).
+// Represents two jobs as one, with what a Scheduler itself needs to know about a pair: where it may run,
+// and what a move costs. The partners say what the pair is worth (paired_parts.hpp).
 
 #include <algorithm>
 #include <cstddef>
@@ -19,7 +19,7 @@ inline int fewest_gpus(const Job& job) {
     return job.adaptivity == Adaptivity::none ? job.max_gpus : job.min_gpus;
 }
 
-/// A pair of jobs `a` and `b`, both planned, that holds this.
+/// Returns the job that represents the pair of jobs `a` and `b`, both planned, and that holds `held`.
 inline Job job_of_pair(const JobPair& pair, const Job& a, const Job& b, const Placement& held) {
     Job both{.name = a.name + " + " + b.name,
              .submitted_seconds = std::min(a.submitted_seconds, b.submitted_seconds),
@@ -42,13 +42,13 @@ inline Job job_of_pair(const JobPair& pair, const Job& a, const Job& b, const Pl
     }
     both.spot_allowed = a.spot_allowed && b.spot_allowed;
     both.within = a.within.empty() ? b.within : a.within;
-    both.checkpoints.emplace_back();  // what interruptions cost, its partners' options say
+    both.checkpoints.emplace_back();  // the partners' options say what interruptions cost
     both.preemptible = !pair.together || (!a.keeps_what_it_holds() && !b.keeps_what_it_holds());
     both.placement = held;
     return both;
 }
 
-/// Whether two jobs, both planned, may come together that are not.
+/// Returns whether two jobs, both planned, that do not run together now may do so.
 inline bool may_pair(const JobPair& pair, const Job& a, const Job& b) {
     const auto is_plain = [](const Job& job) {
         return !job.keeps_what_it_holds() && !job.tasks && !job.host;

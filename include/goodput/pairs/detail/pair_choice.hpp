@@ -1,11 +1,11 @@
 #ifndef GOODPUT_PAIRS_DETAIL_PAIR_CHOICE_HPP
 #define GOODPUT_PAIRS_DETAIL_PAIR_CHOICE_HPP
 
-// Who runs with whom, at given prices: disjoint pairs of large gain, and what no choice of pairs can exceed.
-// A matching of largest weight; Boost.Graph 1.74 has one (maximum_weighted_matching), which answers wrongly
-// or never for some graphs (its issues 223 and 399), so here it is greedy with exchanges, and the bound is
-// that of the relaxation's dual: numbers y with y_j at least what j is worth alone and y_a + y_b at least
-// what the pair is worth, of a small sum.
+// Chooses which jobs run together at given prices: disjoint pairs of large gain, and a bound that no choice
+// of pairs exceeds. This is a matching of maximum weight. Boost.Graph 1.74 has one
+// (maximum_weighted_matching), but for some graphs it answers wrongly or never (its issues 223 and 399). So
+// pairs are chosen greedily, with exchanges. The bound is a solution of the relaxation's dual with a small
+// sum: numbers y with y_j at least what j is worth alone, and y_a + y_b at least what pair (a, b) is worth.
 
 #include <algorithm>
 #include <array>
@@ -17,23 +17,23 @@
 
 namespace goodput::inline v0_1::detail {
 
-/// Two jobs and what they are worth together, less the price of what they take.
+/// Two jobs, and what they are worth together less the price of what they use.
 struct WeighedPair {
     std::array<std::size_t, 2> jobs{};
     double worth = 0;
 };
 
-/// Disjoint pairs, and a bound on alone and together.
+/// Disjoint pairs, and a bound on the worth of single jobs and pairs.
 struct PairChoice {
     std::vector<std::size_t> pairs{};  ///< indices, ascending
-    /// Pairs of jobs that are left, of no positive gain: to be chosen where GPUs turn out to be worth more.
+    /// Pairs of the remaining jobs, without positive gain. They serve if GPUs turn out to be worth more.
     std::vector<std::size_t> spare{};
     double bound = 0;  ///< no disjoint pairs and single jobs are worth more
 };
 
-/// Of jobs that are worth so much alone (at least 0), the pairs of positive gain to run instead, as far as
-/// may_choose(pair) holds; the bound is of all. Each two jobs come at most once among `pairs`. O(pairs log
-/// pairs) and some passes over the pairs.
+/// Chooses pairs of positive gain. `alone` says what each job is worth alone, at least 0. Only pairs with
+/// may_choose(pair) are chosen; the bound covers all. Every two jobs come at most once among `pairs`. Takes
+/// O(pairs log pairs) and some passes over the pairs.
 template <class MayChoose>
 [[nodiscard]] PairChoice choose_pairs(std::span<const double> alone, std::span<const WeighedPair> pairs,
                                       MayChoose may_choose) {
@@ -59,13 +59,14 @@ template <class MayChoose>
         if (p == no_pair) return;
         for (const std::size_t job : pairs[p].jobs) with[job] = now;
     };
-    // The best pair of a job with one that is in no_pair.
+    // The best pair of a job with a job that is in no pair.
     const auto best_free = [&](std::size_t job) {
         for (const std::size_t p : pairs_of[job])
             if (with[other(p, job)] == no_pair && may_choose(p)) return p;
         return no_pair;
     };
-    // A pair comes in for those that its jobs are in, whose other jobs may find others.
+    // Brings in a pair in place of the pairs in which its jobs are. The other jobs of these may find new
+    // partners. Undone if nothing is gained.
     const auto bring_in = [&](std::size_t p) {
         const auto [a, b] = pairs[p].jobs;
         const std::array<std::size_t, 2> out{with[a], with[b]};

@@ -1,12 +1,12 @@
 #ifndef GOODPUT_PAIRS_DETAIL_PAIR_MIX_HPP
 #define GOODPUT_PAIRS_DETAIL_PAIR_MIX_HPP
 
-// How many of some disjoint pairs run together, and which: an allotment in which a pair and its two jobs are
-// one job. Its options are the two together, each of them alone, and both alone on GPUs of their own. So
-// nothing has to say that a job runs once, and the allotment is as easy as one of jobs alone.
+// Decides which of some disjoint pairs run together, by an allotment in which a pair and its two jobs are
+// one job. Its options are the two jobs together, each of them alone, and both apart on GPUs of their own.
+// So no row has to let each job run only once, and the allotment is as easy as one of single jobs.
 //
-// All options of both jobs would make too many options of both alone. A job in a pair has only those here
-// that are its best at some multiple of the prices, and the best of each pool.
+// All options of both jobs would make too many options for both apart. So of a job in a pair, only the
+// options that are best at some multiple of the prices are offered, and the best one of each pool.
 
 #include <algorithm>
 #include <array>
@@ -29,31 +29,33 @@ struct PairOffer {
     std::vector<ResourceUse> uses{};
 };
 
-/// Two jobs that run together, each alone, or not at all.
+/// Two jobs that run together, apart, or not at all.
 struct MixedPair {
     std::array<std::size_t, 2> jobs{};
-    std::vector<PairOffer> offers{};  ///< of both together
-    bool must = false;                ///< the two run together in any case
+    std::vector<PairOffer> offers{};  ///< offers to both together
+    bool must = false;                ///< true: the two run together in any case
 };
 
-/// What came of it.
+/// The best mix.
 struct PairMix {
-    std::vector<std::size_t> offers{};  ///< by pair: index of its offer; no_option: not together
+    /// By pair: index of its offer; no_option if it does not run together.
+    std::vector<std::size_t> offers{};
     double objective = 0;
     std::vector<double> prices{};  ///< by resource
 };
 
-/// Poses and solves such allotments. `Counts` is bool(resource): false for a resource of the problem that
-/// says which jobs may run, which is left out.
+/// Builds and solves such allotments. `Counts` is bool(resource): false for a resource of the problem that
+/// only lets a job run once, which is left out.
 template <class Counts>
 class PairMixer {
 public:
-    /// `problem` has jobs 0 to `jobs` - 1 with what each of them may have alone, at these prices.
+    /// `problem` has jobs 0 to `jobs` - 1 with what each of them may have alone; `prices` are by resource.
     PairMixer(const AllotmentProblem& problem, std::size_t jobs, std::span<const double> prices,
               Counts counts)
         : problem_(problem), jobs_(jobs), prices_(prices), counts_(counts) {}
 
-    /// The best of these disjoint pairs and all jobs. Nothing where that is not found.
+    /// Returns the best mix of these disjoint pairs and all other jobs. Without an answer, its prices are
+    /// empty.
     [[nodiscard]] PairMix mix(std::span<const MixedPair> pairs, Allotter<>& allotter,
                               const AllotOptions& options) const {
         AllotmentProblem posed{.capacity = problem_.capacity};
@@ -80,14 +82,14 @@ public:
         return mix;
     }
 
-    /// What an option of a job takes.
+    /// Returns what an option of a job uses.
     [[nodiscard]] std::vector<ResourceUse> uses(std::size_t job, std::size_t option) const {
         std::vector<ResourceUse> counted;
         for (const ResourceUse& use : problem_.uses(job, option))
             if (counts_(use.resource)) counted.push_back(use);
         return counted;
     }
-    /// Of two options of two jobs this part each.
+    /// Returns what two options of two jobs use together, each times `part`.
     [[nodiscard]] std::vector<ResourceUse> both_uses(std::array<std::size_t, 2> jobs,
                                                      std::array<std::size_t, 2> options, double part) const {
         std::map<std::uint32_t, double> units;

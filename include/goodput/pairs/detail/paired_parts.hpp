@@ -1,8 +1,9 @@
 #ifndef GOODPUT_PAIRS_DETAIL_PAIRED_PARTS_HPP
 #define GOODPUT_PAIRS_DETAIL_PAIRED_PARTS_HPP
 
-// The parts of a scheduler for rounds in which a pair of jobs is one more job behind the jobs of the snapshot
-// (paired_scheduler.hpp). Of a job they ask the part inside; of a pair they ask it about both partners.
+// Wrappers of a scheduler's exchangeable parts (policy, predictor, maker of options, factor, limits) for
+// rounds in which each pair of jobs is an additional job, listed after the snapshot's jobs
+// (paired_scheduler.hpp). For a job they ask the part inside; for a pair they ask it about both partners.
 
 #include <algorithm>
 #include <any>
@@ -24,86 +25,87 @@
 
 namespace goodput::inline v0_1::detail {
 
-/// In Job::user of a job that is a pair: its index among the pairs of the pass.
+/// In Job::user of a job that represents a pair: the index of the pair in the pass.
 struct PairedJob {
     std::size_t index = 0;
 };
 
-/// The pair that a job is, by its index in the pass; none: it is a job.
+/// Returns the index, in the pass, of the pair that a job represents; nothing for a job of the snapshot.
 inline std::optional<std::size_t> pair_of(const Job& job) {
     const PairedJob* pair = std::any_cast<PairedJob>(&job.user);
     return pair ? std::optional(pair->index) : std::nullopt;
 }
 
-/// GPUs that both jobs of a pair are offered and that it may run on.
+/// GPUs that both jobs of a pair are offered, and on which the pair may run.
 struct OnBoth {
     Configuration configuration{};
-    std::array<std::size_t, 2> alone{};   ///< of each job, the index of that option
-    std::array<std::size_t, 2> beside{};  ///< and of what it is beside the other, among all that are valued
-    std::array<double, 2> values{};       ///< to each, beside the other
+    std::array<std::size_t, 2> alone{};  ///< by job: index of its option with these GPUs alone
+    /// By job: index of its option in the pair, among all options that are valued.
+    std::array<std::size_t, 2> beside{};
+    std::array<double, 2> values{};  ///< by job: value of its option in the pair
 };
 
-/// What all parts know of the round that is planned.
+/// What all parts know about the round that is planned.
 struct PairRound {
-    const Snapshot* given = nullptr;  ///< its jobs hold what they hold, pairs the same GPUs both
-    std::vector<JobPair> pairs{};     ///< all that may be given GPUs in this round
-    std::vector<char> in_pair{};      ///< by job: it is in any of them; empty where there are none
+    const Snapshot* given = nullptr;  ///< the snapshot, in which two jobs that share GPUs both hold them
+    std::vector<JobPair> pairs{};     ///< all pairs that may be given GPUs in this round
+    std::vector<char> in_pair{};      ///< by job: whether it is in any of them; empty without pairs
 
-    // Of a pass:
+    // About the present pass:
     std::vector<std::size_t> planned{};  ///< the pairs that are jobs
-    bool together_only = false;          ///< jobs of these run in them or not at all
-    /// By planned pair: both jobs, as if they held what the pair holds.
+    bool together_only = false;          ///< jobs of these pairs run in them or not at all
+    /// By planned pair: both jobs, as if each held what the pair holds.
     std::vector<std::array<Job, 2>> partners{};
-    std::size_t first_place = 0;               ///< row of the allotment behind those of pools and limits
-    std::size_t places = 0;                    ///< so many rows say that jobs run once
-    std::vector<std::vector<OnBoth>> on_both;  ///< by pair
+    std::size_t first_place = 0;               ///< index of the first row after those of pools and limits
+    std::size_t places = 0;                    ///< number of rows that let each job run once
+    std::vector<std::vector<OnBoth>> on_both;  ///< by pair: the GPUs on which it may run
 
-    /// The pair of that index among the planned ones.
+    /// The planned pair of this index.
     [[nodiscard]] const JobPair& pair(std::size_t index) const { return pairs[planned[index]]; }
-    /// What a pair has on these GPUs; none: it may not run there.
+    /// Returns what a pair is offered on these GPUs; null if it may not run there.
     [[nodiscard]] const OnBoth* find(std::size_t pair, const Configuration& configuration) const {
         const auto at = std::ranges::find(on_both[pair], configuration, &OnBoth::configuration);
         return at == on_both[pair].end() ? nullptr : &*at;
     }
     /// Whether a job is in any of the pairs.
     [[nodiscard]] bool is_in_pair(std::size_t job) const { return job < in_pair.size() && in_pair[job] != 0; }
-    /// Whether a pair is together and has to stay so where it is, because one of its jobs cannot be moved
-    /// now.
+    /// Returns whether a pair runs together and must stay where it is, because one of its jobs cannot be
+    /// moved now.
     [[nodiscard]] bool is_kept(const JobPair& pair) const {
         return pair.together && std::ranges::any_of(pair.jobs, [&](std::size_t job) {
                    return given->jobs[job].keeps_what_it_holds();
                });
     }
-    /// Whether a row says that a job runs once: nothing that a policy knows of.
+    /// Returns whether a row only lets a job run once. The policy does not know about these rows.
     [[nodiscard]] bool is_place(std::size_t row) const {
         return row >= first_place && row < first_place + places;
     }
 };
 
-/// Among options, the index of that with these GPUs and nothing counted beside them; no_index: none.
+/// Returns the index of the option with exactly this configuration; no_index if there is none.
 inline std::size_t find_option(std::span<const Option> options, const Configuration& configuration) {
     const auto at = std::ranges::find(options, configuration, &Option::configuration);
     return at == options.end() ? no_index : static_cast<std::size_t>(at - options.begin());
 }
 
-/// What running together is worth to the two: nothing where it is nothing to one of them.
+/// Returns the value of running together: the sum of both values, or 0 if one of them is not above 0.
 inline double worth_of(const OnBoth& on) {
     return on.values[0] <= 0 || on.values[1] <= 0 ? 0 : on.values[0] + on.values[1];
 }
 
-/// A policy failed for all jobs at once.
+/// Thrown if the policy failed for all jobs at once.
 struct PolicyThrew {
     std::string what{};
 };
 
-/// A policy to which running together is one more option of each of two jobs: the same GPUs with the goodput
-/// that the job has there beside the other. The option of the pair is worth what these two are together, or
-/// nothing where one of them is worth nothing.
+/// A policy to which running together is one more option of each of the two jobs: the same GPUs with the
+/// goodput that the job has while sharing them. The option of the pair is worth the sum of these two
+/// values, or 0 if one of them is 0.
 struct PairedPolicy {
     PolicyJoint policy{};
-    PairRound* of = nullptr;
+    PairRound* pairing = nullptr;
 
-    /// The policy of the round that is planned.
+    /// The joint (joints.hpp) for this policy in the round that is planned.
     [[nodiscard]] PolicyJoint joint() const {
         PolicyJoint joint{.part = this, .by_round = true};
         joint.values = [](const void* part, const Round& round, std::span<const OptionRow> rows,
@@ -138,40 +140,40 @@ private:
         const auto pair = pair_of(job);
         if (!pair) return policy.most_gpus(policy.part, job, model, gpu_type);
         int most = std::numeric_limits<int>::max();
-        for (const std::size_t j : of->pair(*pair).jobs)
-            most = std::min(
-                most, policy.most_gpus(policy.part, of->given->jobs[j], model_of(*of->given, j), gpu_type));
+        for (const std::size_t j : pairing->pair(*pair).jobs)
+            most = std::min(most, policy.most_gpus(policy.part, pairing->given->jobs[j],
+                                                   model_of(*pairing->given, j), gpu_type));
         return most;
     }
 
     void value_round(const Round& round, std::span<const OptionRow> rows) const {
-        const std::size_t jobs = of->given->jobs.size();
+        const std::size_t jobs = pairing->given->jobs.size();
         std::vector<std::size_t> row_of(round.jobs.size(), no_index);
         for (std::size_t r = 0; r < rows.size(); ++r) row_of[index_of(rows[r], round)] = r;
         std::vector<Beside> asked = ask_with_pairs(round, rows, row_of, true);
-        if (policy.by_round && !of->pairs.empty()) {
-            std::vector<std::vector<OnBoth>> on_both = of->on_both;
+        if (policy.by_round && !pairing->pairs.empty()) {
+            std::vector<std::vector<OnBoth>> on_both = pairing->on_both;
             std::vector<Beside> without = ask_with_pairs(round, rows, row_of, false);
             if (serves_alike(rows, asked, without))
-                of->on_both = std::move(on_both);
+                pairing->on_both = std::move(on_both);
             else
                 asked = std::move(without);
         }
         for (std::size_t r = 0; r < rows.size(); ++r)
             for (std::size_t k = 0; k < rows[r].values.size(); ++k)
                 rows[r].values[k] = asked[r].value_alone(k);
-        for (std::size_t p = 0; p < of->pairs.size(); ++p)
-            for (OnBoth& on : of->on_both[p])
+        for (std::size_t p = 0; p < pairing->pairs.size(); ++p)
+            for (OnBoth& on : pairing->on_both[p])
                 for (std::size_t i = 0; i < 2; ++i)
-                    on.values[i] = asked[row_of[of->pairs[p].jobs[i]]].values[on.beside[i]];
-        for (std::size_t i = 0; i < of->planned.size(); ++i)
+                    on.values[i] = asked[row_of[pairing->pairs[p].jobs[i]]].values[on.beside[i]];
+        for (std::size_t i = 0; i < pairing->planned.size(); ++i)
             if (const std::size_t r = row_of[jobs + i]; r != no_index) value_pair(row_of, i, rows[r]);
     }
 
-    /// A job's row with further options behind its own; for a job of a pair that keeps what it holds, a row
-    /// with these GPUs beside the other job alone.
+    /// A job's row with further options after its own. For a job of a pair that keeps what it holds, the
+    /// row has only the option to share these GPUs with the other job.
     struct Beside {
-        std::size_t own = 0;  ///< number of options of the row that it was made of
+        std::size_t own = 0;  ///< number of options of the original row
         std::optional<Job> keeper{};
         std::vector<Option> options{};
         std::vector<double> values{};
@@ -183,13 +185,13 @@ private:
             options.assign(row.options.begin(), row.options.end());
             for (std::size_t k = 0; k < own; ++k) add_uses(row.uses(k), 1, pair_round);
         }
-        /// Leaves no option. The job is known to keep what it holds.
+        /// Removes all options. The job is marked as one that keeps what it holds.
         void keep(const Job& job) {
             *this = {};
             keeper = job;
             keeper->preemptible = false;
         }
-        /// One more, with this part of the goodput of that one, and half of these uses. Its index.
+        /// Adds an option with `part` of this option's goodput and half of these uses. Returns its index.
         std::size_t add(const Option& option, double part, std::span<const ResourceUse> used,
                         const PairRound& pair_round) {
             options.push_back(option);
@@ -197,7 +199,7 @@ private:
             add_uses(used, 0.5, pair_round);
             return options.size() - 1;
         }
-        /// The row to ask about.
+        /// Returns the row to ask the policy about.
         OptionRow row(const Job& job) {
             values.assign(options.size(), 0);
             return {keeper ? *keeper : job, options, values, OptionUses(uses, offsets)};
@@ -218,30 +220,30 @@ private:
         return static_cast<std::size_t>(&row.job - round.jobs.data());
     }
 
-    /// Asks the policy about all jobs, those of pairs as they are in the snapshot, with what they could have
-    /// in pairs; or without, and then pairs that have to stay together take what they hold once. The answers
-    /// by row.
+    /// Asks the policy about all jobs, and returns the answers by row. Jobs of pairs are shown to the
+    /// policy as they are in the snapshot. If `in_pairs`, they also have their options in pairs. If not,
+    /// only pairs that must stay together are offered, and take what they hold once.
     std::vector<Beside> ask_with_pairs(const Round& round, std::span<const OptionRow> rows,
                                        const std::vector<std::size_t>& row_of, bool in_pairs) const {
-        const std::vector<Job>& jobs = of->given->jobs;
+        const std::vector<Job>& jobs = pairing->given->jobs;
         std::vector<Beside> beside(rows.size());
         for (std::size_t r = 0; r < rows.size(); ++r)
-            if (index_of(rows[r], round) < jobs.size()) beside[r].begin(rows[r], *of);
-        of->on_both.assign(of->pairs.size(), {});
-        for (std::size_t p = 0; p < of->pairs.size(); ++p)
-            if (in_pairs || of->is_kept(of->pairs[p]))
+            if (index_of(rows[r], round) < jobs.size()) beside[r].begin(rows[r], *pairing);
+        pairing->on_both.assign(pairing->pairs.size(), {});
+        for (std::size_t p = 0; p < pairing->pairs.size(); ++p)
+            if (in_pairs || pairing->is_kept(pairing->pairs[p]))
                 offer_together(round, rows, row_of, p, !in_pairs, beside);
         std::vector<OptionRow> asked;
         for (std::size_t r = 0; r < rows.size(); ++r)
             if (const std::size_t j = index_of(rows[r], round); j < jobs.size())
-                asked.push_back(beside[r].row(of->is_in_pair(j) ? jobs[j] : rows[r].job));
+                asked.push_back(beside[r].row(pairing->is_in_pair(j) ? jobs[j] : rows[r].job));
         ask(round, asked);
         return beside;
     }
 
-    /// Whether the policy gives jobs the same with and without pairs on offer. If not, it says for each job
-    /// what that gets (a queue), and does not know that two jobs take GPUs together or not at all: jobs that
-    /// it serves would get nothing.
+    /// Returns whether the policy serves the same options with and without pairs on offer. If not, it is a
+    /// queue, which decides what each job gets, and does not know that two jobs take GPUs together or not
+    /// at all. Jobs that it serves would get nothing.
     [[nodiscard]] static bool serves_alike(std::span<const OptionRow> rows, const std::vector<Beside>& with,
                                            const std::vector<Beside>& without) {
         for (std::size_t r = 0; r < rows.size(); ++r)
@@ -254,15 +256,15 @@ private:
     void offer_together(const Round& round, std::span<const OptionRow> rows,
                         const std::vector<std::size_t>& row_of, std::size_t p, bool as_kept,
                         std::vector<Beside>& beside) const {
-        const JobPair& pair = of->pairs[p];
+        const JobPair& pair = pairing->pairs[p];
         const std::array at{row_of[pair.jobs[0]], row_of[pair.jobs[1]]};
         if (at[0] == no_index || at[1] == no_index) return;
-        const Configuration held = round.held_by(of->given->jobs[pair.jobs[0]]);
-        // As the pair keeps it, not as its jobs would come there.
+        const Configuration held = round.held_by(pairing->given->jobs[pair.jobs[0]]);
+        // Count what the pair uses where it is, not what its jobs would use if they came there.
         std::size_t of_pair = no_index;
-        for (std::size_t i = 0; as_kept && i < of->planned.size(); ++i)
-            if (of->planned[i] == p) of_pair = row_of[of->given->jobs.size() + i];
-        for (std::size_t i = 0; as_kept && i < 2; ++i) beside[at[i]].keep(of->given->jobs[pair.jobs[i]]);
+        for (std::size_t i = 0; as_kept && i < pairing->planned.size(); ++i)
+            if (pairing->planned[i] == p) of_pair = row_of[pairing->given->jobs.size() + i];
+        for (std::size_t i = 0; as_kept && i < 2; ++i) beside[at[i]].keep(pairing->given->jobs[pair.jobs[i]]);
         for (std::size_t k = 0; k < rows[at[0]].options.size(); ++k) {
             const Option& option = rows[at[0]].options[k];
             const Configuration& gpus = option.configuration;
@@ -271,15 +273,15 @@ private:
             const std::size_t same = find_option(rows[at[1]].options, gpus);
             if (same == no_index || !(rows[at[1]].options[same].goodput > 0)) continue;
             const auto& parts = pair.parts[gpus.first().gpu_type];
-            OnBoth& on = of->on_both[p].emplace_back(OnBoth{gpus, {k, same}, {}, {}});
+            OnBoth& on = pairing->on_both[p].emplace_back(OnBoth{gpus, {k, same}, {}, {}});
             for (std::size_t i = 0; i < 2; ++i)
                 on.beside[i] = beside[at[i]].add(
                     rows[at[i]].options[on.alone[i]], parts[i],
-                    of_pair == no_index ? rows[at[i]].uses(on.alone[i]) : rows[of_pair].uses(0), *of);
+                    of_pair == no_index ? rows[at[i]].uses(on.alone[i]) : rows[of_pair].uses(0), *pairing);
         }
     }
 
-    /// One job for which the policy throws costs the others nothing.
+    /// A job for which the policy throws must not affect the others.
     void ask(const Round& round, std::span<const OptionRow> asked) const {
         constexpr double failed = std::numeric_limits<double>::quiet_NaN();
         policy.values(
@@ -291,17 +293,17 @@ private:
     }
 
     void value_pair(const std::vector<std::size_t>& row_of, std::size_t i, const OptionRow& row) const {
-        // Where one of the two failed, so did the pair: it keeps what it holds.
-        const bool failed =
-            std::ranges::any_of(of->pair(i).jobs, [&](std::size_t job) { return row_of[job] == no_index; });
+        // If the policy failed for one of the two jobs, it failed for the pair, which keeps what it holds.
+        const bool failed = std::ranges::any_of(pairing->pair(i).jobs,
+                                                [&](std::size_t job) { return row_of[job] == no_index; });
         for (std::size_t k = 0; k < row.options.size(); ++k) {
-            const OnBoth* on = of->find(of->planned[i], row.options[k].configuration);
+            const OnBoth* on = pairing->find(pairing->planned[i], row.options[k].configuration);
             row.values[k] = failed ? std::numeric_limits<double>::quiet_NaN() : on ? worth_of(*on) : 0;
         }
     }
 };
 
-/// Of a pair it is only asked whether it is there: how fast its partners are, their own options say.
+/// A predictor that only says of a pair that it can run: the partners' own options say how fast they are.
 struct PairedPredictor {
     PredictorJoint predictor{};
 
@@ -334,12 +336,12 @@ private:
     }
 };
 
-/// Offers a pair what both of its partners are offered, of one pool and with nothing counted beside the GPUs.
-/// Lists are of single jobs: the engine must not ask once for all that are alike.
+/// Offers a pair what both of its partners are offered: GPUs of one pool, without host resources. It makes
+/// a list for every single job, so that the engine does not reuse a list for all equal jobs.
 class PairedMaker {
 public:
     PairedMaker() = default;
-    PairedMaker(const MakerJoint& maker, const PairRound* of) : inner_(maker), of_(of) {}
+    PairedMaker(const MakerJoint& maker, const PairRound* pairing) : inner_(maker), pairing_(pairing) {}
 
     [[nodiscard]] MakerJoint joint() {
         MakerJoint joint{.part = this};
@@ -389,16 +391,16 @@ private:
         if (!index) {
             const std::size_t first = options.size();
             inner_.list(inner_.part, round, job, most_gpus, options);
-            // What the pair holds that it is in: where nobody new comes, that is not listed.
+            // Also offer what the job's pair holds: on nodes that accept no new jobs it is not listed.
             const auto j = static_cast<std::size_t>(&job - round.jobs.data());
-            if (job.placement.empty() && of_->is_in_pair(j))
-                insert_held(job, round.held_by(of_->given->jobs[j]), round.pools, first, options);
+            if (job.placement.empty() && pairing_->is_in_pair(j))
+                insert_held(job, round.held_by(pairing_->given->jobs[j]), round.pools, first, options);
             return;
         }
-        const JobPair& pair = of_->pair(*index);
+        const JobPair& pair = pairing_->pair(*index);
         for (std::size_t i = 0; i < 2; ++i) {
             lists_[i].clear();
-            inner_.list(inner_.part, round, of_->given->jobs[pair.jobs[i]], most_gpus, lists_[i]);
+            inner_.list(inner_.part, round, pairing_->given->jobs[pair.jobs[i]], most_gpus, lists_[i]);
         }
         for (const Option& option : lists_[0]) {
             const Configuration& gpus = option.configuration;
@@ -409,11 +411,11 @@ private:
     }
 
     MakerJoint inner_{};
-    const PairRound* of_ = nullptr;
+    const PairRound* pairing_ = nullptr;
     std::array<std::vector<Option>, 2> lists_;
 };
 
-/// Changes what jobs are offered, and by that pairs.
+/// Changes the options of jobs, and thereby those of pairs.
 struct PairedFactor {
     FactorJoint factor{};
 
@@ -432,31 +434,33 @@ struct PairedFactor {
     }
 };
 
-/// The rows of limits, of which a pair takes half of what each of its partners would. Behind them,
-/// one row for every job that is in a pair, so that it runs once: alone or in one of its pairs; or, where
-/// such jobs are not to run alone, one row of which they would take what there is not.
+/// The rows of limits, of which a pair uses half of what each of its partners would use. After them, every
+/// job in a pair has one row, which lets it run once, alone or in one of its pairs. If such jobs must not
+/// run alone (together_only), there is one row of capacity 0 instead, of which their own options would use
+/// a unit.
 class PairedLimits {
 public:
     PairedLimits() = default;
-    PairedLimits(const LimitsJoint& limits, PairRound* of) : inner_(limits), of_(of) {}
+    PairedLimits(const LimitsJoint& limits, PairRound* pairing) : inner_(limits), pairing_(pairing) {}
 
     [[nodiscard]] bool counts_dollars() const { return inner_.counts_dollars(inner_.part); }
     void rows(const Round& round, LimitRows& rows) {
-        inner_.rows(inner_.part, round, 0, of_inner_);
-        for (const LimitRow& row : of_inner_.all()) rows.add(row.name, row.capacity, row.unit);
-        const std::size_t first = of_inner_.all().size();
+        inner_.rows(inner_.part, round, 0, inner_rows_);
+        for (const LimitRow& row : inner_rows_.all()) rows.add(row.name, row.capacity, row.unit);
+        const std::size_t first = inner_rows_.all().size();
         place_.assign(round.jobs.size(), no_index);
-        of_->first_place = round.pools.size() + first;
-        of_->places = 0;
-        for (std::size_t i = 0; i < of_->planned.size(); ++i)
-            for (const std::size_t job : of_->pair(i).jobs) {
+        pairing_->first_place = round.pools.size() + first;
+        pairing_->places = 0;
+        for (std::size_t i = 0; i < pairing_->planned.size(); ++i)
+            for (const std::size_t job : pairing_->pair(i).jobs) {
                 if (place_[job] != no_index) continue;
-                place_[job] = of_->together_only ? first : first + of_->places++;
-                if (!of_->together_only) rows.add("running job '" + round.jobs[job].name + "' once", 1, "");
+                place_[job] = pairing_->together_only ? first : first + pairing_->places++;
+                if (!pairing_->together_only)
+                    rows.add("running job '" + round.jobs[job].name + "' once", 1, "");
             }
-        if (!of_->together_only || of_->planned.empty()) return;
+        if (!pairing_->together_only || pairing_->planned.empty()) return;
         rows.add("running jobs of pairs alone", 0, "");
-        of_->places = 1;
+        pairing_->places = 1;
     }
     void warn(const Round& round, std::vector<std::string>& warnings) const {
         if (inner_.warn) inner_.warn(inner_.part, round, warnings);
@@ -473,10 +477,10 @@ public:
             return;
         }
         for (std::size_t i = 0; i < 2; ++i) {
-            const Job& partner = of_->partners[*index][i];
+            const Job& partner = pairing_->partners[*index][i];
             inner_.start_job(inner_.part, round, partner);
             add(round, partner, option, 0.5, uses);
-            if (!of_->together_only) uses.add(place_[of_->pair(*index).jobs[i]], 1);
+            if (!pairing_->together_only) uses.add(place_[pairing_->pair(*index).jobs[i]], 1);
         }
     }
 
@@ -488,9 +492,9 @@ private:
     }
 
     LimitsJoint inner_{};
-    PairRound* of_ = nullptr;
-    LimitRows of_inner_;
-    std::vector<std::size_t> place_;  // by job: the row that says that it runs once
+    PairRound* pairing_ = nullptr;
+    LimitRows inner_rows_;
+    std::vector<std::size_t> place_;  // by job: the row that lets it run once
     std::vector<ResourceUse> taken_;
 };
 

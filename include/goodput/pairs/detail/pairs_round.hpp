@@ -2,22 +2,25 @@
 #define GOODPUT_PAIRS_DETAIL_PAIRS_ROUND_HPP
 
 // Rounds in which two jobs may hold the same GPUs at the same time (space sharing; for shares of time see
-// pairs.hpp). A pair is one more job of the round, that takes its GPUs once, and every job has one row more:
+// share_pairs.hpp). Each pair is an additional job of the round, which takes its GPUs only once. Every job
+// in a pair gets an additional row in the allotment problem:
 //
-//     a job's own options take 1 of its row, and those of a pair take 1 of the rows of both its jobs,
-//     each such row has 1:              so everybody runs once, alone or in one of its pairs.
+//     A job's own options use 1 unit of its row, and a pair's options 1 unit of the rows of both its jobs.
+//     Each such row has capacity 1, so every job runs once, alone or in one of its pairs.
 //
-// A pair is offered what both of its jobs are offered, and that is worth what the policy says of the two: to
-// the policy, running together is one more option of each of them, the same GPUs with the goodput that the
-// job has there beside the other. Then one Scheduler chooses jobs and pairs together, and its bound holds for
-// every way to pair them. Of limits a pair takes half of what each of its jobs would take there.
+// A pair is offered what both of its jobs are offered. To the policy, running together is one more option
+// of each of the two jobs: the same GPUs with the goodput that the job has while sharing them. The pair's
+// option is worth the sum of the two values. One Scheduler then chooses jobs and pairs together, and its
+// bound holds for every way to pair them. A pair uses half of what each of its jobs alone would use of a
+// limit.
 //
-// Where many jobs are in pairs, so many rows would take too long. There prices choose disjoint pairs, and an
-// allotment of pairs and jobs alone chooses which of these pairs run together (detail/pair_mix.hpp).
+// If many jobs are in pairs, so many rows would take too long. Then prices choose disjoint pairs, and an
+// allotment of these pairs and of single jobs decides which of the pairs run together
+// (detail/pair_mix.hpp).
 //
-// The round is planned again with the pairs that were chosen in place of all: these hold now what one of
-// their jobs holds, so that they stay on its nodes. A pair that holds GPUs and is not chosen leaves them to
-// that of its jobs that is given as many there.
+// The round is then planned again, in another pass, with only the chosen pairs. Each of them now holds what
+// one of its jobs holds, so that it stays on that job's nodes. If a pair that holds GPUs is not chosen, the
+// GPUs stay with whichever of its jobs is given the same number of GPUs there.
 
 #include <algorithm>
 #include <array>
@@ -50,16 +53,16 @@
 
 namespace goodput::inline v0_1::detail {
 
-/// Plans passes until the pairs that are chosen stay the same. Keeps its buffers.
+/// Plans passes until the chosen pairs stay the same. Keeps its buffers.
 class PairsRound {
 public:
     const Plan& plan(const Snapshot& snapshot, std::span<const JobPair> pairs, const Joints& joints,
                      const AllotOptions& options, const AfterStep& step, std::span<const std::size_t> alone) {
         joints_ = joints;
         options_ = options;
-        policy_ = {joints.policy, of_.get()};
+        policy_ = {joints.policy, pairing_.get()};
         predictor_ = {joints.predictor};
-        maker_ = PairedMaker(joints.maker, of_.get());
+        maker_ = PairedMaker(joints.maker, pairing_.get());
         factor_ = {joints.factor};
         find_pairs(snapshot, pairs);
         leave_alone(alone);
@@ -67,12 +70,12 @@ public:
         Pass pass = first_pass(), best = pass;
         double most = 0;
         bound_ = std::numeric_limits<double>::infinity();
-        refused_.assign(of_->pairs.size(), 0);
+        refused_.assign(pairing_->pairs.size(), 0);
         for (int n = 0;; ++n) {
             const Plan& found = plan_pass(pass, step);
             Pass next = pass_after(n, clock);
             step(PlanStep::allot);
-            // Of plans that are equally good the last one knows best who stays where.
+            // Among equally good plans, take the last: it knows best which jobs stay where they are.
             if (n == 0 || found.objective >= most - options_.enough(found.objective)) {
                 best = pass;
                 most = found.objective;
@@ -89,15 +92,15 @@ public:
     [[nodiscard]] std::vector<DecisionExplanation> explain(const PolicyJoint& policy,
                                                            const NotesOf& notes) const {
         std::vector<DecisionExplanation> all = engine_.explain(
-            extended_, PairedPolicy{policy, of_.get()}.joint(), [&](const GivenOption& given) {
+            extended_, PairedPolicy{policy, pairing_.get()}.joint(), [&](const GivenOption& given) {
                 return pair_of(given.job) ? std::vector<std::string>() : notes(given);
             });
-        for (std::size_t i = 0; i < of_->planned.size(); ++i) {
+        for (std::size_t i = 0; i < pairing_->planned.size(); ++i) {
             if (!runs(i)) continue;
             DecisionExplanation of_pair = all[jobs().size() + i];
-            // Of the price only what is paid to others.
+            // Leave out the row that lets each job run once: no other job pays for it.
             of_pair.price = price_of(job_of(i), chosen(i), engine_.allotted().prices);
-            for (const std::size_t j : of_->pair(i).jobs) {
+            for (const std::size_t j : pairing_->pair(i).jobs) {
                 all[j] = of_pair;
                 all[j].job = jobs()[j].name;
                 all[j].notes.push_back(plan_.decisions[j].verdict.reason);
@@ -113,39 +116,39 @@ public:
 private:
     static constexpr int most_passes = 10, most_mixes = 16;
     static constexpr std::size_t most_mix_states = 1 << 16;
-    /// Jobs in pairs: of so many the allotment itself chooses who runs with whom.
+    /// Up to this many jobs in pairs, the allotment itself chooses which of them run together.
     static constexpr std::ptrdiff_t most_allotted = 24;
 
-    /// Which pairs are jobs in a pass, and who holds what before it.
+    /// One pass: the pairs that are jobs in it, and what jobs and pairs hold before it.
     struct Pass {
         bool together_only = false;         ///< jobs of these pairs run in them or not at all
         std::vector<std::size_t> pairs{};   ///< indices into of_->pairs
-        std::vector<Placement> of_pairs{};  ///< by index in `pairs`
-        std::vector<Placement> of_jobs{};   ///< by job
+        std::vector<Placement> of_pairs{};  ///< what pairs hold, by index in `pairs`
+        std::vector<Placement> of_jobs{};   ///< what jobs hold
         friend bool operator==(const Pass&, const Pass&) = default;
     };
 
     [[nodiscard]] const std::vector<Job>& jobs() const { return real_.jobs; }
 
-    /// The job that a pair of this pass is, in the snapshot of the pass.
+    /// Index of the job that represents a pair of this pass, in the snapshot of the pass.
     [[nodiscard]] std::size_t job_of(std::size_t index) const { return jobs().size() + index; }
     [[nodiscard]] bool runs(std::size_t index) const {
         return !engine_.last_plan().decisions[job_of(index)].placement.empty();
     }
     [[nodiscard]] std::size_t chosen(std::size_t index) const { return engine_.chosen()[job_of(index)]; }
-    /// Where both jobs of a pair that is together are.
+    /// Placement of both jobs of a pair that runs together now.
     [[nodiscard]] const Placement& held_by(const JobPair& pair) const {
         return jobs()[pair.jobs[0]].placement;
     }
 
-    /// Which of the pairs may be given GPUs, and the snapshot to plan.
+    /// Finds the pairs that may be given GPUs, and prepares the snapshot to plan.
     void find_pairs(const Snapshot& snapshot, std::span<const JobPair> pairs) {
         real_ = snapshot;
         left_.clear();
         warnings_.clear();
-        of_->given = &real_;
-        of_->pairs.clear();
-        of_->in_pair.clear();
+        pairing_->given = &real_;
+        pairing_->pairs.clear();
+        pairing_->in_pair.clear();
         std::set<std::array<std::size_t, 2>> known;
         std::set<std::size_t> together;
         for (const JobPair& pair : pairs) try {
@@ -158,35 +161,36 @@ private:
                     bad_input(subject(), "together", "true of two pairs of a job", "true of one at most");
                 known.insert(both);
                 if (pair.together) together.insert(both.begin(), both.end());
-                of_->pairs.push_back(pair);
+                pairing_->pairs.push_back(pair);
             } catch (const std::invalid_argument& error) {
                 if (snapshot.strict) throw;
                 warnings_.push_back(std::string(error.what()) + "; the pair is left out");
             }
-        if (of_->pairs.empty()) return;
-        Snapshot once = snapshot;  // what two hold together is held once
-        for (const JobPair& pair : of_->pairs)
+        if (pairing_->pairs.empty()) return;
+        Snapshot once = snapshot;  // GPUs that two jobs share are held once
+        for (const JobPair& pair : pairing_->pairs)
             if (pair.together) once.jobs[pair.jobs[1]].placement.clear();
-        std::vector<std::string> said;  // and said again by the Scheduler
-        check_(once, joints_.placer.lies_within != nullptr, said);
-        std::erase_if(of_->pairs, [&](const JobPair& pair) { return !may_run(pair); });
-        of_->in_pair.assign(jobs().size(), 0);
+        std::vector<std::string> repeated;  // dropped: the Scheduler gives these warnings again
+        check_(once, joints_.placer.lies_within != nullptr, repeated);
+        std::erase_if(pairing_->pairs, [&](const JobPair& pair) { return !may_run(pair); });
+        pairing_->in_pair.assign(jobs().size(), 0);
     }
-    /// Parts the pairs of these jobs, but for those that cannot be parted now.
+    /// Separates the pairs of these jobs, except pairs that cannot be separated now.
     void leave_alone(std::span<const std::size_t> alone) {
         const auto is_of = [&](const JobPair& pair) {
             return std::ranges::any_of(pair.jobs,
                                        [&](std::size_t job) { return std::ranges::count(alone, job) > 0; });
         };
-        std::erase_if(of_->pairs, [&](const JobPair& pair) { return !pair.together && is_of(pair); });
-        for (JobPair& pair : of_->pairs)
-            if (is_of(pair) && !of_->is_kept(pair)) std::ranges::fill(pair.parts, std::array<double, 2>{});
-        std::ranges::fill(of_->in_pair, 0);
-        for (const JobPair& pair : of_->pairs)
-            for (const std::size_t job : pair.jobs) of_->in_pair[job] = 1;
+        std::erase_if(pairing_->pairs, [&](const JobPair& pair) { return !pair.together && is_of(pair); });
+        for (JobPair& pair : pairing_->pairs)
+            if (is_of(pair) && !pairing_->is_kept(pair))
+                std::ranges::fill(pair.parts, std::array<double, 2>{});
+        std::ranges::fill(pairing_->in_pair, 0);
+        for (const JobPair& pair : pairing_->pairs)
+            for (const std::size_t job : pair.jobs) pairing_->in_pair[job] = 1;
     }
-    /// Whether the round plans a pair. Where one job of a pair that is together is set aside, both jobs stay
-    /// as they are, and the pair is left out.
+    /// Returns whether the round plans a pair. If one job of a pair that runs together is set aside, both
+    /// jobs stay as they are, and the pair is left out.
     bool may_run(const JobPair& pair) {
         const auto [first, second] = pair.jobs;
         const bool aside[] = {check_.is_set_aside(first), check_.is_set_aside(second)};
@@ -201,17 +205,18 @@ private:
         if (pair.together) return true;
         return !aside[0] && !aside[1] && may_pair(pair, jobs()[first], jobs()[second]);
     }
-    /// The job that a pair is in the round.
+    /// Returns the job that represents a pair in the round.
     [[nodiscard]] Job as_job(const JobPair& pair, const Placement& held) const {
         return job_of_pair(pair, jobs()[pair.jobs[0]], jobs()[pair.jobs[1]], held);
     }
 
-    /// All pairs, or where these are many, those that are together, which hold what they hold.
+    /// Returns the first pass: all pairs or, if many jobs are in pairs, only the pairs that run together
+    /// now. Pairs that run together hold their present GPUs.
     [[nodiscard]] Pass first_pass() const {
-        Pass pass{.together_only = std::ranges::count(of_->in_pair, 1) > most_allotted};
+        Pass pass{.together_only = std::ranges::count(pairing_->in_pair, 1) > most_allotted};
         for (const Job& job : jobs()) pass.of_jobs.push_back(job.placement);
-        for (std::size_t p = 0; p < of_->pairs.size(); ++p) {
-            const JobPair& pair = of_->pairs[p];
+        for (std::size_t p = 0; p < pairing_->pairs.size(); ++p) {
+            const JobPair& pair = pairing_->pairs[p];
             if (pass.together_only && !pair.together) continue;
             pass.pairs.push_back(p);
             pass.of_pairs.push_back(pair.together ? held_by(pair) : Placement());
@@ -221,14 +226,15 @@ private:
         return pass;
     }
 
-    /// What an option takes at these prices, without what is the job's own.
+    /// Returns the price of an option at these prices, without the rows that let each job run once.
     [[nodiscard]] double price_of(std::size_t job, std::size_t option, std::span<const double> prices) const {
         double price = 0;
         for (const ResourceUse& use : engine_.problem().uses(job, option))
-            if (!of_->is_place(use.resource)) price += use.units * prices[use.resource];
+            if (!pairing_->is_place(use.resource)) price += use.units * prices[use.resource];
         return price;
     }
-    /// The price of an option at prices_, but nothing where the job may keep what it holds on drained nodes.
+    /// Returns the price of an option at prices_, or 0 for what the job holds, and may keep, on drained
+    /// nodes.
     [[nodiscard]] double least_price_of(std::size_t job, std::size_t option) const {
         const Placement& held = jobs()[job].placement;
         const bool drained = std::ranges::any_of(
@@ -239,37 +245,37 @@ private:
                    : price_of(job, option, prices_);
     }
 
-    /// At prices_: which disjoint pairs may be worth running together. Lowers the bound:
+    /// Chooses disjoint pairs that may be worth running together at prices_. Lowers the bound to the sum of
     ///
-    ///     sum of the prices of all that there is + the most that jobs and disjoint pairs are worth above
-    ///     them
+    ///     price * capacity over all rows, and
+    ///     the largest total of value - price that single jobs and disjoint pairs can have.
     [[nodiscard]] std::vector<std::size_t> pairs_at_prices() {
         const AllotmentProblem& problem = engine_.problem();
         double bound = 0;
         for (std::size_t row = 0; row < problem.capacity.size(); ++row)
-            if (!of_->is_place(row)) bound += problem.capacity[row] * prices_[row];
+            if (!pairing_->is_place(row)) bound += problem.capacity[row] * prices_[row];
         std::vector<double> alone(jobs().size());
         for (std::size_t j = 0; j < jobs().size(); ++j)
             for (std::size_t k = 0; k < problem.options_of(j); ++k)
                 alone[j] = std::max(alone[j], problem.value(j, k) - least_price_of(j, k));
         std::vector<char> kept(jobs().size());
-        for (const JobPair& pair : of_->pairs)
-            if (of_->is_kept(pair))
+        for (const JobPair& pair : pairing_->pairs)
+            if (pairing_->is_kept(pair))
                 for (const std::size_t job : pair.jobs) {
                     alone[job] = 0;
                     kept[job] = 1;
                 }
         std::vector<std::size_t> pairs, of_weighed;
         std::vector<WeighedPair> weighed;
-        for (std::size_t p = 0; p < of_->pairs.size(); ++p) {
-            const JobPair& pair = of_->pairs[p];
+        for (std::size_t p = 0; p < pairing_->pairs.size(); ++p) {
+            const JobPair& pair = pairing_->pairs[p];
             double worth = 0;
-            for (const OnBoth& on : of_->on_both[p]) {
+            for (const OnBoth& on : pairing_->on_both[p]) {
                 double above = worth_of(on);
                 for (std::size_t i = 0; i < 2; ++i) above -= least_price_of(pair.jobs[i], on.alone[i]) / 2;
                 worth = std::max(worth, above);
             }
-            if (of_->is_kept(pair)) {
+            if (pairing_->is_kept(pair)) {
                 bound += worth;
                 pairs.push_back(p);
             } else if (!kept[pair.jobs[0]] && !kept[pair.jobs[1]]) {
@@ -286,19 +292,19 @@ private:
         return pairs;
     }
 
-    /// Which pairs run together, and on what: the best mix of pairs and jobs alone that is found where prices
-    /// choose the pairs and the mix sets the prices.
+    /// Finds which pairs run together, and on what, in steps that alternate: prices choose the pairs, and
+    /// the best mix of these pairs and of single jobs sets the next prices. Keeps the best mix found.
     void find_mix(const Clock& clock) {
         const AllotmentProblem& problem = engine_.problem();
         AllotOptions mixing = options_;
         mixing.most_states = std::min(mixing.most_states, most_mix_states);
-        const auto counts = [&](std::size_t row) { return !of_->is_place(row); };
+        const auto counts = [&](std::size_t row) { return !pairing_->is_place(row); };
         prices_ = engine_.allotted().prices;
         mix_ = {};
-        for (std::size_t p = 0; p < of_->pairs.size(); ++p)
-            if (of_->is_kept(of_->pairs[p])) {
+        for (std::size_t p = 0; p < pairing_->pairs.size(); ++p)
+            if (pairing_->is_kept(pairing_->pairs[p])) {
                 mix_.pairs.push_back(p);
-                mix_.wanted.push_back(configuration_of(held_by(of_->pairs[p]), real_.cluster));
+                mix_.wanted.push_back(configuration_of(held_by(pairing_->pairs[p]), real_.cluster));
             }
         double most = -std::numeric_limits<double>::infinity();
         for (int n = 0; n < most_mixes; ++n) {
@@ -329,36 +335,37 @@ private:
     template <class Mixer>
     void pose(std::size_t p, const Mixer& mixer, std::vector<MixedPair>& mixed,
               std::vector<Configuration>& configurations) const {
-        const JobPair& pair = of_->pairs[p];
+        const JobPair& pair = pairing_->pairs[p];
         MixedPair& posed = mixed.emplace_back(MixedPair{.jobs = pair.jobs});
-        if (of_->is_kept(pair)) {
+        if (pairing_->is_kept(pair)) {
             posed.must = true;
-            const auto at = std::ranges::find(of_->planned, p);
-            const std::size_t job = job_of(static_cast<std::size_t>(at - of_->planned.begin()));
+            const auto at = std::ranges::find(pairing_->planned, p);
+            const std::size_t job = job_of(static_cast<std::size_t>(at - pairing_->planned.begin()));
             posed.offers.push_back({engine_.problem().value(job, 0), mixer.uses(job, 0)});
             configurations.push_back(configuration_of(held_by(pair), real_.cluster));
             return;
         }
-        for (const OnBoth& on : of_->on_both[p]) {
+        for (const OnBoth& on : pairing_->on_both[p]) {
             if (!(worth_of(on) > 0)) continue;
             posed.offers.push_back({worth_of(on), mixer.both_uses(pair.jobs, on.alone, 0.5)});
             configurations.push_back(on.configuration);
         }
     }
 
-    /// The pairs to plan with next, and who holds what then: those that the last pass gave GPUs or, where
-    /// only pairs were planned that had been chosen, those of the best mix.
+    /// Returns the pairs to plan with next, and what jobs and pairs hold then. The pairs are those to which
+    /// the last pass gave GPUs or, if only chosen pairs were planned (together_only), those of the best
+    /// mix.
     [[nodiscard]] Pass pass_after(int number, const Clock& clock) {
         const Plan& plan = engine_.last_plan();
-        Pass pass{.together_only = of_->together_only};
+        Pass pass{.together_only = pairing_->together_only};
         std::vector<Configuration> wanted;  // by pair
-        if (of_->pairs.empty()) {
+        if (pairing_->pairs.empty()) {
             bound_ = plan.bound;
-        } else if (of_->together_only) {
+        } else if (pairing_->together_only) {
             bool refused = number == 0;
-            for (std::size_t i = 0; i < of_->planned.size(); ++i)
+            for (std::size_t i = 0; i < pairing_->planned.size(); ++i)
                 if (!runs(i)) {
-                    refused_[of_->planned[i]] = 1;
+                    refused_[pairing_->planned[i]] = 1;
                     refused = true;
                 }
             if (refused) find_mix(clock);
@@ -372,11 +379,11 @@ private:
                            return real_.cluster.nodes[share.node].drained;
                        });
             };
-            if (number == 0 && std::ranges::none_of(of_->pairs, on_drained))
+            if (number == 0 && std::ranges::none_of(pairing_->pairs, on_drained))
                 bound_ = std::min(bound_, plan.bound);
-            for (std::size_t i = 0; i < of_->planned.size(); ++i)
+            for (std::size_t i = 0; i < pairing_->planned.size(); ++i)
                 if (runs(i)) {
-                    pass.pairs.push_back(of_->planned[i]);
+                    pass.pairs.push_back(pairing_->planned[i]);
                     wanted.push_back(plan.decisions[job_of(i)].option.configuration);
                 }
         }
@@ -384,8 +391,11 @@ private:
         return pass;
     }
 
-    /// Who stays on GPUs that are held holds them: a pair in place of its jobs where it is to have as many
-    /// there, and of two that part the one that the plan gives as many, or that is worth more.
+    /// Decides who holds, before the next pass, the GPUs that two jobs share now. If the pair is planned
+    /// again, it keeps them. If its jobs separate, the job to which the plan gives the same GPUs keeps them
+    /// or, if the plan gives them to both or to neither, the job of larger value. If to neither, another
+    /// pair of one of the jobs comes first if it should get the same GPUs. Pairs that hold nothing then
+    /// take over what one of their jobs holds if they should get the same GPUs.
     void find_holders(const Plan& plan, std::span<const Configuration> wanted, Pass& pass) const {
         for (const Job& job : jobs()) pass.of_jobs.push_back(job.placement);
         pass.of_pairs.resize(pass.pairs.size());
@@ -393,10 +403,10 @@ private:
             return given.same_gpus(configuration_of(held, real_.cluster));
         };
         const auto is_of = [&](std::size_t i, std::size_t job) {
-            return std::ranges::count(of_->pairs[pass.pairs[i]].jobs, job) > 0;
+            return std::ranges::count(pairing_->pairs[pass.pairs[i]].jobs, job) > 0;
         };
-        for (std::size_t p = 0; p < of_->pairs.size(); ++p) {
-            const JobPair& pair = of_->pairs[p];
+        for (std::size_t p = 0; p < pairing_->pairs.size(); ++p) {
+            const JobPair& pair = pairing_->pairs[p];
             if (!pair.together) continue;
             for (const std::size_t job : pair.jobs) pass.of_jobs[job].clear();
             const Placement& held = held_by(pair);
@@ -416,7 +426,7 @@ private:
             *holder = held;
         }
         for (std::size_t i = 0; i < pass.pairs.size(); ++i) {
-            auto [keeper, other] = of_->pairs[pass.pairs[i]].jobs;
+            auto [keeper, other] = pairing_->pairs[pass.pairs[i]].jobs;
             if (jobs()[other].restart_cost_seconds > jobs()[keeper].restart_cost_seconds)
                 std::swap(keeper, other);
             for (const std::size_t job : {keeper, other})
@@ -427,9 +437,9 @@ private:
     }
 
     const Plan& plan_pass(const Pass& pass, const AfterStep& step) {
-        of_->planned = pass.pairs;
-        of_->together_only = pass.together_only;
-        of_->partners.clear();
+        pairing_->planned = pass.pairs;
+        pairing_->together_only = pass.together_only;
+        pairing_->partners.clear();
         extended_ = real_;
         std::set<std::string> names;
         for (std::size_t j = 0; j < jobs().size(); ++j) {
@@ -437,37 +447,37 @@ private:
             if (!pass.pairs.empty()) names.insert(jobs()[j].name);
         }
         for (std::size_t i = 0; i < pass.pairs.size(); ++i) {
-            const JobPair& pair = of_->pair(i);
+            const JobPair& pair = pairing_->pair(i);
             Job both = as_job(pair, pass.of_pairs[i]);
             while (!names.insert(both.name).second) both.name += "'";
             both.user = PairedJob{i};
             auto& partners =
-                of_->partners.emplace_back(std::array{jobs()[pair.jobs[0]], jobs()[pair.jobs[1]]});
+                pairing_->partners.emplace_back(std::array{jobs()[pair.jobs[0]], jobs()[pair.jobs[1]]});
             for (Job& partner : partners) partner.placement = pass.of_pairs[i];
             extended_.jobs.push_back(std::move(both));
         }
         if (!extended_.models.empty()) extended_.models.resize(extended_.jobs.size());
-        limits_ = Limits(PairedLimits(joints_.limits, of_.get()));
+        limits_ = Limits(PairedLimits(joints_.limits, pairing_.get()));
         return engine_.plan(extended_,
                             {policy_.joint(), predictor_.joint(), maker_.joint(), limits_joint(limits_),
                              factor_.joint(), joints_.placer, joints_.solver, joints_.station},
                             options_, step);
     }
 
-    /// The last pass as a plan of the snapshot's jobs.
+    /// Turns the last pass into a plan for the snapshot's jobs.
     void take_plan() {
         plan_ = engine_.last_plan();
         plan_.warnings.insert(plan_.warnings.end(), warnings_.begin(), warnings_.end());
         leave_as_it_is();
         plan_.decisions.resize(jobs().size());
-        if (of_->pairs.empty()) return;
+        if (pairing_->pairs.empty()) return;
         std::erase_if(plan_.faults, [&](const PlanFault& fault) { return fault.job >= jobs().size(); });
-        const std::size_t limits = plan_.limits.size() - of_->places;
+        const std::size_t limits = plan_.limits.size() - pairing_->places;
         plan_.limits.resize(limits);
         std::erase_if(plan_.conflicts,
                       [&](const LimitConflict& conflict) { return conflict.limit >= limits; });
         for (LimitConflict& conflict : plan_.conflicts) name_jobs_of_pairs(conflict.jobs);
-        for (std::size_t i = 0; i < of_->planned.size(); ++i)
+        for (std::size_t i = 0; i < pairing_->planned.size(); ++i)
             if (runs(i)) give(i);
         plan_.move_cost_seconds = 0;
         for (std::size_t j = 0; j < jobs().size(); ++j) {
@@ -485,36 +495,37 @@ private:
             plan_.status = AllotStatus::feasible;
     }
 
-    /// Replaces each pair of the pass by its two jobs; every job is named once.
+    /// Replaces each pair of the pass by its two jobs, and names every job once.
     void name_jobs_of_pairs(std::vector<std::size_t>& named) const {
         std::set<std::size_t> all;
         for (const std::size_t job : named)
             if (job < jobs().size())
                 all.insert(job);
             else
-                for (const std::size_t partner : of_->pair(job - jobs().size()).jobs) all.insert(partner);
+                for (const std::size_t partner : pairing_->pair(job - jobs().size()).jobs)
+                    all.insert(partner);
         named.assign(all.begin(), all.end());
     }
 
-    /// Whose partner is set aside has what that has.
+    /// Gives a job whose partner is set aside the same decision as its partner.
     void leave_as_it_is() {
         for (const auto& [job, partner] : left_) {
             Decision& decision = plan_.decisions[job];
-            const Decision& its = plan_.decisions[partner];
-            decision.option.configuration = its.option.configuration;
-            decision.placement = its.placement;
-            decision.action = its.action;
-            decision.verdict.outcome = its.verdict.outcome;
-            if (!its.placement.empty()) {
+            const Decision& partner_decision = plan_.decisions[partner];
+            decision.option.configuration = partner_decision.option.configuration;
+            decision.placement = partner_decision.placement;
+            decision.action = partner_decision.action;
+            decision.verdict.outcome = partner_decision.verdict.outcome;
+            if (!partner_decision.placement.empty()) {
                 decision.shares_with = partner;
                 plan_.decisions[partner].shares_with = job;
             }
         }
     }
 
-    /// Gives a pair's jobs what the pair has.
+    /// Gives a pair's jobs what the pair was given.
     void give(std::size_t index) {
-        const JobPair& pair = of_->pair(index);
+        const JobPair& pair = pairing_->pair(index);
         const Decision& given = engine_.last_plan().decisions[job_of(index)];
         const std::size_t k = chosen(index);
         const Configuration& configuration = engine_.options_of(job_of(index))[k].configuration;
@@ -528,7 +539,8 @@ private:
             if (const std::size_t alone = find_option(engine_.options_of(j), configuration);
                 alone != no_index)
                 decision.option = engine_.options_of(j)[alone];
-            // As in the Scheduler: run by what is, and as it runs where that is as good.
+            // As in the Scheduler: the policy may have valued a forecast, but the job runs at its present
+            // state. It keeps its batch plan if that is about as good.
             const bool keeps_plan = joints_.predictor.keep_running_plan &&
                                     job.running_plan.atomic_batch > 0 &&
                                     configuration_of(job.placement, real_.cluster).same_gpus(configuration);
@@ -537,7 +549,8 @@ private:
             decision.option.goodput *= parts[i];
             decision.part_of_speed = parts[i];
             decision.option.configuration = given.option.configuration;
-            if (const OnBoth* on = of_->find(of_->planned[index], configuration); on && given.value != 0)
+            if (const OnBoth* on = pairing_->find(pairing_->planned[index], configuration);
+                on && given.value != 0)
                 decision.value = on->values[i];
             decision.placement = given.placement;
             decision.shares_with = pair.jobs[1 - i];
@@ -548,9 +561,9 @@ private:
     }
     static std::string rounded(double part) { return rounded_text_of(std::round(part * 1000) / 1000); }
 
-    std::unique_ptr<PairRound> of_ = std::make_unique<PairRound>();  // parts point to it
-    Joints joints_;                                                  // of the parts inside
-    AllotOptions options_;                                           // of the next pass
+    std::unique_ptr<PairRound> pairing_ = std::make_unique<PairRound>();  // the wrapped parts point to it
+    Joints joints_;                                                       // joints of the caller's parts
+    AllotOptions options_;                                                // options of the next pass
     PairedPolicy policy_;
     PairedPredictor predictor_;
     PairedMaker maker_;
@@ -558,17 +571,18 @@ private:
     Limits<PairedLimits> limits_;
     RoundEngine engine_;
     SnapshotCheck check_;
-    Snapshot real_;      // what is planned: the jobs of the snapshot as they are
-    Snapshot extended_;  // of a pass: with its pairs as jobs
-    std::vector<std::pair<std::size_t, std::size_t>> left_;  // of a pair together: a job and who is set aside
+    Snapshot real_;      // the jobs of the snapshot as they are
+    Snapshot extended_;  // the snapshot of a pass, with its pairs as jobs
+    // By left-out pair that shares GPUs: a job, and its partner, which is set aside.
+    std::vector<std::pair<std::size_t, std::size_t>> left_;
     std::vector<std::string> warnings_;
     Allotter<> chooser_;
-    std::vector<double> prices_;  // by row: at which pairs are chosen
+    std::vector<double> prices_;  // by row: the prices at which pairs are chosen
     struct {
         std::vector<std::size_t> pairs{};
         std::vector<Configuration> wanted{};
-    } mix_;                      // pairs that are to run together, and on what
-    std::vector<char> refused_;  // by pair: found nothing in this round
+    } mix_;                      // pairs that should run together, and on what
+    std::vector<char> refused_;  // by pair: it got nothing in this round
     double bound_ = 0;
     Plan plan_;
 };

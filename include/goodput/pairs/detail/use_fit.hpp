@@ -1,10 +1,11 @@
 #ifndef GOODPUT_PAIRS_DETAIL_USE_FIT_HPP
 #define GOODPUT_PAIRS_DETAIL_USE_FIT_HPP
 
-// A few numbers of each kind of job from measurements of pairs of kinds. All kinds together: least squares
-// with a prior for each kind, by Levenberg-Marquardt. Where the prior lies follows from what is known of a
-// kind beforehand (its features), and that, as well as how wide it is, from all kinds that were measured: in
-// rounds, each of which fits, and then asks how the kinds differ (empirical Bayes).
+// Fits a few numbers for each kind of job to measurements of pairs of kinds. All kinds are fitted together:
+// least squares with a prior for each kind, by Levenberg-Marquardt. The mean of a kind's prior follows from
+// what is known about the kind beforehand (its features). How it follows, and how wide the prior is, is
+// learned from all measured kinds, in rounds: each one fits, then estimates how the kinds differ (empirical
+// Bayes).
 
 #include <ceres/tiny_solver.h>
 
@@ -23,39 +24,39 @@
 
 namespace goodput::inline v0_1::detail {
 
-/// One number measured of a kind beside another.
+/// One number measured for a kind (`own`) while it shared with another (`other`).
 struct UseRow {
     std::size_t own = 0, other = 0;
     double measured = 0;
 };
 
-/// A number of a row, in its own unit, and its derivatives by the numbers of both kinds.
+/// The error of a row, in its own unit, and its derivatives by the numbers of both kinds.
 template <int K>
 struct UseError {
     double error = 0;
     std::array<double, static_cast<std::size_t>(K)> by_own{}, by_other{};
 };
 
-/// Normal, of a kind's numbers.
+/// Normal distribution of a kind's numbers.
 template <int K>
 struct UseLaw {
     Eigen::Matrix<double, K, 1> mean = Eigen::Matrix<double, K, 1>::Zero();
     Eigen::Matrix<double, K, K> covariance = Eigen::Matrix<double, K, K>::Identity();
 };
 
-/// What is to be fitted.
+/// What to fit.
 template <class Terms>
 struct UseProblem {
     Terms terms{};
     std::vector<UseRow> rows{};
-    Eigen::MatrixXd features{};                   ///< by kind, a row each; the first is 1
-    std::vector<UseLaw<Terms::numbers>> known{};  ///< by kind, where any is: more than the features say ...
-    std::vector<bool> is_known{};                 ///< ... of those that have it
-    std::vector<std::size_t> families{};          ///< by kind; empty: none
+    Eigen::MatrixXd features{};                   ///< one row per kind; the first column is 1
+    std::vector<UseLaw<Terms::numbers>> known{};  ///< by kind, if any is known: replaces what features say
+    std::vector<bool> is_known{};                 ///< by kind: whether `known` has it
+    std::vector<std::size_t> families{};          ///< by kind; empty: no kind has one
     std::size_t family_count = 0;
 
-    /// Where the numbers of a kind's family are, behind those of all kinds; where there are none for a kind
-    /// that has no family, for one that is known and for a family.
+    /// Index of the numbers of a kind's family, after those of all kinds. For a kind without a family, a
+    /// known kind and a family it is past the end.
     [[nodiscard]] std::size_t family_of(std::size_t kind) const {
         const bool has_no_family = kind >= families.size() || (kind < is_known.size() && is_known[kind]);
         return static_cast<std::size_t>(features.rows()) + (has_no_family ? family_count : families[kind]);
@@ -70,8 +71,8 @@ public:
     enum { NUM_RESIDUALS = Eigen::Dynamic, NUM_PARAMETERS = Eigen::Dynamic };
     static constexpr int K = Terms::numbers;
 
-    /// `priors` are those of kinds, before what they have in common with their families, and then those of
-    /// what families have in common.
+    /// `priors` has those of kinds, without what they have in common with their families, then those of
+    /// families.
     UseResiduals(const UseProblem<Terms>& problem, const std::vector<UseLaw<K>>& priors, double scatter)
         : problem_(problem), priors_(priors), scatter_(scatter) {
         for (const UseLaw<K>& prior : priors)
@@ -118,16 +119,16 @@ private:
     std::vector<Eigen::Matrix<double, K, K>> roots_{};
 };
 
-/// The numbers of all kinds.
+/// The fitted numbers of all kinds.
 template <int K>
 struct UseFit {
     std::vector<UseLaw<K>> uses{};
-    double scatter = 0;                        ///< standard deviation of a row about the model
-    FitStatus status = FitStatus::prior_kept;  ///< how it ended
+    double scatter = 0;                        ///< standard deviation of rows about the model
+    FitStatus status = FitStatus::prior_kept;  ///< how the fit ended
 };
 
-/// Sums of squares of pairs have more than one lowest point: after some steps from several starts around
-/// `begin`, drawn from a fixed sequence, the best.
+/// Sums of squares of pairs have several minima. Takes a few steps from several starts around `begin`,
+/// drawn from a fixed sequence, and returns the best point.
 template <class Solver, class Residuals>
 Eigen::VectorXd best_start(Solver& solver, const Residuals& residuals, const Eigen::VectorXd& begin,
                            int starts) {
@@ -149,11 +150,11 @@ Eigen::VectorXd best_start(Solver& solver, const Residuals& residuals, const Eig
     return best;
 }
 
-/// Fits. A single fit has its priors' means to begin with; those of later rounds begin where it ended.
+/// Fits all kinds. The first round begins at the priors' means, each later one where the last one ended.
 template <class Terms>
 UseFit<Terms::numbers> fit_uses(const UseProblem<Terms>& problem) {
     constexpr int K = Terms::numbers, rounds = 6;
-    constexpr double worth = 1;  // what is believed beforehand counts as much as so many kinds or rows
+    constexpr double worth = 1;  // weight of what is believed beforehand, in kinds or rows
     const Eigen::Index kinds = problem.features.rows(), width = problem.features.cols();
     std::vector<bool> seen = problem.is_known;
     seen.resize(static_cast<std::size_t>(kinds), false);
@@ -207,8 +208,8 @@ UseFit<Terms::numbers> fit_uses(const UseProblem<Terms>& problem) {
         }
         if (round + 1 == rounds) break;
 
-        // How the kinds that were seen differ: regressed on the features, with as much weight on the start
-        // as on a kind. A kind is its features' share, its family's, and what is left.
+        // How the measured kinds differ: regress them on the features, with the weight of one kind on the
+        // start. A kind is the sum of what its features say, what its family has in common, and a rest.
         const auto law_of = [&](std::size_t kind, bool of_family) {
             const Eigen::Index own = residuals.column(kind);
             const std::size_t family = problem.family_of(kind);
@@ -216,10 +217,10 @@ UseFit<Terms::numbers> fit_uses(const UseProblem<Terms>& problem) {
             if (family >= priors.size()) return law;
             const Eigen::Index at = residuals.column(family);
             const Matrix both = left.template block<K, K>(own, at);
-            const Matrix its = left.template block<K, K>(at, at);
-            if (of_family) return UseLaw<K>{x.template segment<K>(at), its};
+            const Matrix family_covariance = left.template block<K, K>(at, at);
+            if (of_family) return UseLaw<K>{x.template segment<K>(at), family_covariance};
             law.mean -= x.template segment<K>(at);
-            law.covariance += its - both - both.transpose();
+            law.covariance += family_covariance - both - both.transpose();
             return law;
         };
         Eigen::MatrixXd squares = worth * Eigen::MatrixXd::Identity(width, width);
@@ -227,9 +228,10 @@ UseFit<Terms::numbers> fit_uses(const UseProblem<Terms>& problem) {
         for (Eigen::Index i = 0; i < kinds; ++i) {
             const auto kind = static_cast<std::size_t>(i);
             if (!seen[kind]) continue;
-            const Eigen::RowVectorXd of = problem.features.row(i);
-            squares += of.transpose() * of;
-            products += of.transpose() * (law_of(kind, false).mean.transpose() - of * start);
+            const Eigen::RowVectorXd feature_row = problem.features.row(i);
+            squares += feature_row.transpose() * feature_row;
+            products +=
+                feature_row.transpose() * (law_of(kind, false).mean.transpose() - feature_row * start);
         }
         by_feature = start + squares.llt().solve(products);
         spread = family_spread = worth * problem.terms.usual().covariance;
@@ -254,7 +256,7 @@ UseFit<Terms::numbers> fit_uses(const UseProblem<Terms>& problem) {
         if constexpr (Terms::scatters) {
             const auto rows = static_cast<Eigen::Index>(problem.rows.size());
             const auto measured = slopes.topRows(rows);
-            // Numbers that the rows, not the priors, have fixed.
+            // Number of unknowns that the rows determine, not the priors.
             const double told = (measured * left).cwiseProduct(measured).sum();
             const double usual = problem.terms.usual_scatter;
             const double sum = values.head(rows).squaredNorm() * fit.scatter * fit.scatter;

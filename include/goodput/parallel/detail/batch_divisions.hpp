@@ -122,7 +122,7 @@ public:
     /// All divisions, indexed by SearchBox::division. References to them stay valid.
     [[nodiscard]] std::deque<BatchDivision>& all() { return divisions_; }
 
-    /// Takes the divisions with more replicas out of `box`, which stood for them too, and returns their
+    /// Takes the divisions with more replicas out of `box`, which represented them, too, and returns their
     /// first box. Returns nothing if none of them has a plan.
     std::optional<SearchBox> split_off(SearchBox& box) {
         const BatchDivision& division = divisions_[box.division];

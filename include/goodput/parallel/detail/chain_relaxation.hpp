@@ -8,9 +8,9 @@
 //          >= the least, over all chains, of time + price of the cheapest replicas as fast as the chain's
 //             - price * existing GPUs / replicas.
 //
-// This bounds all plans, also those with mixed stages and mixed zones. A dynamic programme over (stages
-// left, layer, class) finds the least. The largest stage is capped instead of priced: the search cuts its
-// range.
+// This bounds all plans, including those with mixed stages and mixed zones. A dynamic programme over
+// (stages left, layer, class) finds the least. The largest stage is capped instead of priced: the search
+// cuts its range.
 //
 // If some message must cross a cut between zones, chains are also distinguished by whether that crossing is
 // still to come. GPUs of one type may be counted instead of priced. Then chains are also distinguished by
@@ -30,7 +30,7 @@ namespace goodput::inline v0_1::detail {
 
 /// One class per stage.
 struct Chain {
-    std::vector<std::size_t> ends{};     ///< by stage: the layer behind its last one
+    std::vector<std::size_t> ends{};     ///< by stage: the layer after its last one
     std::vector<std::size_t> classes{};  ///< by stage
 };
 
@@ -170,8 +170,8 @@ public:
     }
 
 private:
-    /// The last stages of a chain: any, those of which some message has to cross the cut, or those behind a
-    /// message that crosses it.
+    /// Which sums over the last stages of a chain are meant: any; those in which a message has to cross the
+    /// cut; or those that come after a message that crosses it.
     enum class Part { any, across, after };
     struct BestStage {
         double sum = never;

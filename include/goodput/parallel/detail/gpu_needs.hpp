@@ -107,7 +107,7 @@ private:
         firsts_.assign(1, 0);
         for (const std::size_t t : order) {
             if (widest[t] == 0) continue;
-            // Entries below zero GPUs stand for fewer than none, so lower() needs no checks.
+            // Entries below zero GPUs represent fewer than none, so lower() needs no checks.
             const auto below = static_cast<std::size_t>(widest[t]),
                        numbers = static_cast<std::size_t>(most_[t]) + 1;
             if (width_ * (below + numbers) > most_width) break;
@@ -126,7 +126,7 @@ private:
         }
     }
 
-    /// Lowers what stages need, if a first stage of a class makes that less.
+    /// Lowers the needs of a chain to those with a first stage of this class, where these are smaller.
     void lower(Number* here, const Number* behind, const StageClass& first_class) const {
         const auto gpus = static_cast<std::size_t>(first_class.tensor_parallel);
         const Number more = first_class.gpu_type == counted_ ? first_class.tensor_parallel : 0;

@@ -48,7 +48,7 @@ public:
         return objective_ == PlanObjective::throughput ? seconds : seconds * spending + extra;
     }
 
-    /// Returns a value that no plan goes below.
+    /// Returns a lower bound on the value of any plan.
     [[nodiscard]] double least_of_any() const { return objective_ == PlanObjective::reward ? -never : 0; }
 
     /// Returns a lower bound on the value of plans whose spending is in [low, high] and whose seconds are

@@ -154,7 +154,7 @@ public:
             if (is_asked_for(plan)) consider(plan);
     }
 
-    /// Tries a chain with as many replicas as there are GPUs for.
+    /// Tries a chain with as many replicas as the GPUs allow.
     void try_fitting(const BatchDivision& division, const Chain& chain) {
         std::vector<int> need(cluster_.types.size(), 0);
         for (const std::size_t k : chain.classes) {

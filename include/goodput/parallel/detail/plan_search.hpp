@@ -181,7 +181,7 @@ private:
         put_back(std::move(box));
     }
 
-    /// Keeps the numbers of stages for which there may be GPUs. Returns false if there are none.
+    /// Keeps the numbers of stages for which the GPUs may suffice. Returns false if there are none.
     bool leave_what_has_room(BatchDivision& division, SearchBox& box) const {
         std::size_t last = box.by_stages.size() - 1;
         while (last > 0 && incumbent_.good_enough(box.by_stages[last])) --last;

@@ -73,7 +73,7 @@ public:
         }
         offset_ = exact(at, top_) - table_.front();
     }
-    /// Returns a value that is at least exact(), and hardly more, quickly.
+    /// Quickly returns a value that is at least exact(), and only a little more.
     [[nodiscard]] double at_most(const AtPrices& at, double goodput) const {
         if (goodput > top_) return exact(at, goodput);
         static const double log_ratio = std::log(ratio);

@@ -132,7 +132,7 @@ private:
             }
     }
     /// Returns a lower bound on the seconds of a link between zones, if no zone has room for all replicas.
-    /// The zones that all faster links join do not have that room together.
+    /// Without this link, the zones that faster links connect have too little room even together.
     static double between_zones(const Neighbours& neighbours, const std::vector<long long>& room,
                                 double bytes, int replicas, const ParallelConstants& constants) {
         std::vector<std::pair<double, const Neighbour*>> by_seconds;

@@ -80,7 +80,7 @@ public:
     [[nodiscard]] std::span<const std::size_t> evicted() const { return evicted_; }
 
 private:
-    // Most sets of one node. If there were more, only all jobs of a size leave together.
+    // The most sets of a node's jobs to consider. If a node has more, all jobs of one size leave, or none.
     static constexpr std::size_t most_sets = 4096;
 
     struct Kind {  // the stayers of one size on a node

@@ -1,10 +1,10 @@
 #ifndef GOODPUT_PLACE_DETAIL_LAYOUT_HPP
 #define GOODPUT_PLACE_DETAIL_LAYOUT_HPP
 
-// Turns a packing, which gives every block a number of free GPUs, into nodes. Jobs that take whole nodes
-// come first. They keep the nodes on which they run, unless another job holds more of the node (a
-// HomeChoice may decide otherwise). A block goes to a node on which its job runs, if that node has the
-// number of free GPUs that the packing gives.
+// Turns a packing into nodes. A packing only says, for each block (GPUs of one job on one node), how many
+// GPUs must be free on the node that it goes to. Jobs that take whole nodes come first. They keep the nodes
+// on which they run, unless another job holds more of the node (a HomeChoice may decide otherwise). A block
+// goes to a node on which its job runs, if that node has the number of free GPUs that the packing says.
 
 #include <algorithm>
 #include <cstddef>
@@ -41,7 +41,7 @@ private:
     std::vector<std::size_t> slot_;  // by node: position in nodes_by_free_
     std::vector<HomeClaim> claims_;
     std::vector<int> need_of_;  // by item: whole nodes that it still needs
-    std::vector<int> free_;     // by node: free GPUs before the loose items were laid out
+    std::vector<int> free_;     // by node: free GPUs before the items that need nodes got them
 };
 
 inline void Layout::lay_out(PoolState& s, Placements& placements) {

@@ -1,44 +1,47 @@
 #ifndef GOODPUT_PLACE_DETAIL_LEAST_MOVES_HPP
 #define GOODPUT_PLACE_DETAIL_LEAST_MOVES_HPP
 
-// The bodies behind least_moves.hpp. Pools (GPU type, node size) are independent. A block of size s is s
-// free GPUs on one node. In each pool of nodes with G GPUs:
+// Implements least_moves.hpp. Pools (GPU type, node size) are independent. A block of size s is s free GPUs
+// on one node. In each pool of nodes with G GPUs:
 //
 // 1. Keep all jobs that hold their allotment, and pack the others into what is free (detail/packing.hpp).
 //    This mostly suffices, and takes O(jobs log jobs + nodes).
 //
-// 2. If the jobs would not fit even if all unpinned ones were moved, choose the jobs that are placed
+// 2. If the jobs would not fit even if all unpinned ones were moved, choose which jobs to place
 //    (detail/admission.hpp).
 //
 // 3. Otherwise they fit with moves. A job on whole nodes never has to move, because the contents of nodes
-//    can be exchanged. Let d_s > 0 be the number of missing blocks of size s. Moving a set E of jobs off a
-//    node with f free GPUs gains, with e for the GPUs of a job and |E| for those of all these jobs,
+//    can be exchanged. Let d_s > 0 be the number of missing blocks of size s. Let E be a set of jobs on a
+//    node with f free GPUs, e the number of GPUs of a job in E, and |E| the total over E. Moving E off the
+//    node gains
 //
 //        floor((f + |E|) / s) - floor(f / s) - sum_{e in E} floor(e / s)  >=  0
 //
-//    blocks of size s, after subtracting what the moved jobs need again. The cheapest sets with gains >= d
-//    over all nodes (detail/evictions.hpp) are a lower bound on the move cost. They are optimal if the rest
-//    can then be packed, which is always so for sizes in a divisor chain (1, 2, 4, 8; or 3, 6).
+//    blocks of size s, after subtracting what the moved jobs need again. The cost of the cheapest sets that
+//    together gain at least d_s blocks of each size s (detail/evictions.hpp) is a lower bound on the move
+//    cost. These sets are optimal if the rest can then be packed, which is always so for sizes in a divisor
+//    chain (1, 2, 4, 8; or 3, 6).
 //
 // 4. Otherwise (sizes such as 3 and 2) search for more moves (detail/move_search.hpp).
 //
-// 5. Best fit uses the fewest wholly free nodes for a divisor chain. Otherwise, and to leave the largest
-//    block free, try packings that leave nodes or blocks free (PoolState::set_aside).
+// 5. Best fit uses up the fewest wholly free nodes for a divisor chain. For other sizes, and to leave the
+//    largest block free, try packings that leave nodes or blocks free (PoolState::set_aside).
 //
-// 6. Nodes that leave before the jobs to be placed have ended count as full if the jobs fit without them.
-//    If some of these nodes are needed, those that leave last are used. Then the jobs that need nodes
-//    longest exchange theirs for those that stay longest (Layout::exchange_for_stay).
+// 6. Nodes that leave before the jobs to be placed end are treated as full if the jobs fit without them. If
+//    some of these nodes are needed, those that leave last are used. Then the jobs that need nodes longest
+//    exchange theirs for those that stay longest (Layout::exchange_for_stay).
 //
 // If several jobs that restart on whole nodes held GPUs of one node, the one that held the most gets it, or
 // a min-cost flow decides (home_flow.hpp). The choice of nodes to vacate is not a flow problem, because one
 // eviction gains blocks of several sizes at once.
 //
-// Limits: without a divisor chain all of this is bin packing. Beyond the step limits the answer is still
-// valid, and fewest_unplaced_proven and move_cost_bound say what is not proven; nothing says so for goal c
-// of least_moves.hpp. With a chain, the number of placed jobs is always the largest, and the move cost is
-// the least unless many blocks of many sizes are missing in one pool. Goal c compares only placements in
-// which the same jobs move; other placements of the same cost may leave more free. topology_placer.hpp
-// handles topologies. A job over several nodes does not share a node with others.
+// Limits: without a divisor chain all of this is bin packing. If a step limit is reached, the answer is
+// still valid. fewest_unplaced_proven and move_cost_bound then say what is proven about goals a and b of
+// least_moves.hpp. No field says so for goal c (free GPUs stay in large pieces). With a chain, the number
+// of placed jobs is always the largest, and the move cost is the least unless many blocks of many sizes are
+// missing in one pool. Goal c compares only placements in which the same jobs move; other placements of the
+// same cost may leave more free. topology_placer.hpp handles topologies. A job over several nodes does not
+// share a node with others.
 
 #include <algorithm>
 #include <cstddef>

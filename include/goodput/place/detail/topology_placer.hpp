@@ -1,7 +1,7 @@
 #ifndef GOODPUT_PLACE_DETAIL_TOPOLOGY_PLACER_HPP
 #define GOODPUT_PLACE_DETAIL_TOPOLOGY_PLACER_HPP
 
-// The bodies behind topology_placer.hpp. Each job j needs n_j nodes, and the sum of the jobs' spread costs
+// Implements topology_placer.hpp. Each job j needs n_j nodes, and the sum of the jobs' spread costs
 // is to be small. The least sum is NP-hard to find: the problem includes whether jobs of n_j nodes fit
 // racks of a_d nodes without being split. The method, pool by pool, is:
 //

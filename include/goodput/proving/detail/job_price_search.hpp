@@ -124,7 +124,8 @@ private:
         if (entries_ == most_entered_at_first) dive(linear);
         if (!tree_.stopped()) entries_ *= growth_of_entries;
     }
-    /// Returns whether a look at all options takes so long that a search needs a strong allotment first.
+    /// Returns whether going through all options takes so long that a search needs a strong allotment
+    /// first.
     [[nodiscard]] bool large() const { return tree_.relaxation().most_work() > work_of_large; }
 
     void dive(const Relaxation& linear) {

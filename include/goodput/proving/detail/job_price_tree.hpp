@@ -7,8 +7,8 @@
 // loss of an option is how far the bound falls if a job takes it, and the slack is the distance from the
 // bound to the threshold. The next job to decide is one whose options all have large losses: the job with
 // the least sum of exp(-8 loss / slack) over its options. This sum estimates how much has to be searched
-// below the node. Allotments found on the way become the incumbent (the best one so far), also those that
-// exchanges make of choices that are almost allotments.
+// below the node. Allotments found on the way become the incumbent (the best one so far), including
+// those that exchanges make from choices that are almost allotments.
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_DECISION_EXPLANATION_HPP
 #define GOODPUT_SCHEDULE_DETAIL_DECISION_EXPLANATION_HPP
 
-// The bodies behind DecisionExplanation in explain_plan.hpp.
+// Implements DecisionExplanation of explain_plan.hpp.
 
 #include <cmath>
 #include <string>

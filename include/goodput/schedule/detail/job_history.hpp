@@ -1,7 +1,7 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_JOB_HISTORY_HPP
 #define GOODPUT_SCHEDULE_DETAIL_JOB_HISTORY_HPP
 
-// The bodies behind JobHistory in job_kinds.hpp.
+// Implements JobHistory of job_kinds.hpp.
 
 #include <algorithm>
 #include <cmath>

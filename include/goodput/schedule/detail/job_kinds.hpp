@@ -1,7 +1,7 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_JOB_KINDS_HPP
 #define GOODPUT_SCHEDULE_DETAIL_JOB_KINDS_HPP
 
-// The bodies behind KindHistories in job_kinds.hpp.
+// Implements KindHistories of job_kinds.hpp.
 
 #include <algorithm>
 #include <cmath>
@@ -30,8 +30,8 @@ inline bool has_left_kind(const std::string& key) { return key.starts_with("job 
 /// Whether the model already predicts the measurement.
 inline bool is_known(const JobHistory& history, const Job& job, std::size_t type,
                      const ThroughputSample& sample) {
-    // Every measurement of a pipeline counts, because its model also stores the plan of its newest
-    // measurement.
+    // Treat every measurement of a pipeline job as new, because the job's model also stores the plan of its
+    // newest measurement.
     if (type < job.types.size() && job.types[type].gpus_per_replica > 1) return false;
     const JobModel& model = history.model();
     if (type >= model.types.size() || !model.types[type].fitted) return false;
@@ -45,7 +45,8 @@ inline bool is_known(const JobHistory& history, const Job& job, std::size_t type
            (!compute || says(model.types[type].compute_seconds(sample.plan.atomic_batch), *compute));
 }
 
-/// Whether the measurement must come from another program than an earlier one of the same shape and batch.
+/// Returns whether the measurement differs so much from an earlier one of the same shape and batch that it
+/// must come from a different program.
 inline bool contradicts(const JobHistory& history, std::size_t type, const ThroughputSample& sample) {
     const ThroughputSample* known =
         history.measured(type, sample.shape, sample.plan.atomic_batch, sample.microbatches());
@@ -63,7 +64,7 @@ GOODPUT_BODY std::string KindHistories::key_of(const Job& job) const {
 }
 
 GOODPUT_BODY void KindHistories::meet(const Job& job) {
-    // All jobs of a kind use the initial batch of the first one, so an absurd one must be refused.
+    // All jobs of a kind use the first job's initial batch, so an absurd initial batch must be refused.
     if (job.initial_batch > 1 << 30)
         bad_input("job '" + job.name + "'", "initial_batch", job.initial_batch, "at most 2^30");
     const auto known = members_.find(job.name);

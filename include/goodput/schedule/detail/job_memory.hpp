@@ -1,7 +1,7 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_JOB_MEMORY_HPP
 #define GOODPUT_SCHEDULE_DETAIL_JOB_MEMORY_HPP
 
-// The bodies behind job_memory.hpp.
+// Implements job_memory.hpp.
 
 #include <algorithm>
 #include <cmath>

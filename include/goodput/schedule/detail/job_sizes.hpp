@@ -1,7 +1,7 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_JOB_SIZES_HPP
 #define GOODPUT_SCHEDULE_DETAIL_JOB_SIZES_HPP
 
-// The bodies behind job_sizes.hpp.
+// Implements job_sizes.hpp.
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_NEWS_SLIPS_BODIES_HPP
 #define GOODPUT_SCHEDULE_DETAIL_NEWS_SLIPS_BODIES_HPP
 
-// The bodies behind detail/news_slips.hpp.
+// Implements detail/news_slips.hpp.
 
 #include <string>
 #include <vector>

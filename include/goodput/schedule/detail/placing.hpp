@@ -120,7 +120,7 @@ private:
         return request;
     }
 
-    std::vector<PlacementRequest> requests_;  // of this round, followed by unused ones of larger rounds
+    std::vector<PlacementRequest> requests_;  // those of this round, then unused entries of larger rounds
     std::vector<std::size_t> job_of_;         // by request
     PlacementResult result_;                  // for placers that keep no result
 };

@@ -17,8 +17,8 @@
 
 namespace goodput::inline v0_1::detail {
 
-/// Appends to whom the missing resources are worth more: "to others", and the names of the limits among the
-/// resources.
+/// Appends which other users would get the missing resources: "to others", and the names of the limits
+/// among these resources.
 inline void append_who_asks(std::string& reason, const Rows& rows, std::span<const ResourceUse> uses,
                             std::span<const double> prices) {
     for (const ResourceUse& use : uses) {

@@ -289,7 +289,7 @@ private:
         give_nothing(plan_.decisions[j]);
         plan_.decisions[j].verdict = std::move(why);
     }
-    /// Gives free GPUs to waiting jobs, as far as the station has room there.
+    /// Gives free GPUs to waiting jobs, as far as the user's station leaves room for them.
     void give_leftovers(const Snapshot& snapshot, std::span<const std::size_t> taken_back,
                         const StationJoint& room, const Clock& clock);
     /// Gives a job an option and nodes, in place of what it has.
@@ -299,7 +299,7 @@ private:
     [[nodiscard]] bool shares_nodes(const Snapshot& snapshot, std::size_t j) const {
         return open_.shares_nodes(j) && plan_.decisions[j].placement == snapshot.jobs[j].placement;
     }
-    /// Runs the station after the nodes. Then offers what its changes left free to other jobs.
+    /// Runs the station, now that nodes are known. Then offers what its changes left free to other jobs.
     void run_station(const Snapshot& snapshot, const Clock& clock);
 
     /// Throws std::invalid_argument if a solver's answer is impossible. If the solver found no allotment in

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_ROUND_ENGINE_HPP
 #define GOODPUT_SCHEDULE_DETAIL_ROUND_ENGINE_HPP
 
-// The bodies behind round_engine.hpp, and the functions to which joints refer.
+// Implements round_engine.hpp, and the functions that joints.hpp only declares.
 
 #include <cstddef>
 #include <span>
@@ -48,7 +48,9 @@ namespace goodput::inline v0_1 {
 
 GOODPUT_BODY Plan& RoundEngine::plan(const Snapshot& given, const Joints& joints, const AllotOptions& options,
                                      const AfterStep& step) {
-    if (!kept_) kept_.set(detail::RoundState());  // a copy of the engine knows the last plan
+    // Made here and not in the constructor: a copy of the engine then has a copy of this state, and knows
+    // the last plan.
+    if (!kept_) kept_.set(detail::RoundState());
     return kept_.get().plan(given, joints, options, step);
 }
 

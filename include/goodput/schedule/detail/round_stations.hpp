@@ -1,7 +1,7 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_ROUND_STATIONS_HPP
 #define GOODPUT_SCHEDULE_DETAIL_ROUND_STATIONS_HPP
 
-// The bodies of some steps of a round (round.hpp): checking the solver's answer, using free GPUs, running
+// Implements some steps of a round (round.hpp): checking the solver's answer, using free GPUs, running
 // the user's station, and saying why a job has nothing and how much of the limits is used.
 
 #include <algorithm>

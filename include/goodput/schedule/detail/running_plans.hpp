@@ -1,7 +1,7 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_RUNNING_PLANS_HPP
 #define GOODPUT_SCHEDULE_DETAIL_RUNNING_PLANS_HPP
 
-// The bodies behind RunningPlans in job_memory.hpp.
+// Implements RunningPlans of job_memory.hpp.
 
 #include <cstddef>
 #include <map>

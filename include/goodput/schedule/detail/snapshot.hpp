@@ -1,7 +1,7 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_SNAPSHOT_HPP
 #define GOODPUT_SCHEDULE_DETAIL_SNAPSHOT_HPP
 
-// The bodies behind snapshot.hpp.
+// Implements snapshot.hpp.
 
 #include <span>
 #include <string>

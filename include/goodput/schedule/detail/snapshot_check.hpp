@@ -1,7 +1,7 @@
 #ifndef GOODPUT_SCHEDULE_DETAIL_SNAPSHOT_CHECK_HPP
 #define GOODPUT_SCHEDULE_DETAIL_SNAPSHOT_CHECK_HPP
 
-// The bodies behind SnapshotCheck in snapshot.hpp.
+// Implements SnapshotCheck of snapshot.hpp.
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_SHARE_DETAIL_ENTITY_WATER_HPP
 #define GOODPUT_SHARE_DETAIL_ENTITY_WATER_HPP
 
-// How what an entity gets is dealt to its jobs (water_filling.hpp).
+// Divides what an entity gets among its jobs (water_filling.hpp).
 
 #include <algorithm>
 #include <cstddef>
@@ -9,15 +9,15 @@
 
 namespace goodput::inline v0_1::detail {
 
-/// How high the water is in the jobs of one entity when it has got so much. Water is counted as
-/// workers * rate / proportional rate.
+/// Computes the heights of one entity's jobs from `got`, what entities have got so far per unit of weight.
+/// A height is workers * rate / proportional rate.
 class EntityWater {
 public:
     EntityWater(double weight, bool in_order) : weight_(weight), in_order_(in_order) {}
 
-    /// A job that is at `low` and can rise to `high`; in the order of the problem.
+    /// Adds a job that is at `low` and can rise to `high`. Call in the order of the problem's jobs.
     void add(double weight, double low, double high) { members_.push_back({weight, low, high, 0, 0}); }
-    /// After the last job.
+    /// Call after adding the last job.
     void begin() {
         if (in_order_) {
             double start = 0;
@@ -27,7 +27,7 @@ public:
             }
             return;
         }
-        // By weight: the clock of the entity runs faster as jobs are full.
+        // By weight: each job that becomes full makes the others rise faster.
         std::vector<Member*> order;
         double weights = 0;
         for (Member& member : members_) {
@@ -48,16 +48,16 @@ public:
     }
     struct Member {
         double weight, low, high;
-        double start, full;  // what the entity has got when it begins to rise, and when it is full
+        double start, full;  // what the entity has got when the job begins to rise, and when it is full
     };
     [[nodiscard]] const std::vector<Member>& members() const { return members_; }
 
-    /// Of a job, at most its `high`.
+    /// Returns the height of a job, at most its `high`.
     [[nodiscard]] double height(const Member& member, double got) const {
         if (got >= member.full) return member.high;
         if (in_order_) return member.low + std::max(got - member.start, 0.0) * weight_;
         auto turn = std::upper_bound(turns_.begin(), turns_.end(), got,
-                                     [](double value, const Turn& of) { return value < of.got; });
+                                     [](double value, const Turn& other) { return value < other.got; });
         if (turn != turns_.begin()) --turn;
         const double clock = turn->clock + (got - turn->got) * turn->speed;
         return std::min(member.high, member.low + member.weight * clock);

@@ -1,30 +1,31 @@
 #ifndef GOODPUT_SHARE_DETAIL_INTERIOR_POINT_HPP
 #define GOODPUT_SHARE_DETAIL_INTERIOR_POINT_HPP
 
-// The program behind every objective of this folder. With j a group of equal jobs (copies_j of them), t a GPU
-// type, x a share of time, l a level that all want to be high, and u_j a concave utility of the rate,
+// The program behind every objective of this folder. Let j be a group of equal jobs (copies_j of them), t a
+// GPU type, x a share of time, l a level that should be high for all jobs, and u_j a concave utility of the
+// rate:
 //
 //     max  sum_j copies_j (sum_t value_jt x_jt + u_j(e_j)) + reward l        e_j = sum_t rate_jt x_jt
 //     s.t. sum_t x_jt <= 1                          (price of the job's time)
 //          e_j >= slope_j l + floor_j               (price of its rate; jobs that have a floor, a slope or u)
 //          sum_j copies_j use_jt x_jt <= 1          (price of the type)
 //
-// solved by Mehrotra's predictor-corrector method (1992), an interior-point method. A job's two rows are a 2
-// x 2 system, which leaves one linear system in the types' prices and the level: an iteration is a few passes
-// over the jobs, and there are ten to thirty of them, few jobs or many. It ends near the middle of all
-// optimal answers, so that equal jobs get equal shares, and a price is above 0 wherever it is so in any
-// optimal answer.
+// Mehrotra's predictor-corrector method (1992), an interior-point method, solves it. A job's two rows form
+// a 2 x 2 system. Eliminating these systems leaves one linear system in the types' prices and the level, so
+// an iteration is a few passes over the jobs. Ten to thirty iterations suffice for any number of jobs. The
+// method ends near the middle of all optimal answers, so that equal jobs get equal shares, and every price
+// that is above 0 in any optimal answer is above 0.
 //
-// Two groups may also have columns in common: a pair takes time of both and has a rate for both. Groups that
-// are tied to each other no longer fall apart at the types' prices. With pairs, the linear system of an
-// iteration therefore has a row for the time and one for the rate of every group (pair_factor.hpp).
+// Two groups may also have columns in common: a pair of jobs takes time of both groups and has a rate for
+// each. Groups that pairs tie together cannot be eliminated one by one. With pairs, the linear system of an
+// iteration therefore has one row for the time and one for the rate of every group (pair_factor.hpp).
 //
-// Where a job's two rows leave it no choice, the terms of its 2 x 2 system cancel but for some parts in 1e16.
-// So the rate of the type that it mostly runs on is taken off all of its rates, by subtracting the row of its
-// time from that of its rate, and the determinant is a sum of products of differences.
+// If a job's two rows leave it no choice, the terms of its 2 x 2 system cancel to some parts in 1e16. So
+// the shift, its rate on the type where it mostly runs, is subtracted from all of its rates, by subtracting
+// the row of its time from the row of its rate. The determinant then is a sum of products of differences.
 //
-// Arrays have a row for each group of jobs and a column for each type. What there is not (shares of types
-// where a group cannot run, rows of rates of which nothing is asked) has slack 0 and price 1 all the time.
+// Arrays have one row per group of jobs and one column per type. Entries that do not exist (shares of types
+// where a group cannot run, rows of rates of which nothing is asked) always have slack 0 and price 1.
 
 #include <algorithm>
 #include <array>
@@ -42,49 +43,49 @@ namespace goodput::inline v0_1::detail {
 
 /// Time that pairs of jobs of two groups, or of one group, spend together on a GPU type.
 struct PairColumn {
-    std::array<std::size_t, 2> group{};  ///< the same twice: both jobs are of one group
+    std::array<std::size_t, 2> group{};  ///< the same index twice if both jobs are of one group
     std::size_t type = 0;
-    std::array<double, 2> rate{};  ///< of the job of each group
-    double use = 0;                ///< of the type's capacity, by one pair
+    std::array<double, 2> rate{};  ///< rate of each group's job
+    double use = 0;                ///< fraction of the type's capacity that one pair uses
     double value = 0;
-    double copies = 1;  ///< how many pairs are alike
+    double copies = 1;  ///< number of equal pairs
 };
 
-/// The program above; lists by group of jobs, or by group and type.
+/// The program above. Lists are by group of jobs, or by group and type.
 struct GroupProgram {
     std::size_t types = 0;
-    std::vector<double> copies{};  ///< how many jobs are alike
-    std::vector<double> use{};     ///< of a type's capacity; 0: the group cannot run there
-    std::vector<double> rate{};    ///< 0 where it cannot run
-    std::vector<double> value{};   ///< of the shares
-    std::vector<double> slope{};   ///< of the level
-    std::vector<double> floor{};   ///< of the rate
-    bool utility = false;          ///< every group has one
-    double reward = 0;             ///< for the level
+    std::vector<double> copies{};  ///< number of equal jobs
+    std::vector<double> use{};     ///< fraction of a type's capacity; 0 if the group cannot run there
+    std::vector<double> rate{};    ///< 0 if the group cannot run there
+    std::vector<double> value{};   ///< value of a share of 1
+    std::vector<double> slope{};   ///< rate asked for per unit of the level
+    std::vector<double> floor{};   ///< rate asked for at level 0
+    bool utility = false;          ///< true: every group has a utility
+    double reward = 0;             ///< value of a unit of the level
     std::vector<PairColumn> pairs{};
 
     [[nodiscard]] std::size_t groups() const { return copies.size(); }
 };
 
-/// Groups without a utility.
+/// The utility of groups without a utility.
 struct NoUtility {
     [[nodiscard]] double slope(std::size_t, double) const { return 0; }
     [[nodiscard]] double elasticity(std::size_t, double) const { return 1; }
 };
 
-/// What is left of limits of one kind and their prices, of each two of which one is 0 in the end, and how
-/// they change.
+/// Slacks (what is left of limits) of one kind, the prices of these limits, and the changes of both. In the
+/// end, the slack or the price of each limit is 0.
 struct SlacksAndPrices {
     Eigen::ArrayXXd slack{}, price{}, dslack{}, dprice{};
-    Eigen::ArrayXXd wanted{};  ///< what the products should become, but for those of the changes
-    Eigen::ArrayXd weights{};  ///< by row: for how many jobs it stands
+    Eigen::ArrayXXd wanted{};  ///< the products' targets, less the products of the changes
+    Eigen::ArrayXd weights{};  ///< by row: the number of jobs that it represents
 
     void reset(const Eigen::ArrayXd& of_rows, Eigen::Index columns) {
         weights = of_rows;
         slack = dslack = dprice = Eigen::ArrayXXd::Zero(of_rows.size(), columns);
         price = Eigen::ArrayXXd::Ones(of_rows.size(), columns);
     }
-    /// Sum of all products after steps of that size.
+    /// Sum of all products of slack and price after steps of these sizes.
     [[nodiscard]] double products(double primal, double dual) const {
         double sum = 0;
         for (Eigen::Index i = 0; i < slack.cols(); ++i)
@@ -97,8 +98,8 @@ struct SlacksAndPrices {
     [[nodiscard]] Eigen::ArrayXXd gain() const { return wanted / price - slack; }
 };
 
-/// Mehrotra's steps of a method, from where it is. Answers whether it came to an end: products of that
-/// accuracy, and rows that are violated by `most_error` at most, both relatively.
+/// Takes Mehrotra's steps from the method's present point. Returns whether they converged: the mean product
+/// of slack and price is within `accuracy`, and rows are violated by at most `most_error`, both relatively.
 template <class Method>
 bool follow_centre(Method& method, double accuracy, double most_error, std::size_t& iterations) {
     constexpr std::size_t most_iterations = 200;
@@ -107,25 +108,27 @@ bool follow_centre(Method& method, double accuracy, double most_error, std::size
         method.measure();
         const double centre = method.centre_, size = method.worth_ / method.products_;
         if (centre <= accuracy * size && method.error_ <= most_error) return true;
-        // Rows that rounding keeps from holding so well hold no better later, but worse.
+        // If rounding keeps rows from holding this well, further steps only make them worse.
         if (centre <= 0.1 * accuracy * size && method.error_ >= 0.5 * error_before) return false;
         if (!method.factor()) return false;
-        // Straight to the end, to see how far that goes; then with what was learned from it.
+        // First go straight towards the end, to see how far that leads. Then correct the direction
+        // accordingly.
         method.find_direction(0, 0);
         const double part = std::clamp(method.centre_after_step() / centre, 0.0, 1.0);
-        // Where the first step goes nowhere near, what was learned is not worth much.
+        // If the first step does not get close to the end, the correction is not worth much, so it is
+        // limited.
         method.find_direction(centre * part * part * part, 3 * centre);
         if (!std::isfinite(method.centre_after_step())) return false;
         if (method.centre_after_step() <= 2 * centre || centre > 1e-4 * size) continue;
-        // What was learned leads back: without it.
+        // The corrected direction leads away from the end: go without the correction.
         method.find_direction(0.3 * centre, 0);
-        // Where there is no room between limits, rounding has the last word: better stop than go back.
+        // If limits leave no room, rounding decides: stop here rather than go back.
         if (!(method.centre_after_step() <= 2 * centre)) return false;
     }
     return false;
 }
 
-/// Solves a GroupProgram. `utility.slope(group, rate)` is u', above 0 and falling, and
+/// Solves a GroupProgram. `utility.slope(group, rate)` is u', above 0 and decreasing, and
 /// `utility.elasticity(group, rate)` is -rate u'' / u', above 0.
 template <class Utility = NoUtility>
 class InteriorPoint {
@@ -148,37 +151,37 @@ public:
             for (std::size_t i = 0; i < 2; ++i) pair.rate[i] *= has_row_(index(pair.group[i]));
         if (has_pairs()) pose_pairs();
         start();
-        if (copies_.size() == 0) left_.price.setZero();  // what nobody can use has no price
+        if (copies_.size() == 0) left_.price.setZero();  // without jobs, capacity has no price
     }
 
-    /// Goes on from where it is. Answers whether it came to an end; what is found is of use in any case.
+    /// Continues from the present point. Returns whether it converged; the answer is usable in any case.
     bool solve(double accuracy = 1e-9) {
         if (copies_.size() == 0) return true;
         return follow_centre(*this, accuracy, (has_pairs() ? 0.2 : 10) * accuracy, iterations_);
     }
 
-    /// How high it is, where there is a reward for that.
+    /// The level reached, if there is a reward for it.
     [[nodiscard]] double level() const { return level_; }
 
     [[nodiscard]] double share(std::size_t g, std::size_t t) const {
         return share_.slack(index(g), index(t));
     }
-    /// The share of a type's time, added up over all pairs of a column.
+    /// The share of a type's time, summed over all pairs of a column.
     [[nodiscard]] double amount(std::size_t pair) const {
         return pairs_[pair].copies * pair_.slack(index(pair));
     }
-    /// Of all of a type's capacity.
+    /// Price of all of a type's capacity.
     [[nodiscard]] double price(std::size_t t) const { return left_.price(index(t)); }
-    /// Of the time of one of a group's jobs.
+    /// Price of the time of one of a group's jobs.
     [[nodiscard]] double time_price(std::size_t g) const { return time_.price(index(g)); }
-    /// Of the rate of one of a group's jobs.
+    /// Price of the rate of one of a group's jobs.
     [[nodiscard]] double rate_price(std::size_t g) const {
         return has_row_(index(g)) * rate_.price(index(g));
     }
     [[nodiscard]] auto rate_prices() const {
         return [this](std::size_t g) { return rate_price(g); };
     }
-    /// By how much the rate of a group's jobs is above what is asked of it.
+    /// By how much the rate of a group's jobs exceeds what is asked of it.
     [[nodiscard]] double rate_slack(std::size_t g) const { return rate_.slack(index(g)); }
     [[nodiscard]] std::size_t iterations() const { return iterations_; }
 
@@ -190,10 +193,10 @@ private:
     using Array = Eigen::ArrayXd;
     using Array2 = Eigen::ArrayXXd;
 
-    static constexpr double reach = 0.995;     // of the way to the border
-    static constexpr double most_used = 0.99;  // of a type, at the start
-    static constexpr double most_time = 0.8;   // of a job's
-    static constexpr double margin = 0.3;      // of what shares cost above what they are worth
+    static constexpr double reach = 0.995;     // part of the way to the nearest limit that a step takes
+    static constexpr double most_used = 0.99;  // fraction of a type in use at the start
+    static constexpr double most_time = 0.8;   // fraction of a job's time in use at the start
+    static constexpr double margin = 0.3;      // how much more shares cost than they are worth at the start
 
     static Index index(std::size_t number) { return static_cast<Index>(number); }
     static Array by_group(const std::vector<double>& list) {
@@ -204,7 +207,7 @@ private:
         const Index groups = index(program.groups()), types = index(program.types);
         return Eigen::Map<const Array2>(list.data(), types, groups).transpose();
     }
-    /// Sums over all jobs.
+    /// Sums over all jobs, by type.
     template <class Expression>
     [[nodiscard]] Array by_type(const Expression& of_jobs) const {
         return (of_jobs.matrix().transpose() * copies_.matrix()).array();
@@ -214,7 +217,8 @@ private:
             rates.size(), [&](Index g) { return utility_.slope(static_cast<std::size_t>(g), rates(g)); });
     }
 
-    /// Which rows meet: of a group, of a group and the types, and of two groups with pairs.
+    /// Declares which rows meet: those of a group, those of a group and of the types, and those of two
+    /// groups with pairs.
     void pose_pairs() {
         const Index groups = copies_.size(), types = uses_.cols();
         std::vector<std::pair<Index, Index>> meets;
@@ -230,7 +234,8 @@ private:
         }
         factor_of_pairs_.pose(2 * groups + types, std::move(meets));
     }
-    /// What times of pairs add to the time and the rate of each group's average job, and to the use of types.
+    /// Adds the times of pairs to the time and the rate of each group's average job, and to the use of
+    /// types.
     void add_pairs(const Array2& times, Array& time, Array& rate, Array& used, const Array& shift) const {
         if (times.rows() == 0) return;
         Array2 more = Array2::Zero(2, copies_.size());
@@ -247,7 +252,7 @@ private:
         time += more.row(0).transpose() / copies_;
         rate += more.row(1).transpose() / copies_;
     }
-    /// What a pair costs at prices of time, rates and types.
+    /// Returns what a pair costs at prices of time, rates and types.
     [[nodiscard]] Array costs_of_pairs(const Array& time, const Array& rate, const Array& type,
                                        const Array& shift) const {
         Array costs(pair_.slack.rows());
@@ -261,14 +266,14 @@ private:
         }
         return costs;
     }
-    /// Worth of a pair's time for its own sake and at the rates' prices.
+    /// Returns the worth of a pair's time: its own value, and its rates at their prices.
     [[nodiscard]] double worth_of(const PairColumn& pair) const {
         return pair.value + pair.rate[0] * rate_.price(index(pair.group[0])) +
                pair.rate[1] * rate_.price(index(pair.group[1]));
     }
 
-    /// Equal shares of nearly all that there is, and prices that make every share cost more than it is worth:
-    /// all limits are kept, but floors may be missed.
+    /// Sets the starting point: equal shares of nearly all capacity, and prices at which every share costs
+    /// more than it is worth. All limits are kept, but floors may be missed.
     void start() {
         const Index types = uses_.cols();
         share_.reset(copies_, types);
@@ -307,8 +312,8 @@ private:
             left_.weights.sum() + copies_.sum() + of_pairs.sum() + (can_run_.rowwise().sum() * copies_).sum();
         if (!has_utility_) products_ += (has_row_ * copies_).sum();
 
-        // The size of products to begin with: such that, with a level, the prices of rates that follow add up
-        // to its reward, and without one that they add up to what the shares are worth.
+        // Choose the initial size of products so that the prices of rates add up to the reward of the level
+        // or, without a level, to the worth of the shares.
         double worth =
             by_type(values_ * share_.slack).sum() + (of_pairs * pair_values_ * pair_.slack.col(0)).sum();
         if (has_utility_) worth += (copies_ * utility_slopes(rates) * rates).sum();
@@ -319,7 +324,7 @@ private:
         else
             rate_.price = (has_row_ > 0).select(product / rate_.slack.max(1e-300), 1);
         const Array2 worths = values_ + rates_.colwise() * rate_.price.col(0);
-        // What a type's time is worth on average is its price, if there is too little of it.
+        // If a type is scarce, its price is the average worth of its time.
         Array of_type = by_type(share_.slack * worths), in_use = by_type(share_.slack * uses_);
         for (Index k = 0; k < of_pairs.size(); ++k) {
             const PairColumn& pair = pairs_[static_cast<std::size_t>(k)];
@@ -328,7 +333,7 @@ private:
         }
         left_.price = (of_type > 0 && left_.slack.col(0) <= 1.001 * (1 - most_used))
                           .select(of_type / in_use.max(1e-300), product / left_.slack.col(0));
-        // A job's price of time is what makes all of its shares cost more than they are worth.
+        // A job's price of time makes each of its shares cost more than it is worth.
         const Array2 gains = worths - uses_.rowwise() * left_.price.col(0).transpose();
         for (Index g = 0; g < copies_.size(); ++g)
             time_.price(g) =
@@ -344,14 +349,14 @@ private:
         pair_.price = costs_of_pairs(time_.price, rate_.price, left_.price, shift_) - pair_values_;
     }
 
-    /// Takes the step of the last direction, and looks how far from the end that is: the mean product, and
+    /// Takes the step of the last direction, then measures the distance from the end: the mean product, and
     /// how much rows are violated, relatively.
     void measure() {
         const double primal = std::exchange(step_primal_, 0), dual = std::exchange(step_dual_, 0);
         level_ += primal * dlevel_;
-        for (SlacksAndPrices* of : {&share_, &time_, &rate_, &left_, &pair_}) {
-            of->slack += primal * of->dslack;
-            of->price += dual * of->dprice;
+        for (SlacksAndPrices* kind : {&share_, &time_, &rate_, &left_, &pair_}) {
+            kind->slack += primal * kind->dslack;
+            kind->price += dual * kind->dprice;
         }
         Array time = share_.slack.rowwise().sum(), rates = (rates_ * share_.slack).rowwise().sum();
         Array used = by_type(uses_ * share_.slack);
@@ -370,8 +375,8 @@ private:
         const Array size = floors_ + slopes_ * std::abs(level_) + rates;
         error_ = std::max({(time_over_ + time_.slack.col(0)).abs().maxCoeff(), over_.abs().maxCoeff(),
                            (missing_ / size.max(1e-300)).abs().maxCoeff()});
-        // Where floors leave next to nothing for the level, prices are as exact as rounding lets them be in
-        // sums that the floors are in.
+        // If floors leave next to nothing for the level, prices are only as exact as rounding allows in
+        // sums that include the floors.
         worth_ = reward_ * std::abs(level_) + by_type(values_ * share_.slack).sum() +
                  (pair_.weights * pair_values_ * pair_.slack.col(0)).sum() +
                  (copies_ * has_row_ * rate_.price.col(0) * floors_).sum();
@@ -382,7 +387,8 @@ private:
         }
         centre_ = products_after(0, 0) / products_;
     }
-    /// A utility ties the price of a rate to it: their product is not one that is to vanish.
+    /// With a utility, the price of a rate follows from the rate. Their product does not have to vanish, so
+    /// it is left out.
     [[nodiscard]] double products_after(double primal, double dual) const {
         const double sum = share_.products(primal, dual) + time_.products(primal, dual) +
                            left_.products(primal, dual) + pair_.products(primal, dual);
@@ -392,7 +398,7 @@ private:
         return products_after(step_primal_, step_dual_) / products_;
     }
 
-    /// The part of an iteration that all directions share; answers whether the system can be solved.
+    /// Does the part of an iteration that all directions share. Returns whether the system can be solved.
     bool factor() {
         spread_ = rate_.ratio();
         if (has_utility_)
@@ -400,12 +406,12 @@ private:
                 spread_(g) /= utility_.elasticity(static_cast<std::size_t>(g), rate_.slack(g));
         return has_pairs() ? factor_pairs() : factor_blocks();
     }
-    /// The linear system in the changes of all prices: of time, rates and types.
+    /// Sets up and factors the linear system in the changes of the prices of time, rates and types.
     bool factor_pairs() {
         const Index groups = copies_.size();
         const Array2 ratios = share_.ratio();
         const Array alpha = time_.ratio(), of_pair = pair_.ratio();
-        // No rate is taken off those of a job that has time enough: its rows do not cancel.
+        // A job with enough time left gets shift 0: its rows do not cancel.
         Array most = alpha;
         const auto shift_to = [&](Index g, double weight, double rate) {
             if (weight <= most(g)) return;
@@ -426,7 +432,7 @@ private:
         PairFactor& system = factor_of_pairs_;
         system.clear();
         const Array2 weights = ratios.colwise() * copies_;
-        // By group, the entries of its own two rows; by type, those of the type and both.
+        // By group, the entries of its two rows; by type, those of the type's row and each group's rows.
         Eigen::Array<double, 3, Eigen::Dynamic> own(3, groups);
         Array2 with_types = Array2::Zero(2 * groups, uses_.cols());
         for (Index g = 0; g < groups; ++g) {
@@ -470,7 +476,7 @@ private:
                     system.add(2 * groups + t, row, with_types(row, t));
         }
         for (Index t = 0; t < uses_.cols(); ++t) system.add(2 * groups + t, 2 * groups + t, of_types(t));
-        // Where the other prices determine one, rounding should not leave less than nothing for it.
+        // If the other prices determine one price, rounding must not make its diagonal entry negative.
         for (double more = 1e-15; more < 1e-8; more *= 100)
             if (system.compute(1 + more)) {
                 if (reward_ > 0) of_level_ = solved(Array::Zero(groups), slopes_, Array::Zero(uses_.cols()));
@@ -478,7 +484,8 @@ private:
             }
         return false;
     }
-    /// The changes of all prices that are wanted of each group's rows and of types.
+    /// Returns the changes of all prices that change each group's rows and those of the types by these
+    /// amounts.
     [[nodiscard]] Eigen::VectorXd solved(const Array& time, const Array& rate, const Array& types) const {
         Eigen::VectorXd right(2 * time.size() + types.size());
         for (Index g = 0; g < time.size(); ++g) {
@@ -488,8 +495,8 @@ private:
         right.tail(types.size()) = types.matrix();
         return factor_of_pairs_.solve(right);
     }
-    /// The linear system that is left of all jobs, in the
-    /// changes of the types' prices, and of the level where there is one,
+    /// Sets up and factors the linear system that remains after eliminating all jobs. Its unknowns are the
+    /// changes of the types' prices and, if there is one, of the level:
     ///
     ///     matrix dprice - column dlevel = right,   column . dprice + corner dlevel = level_right.
     bool factor_blocks() {
@@ -544,17 +551,17 @@ private:
                                     .sum();
         }
         if (corner_ > 0) matrix.selfadjointView<Eigen::Lower>().rankUpdate(column_, 1 / corner_);
-        // Where the other prices determine one, rounding should not leave less than nothing for it.
+        // If the other prices determine one price, rounding must not make its diagonal entry negative.
         matrix.diagonal() *= 1 + 1e-15;
         factor_.compute(matrix);
         return true;
     }
 
-    /// The direction towards products of `aim`, less the products of the last direction's changes as far as
-    /// those are to be `trusted`, and how far it may go.
+    /// Finds the direction towards products of `aim`, corrected by the products of the last direction's
+    /// changes, each at most `trusted` in absolute value. Also finds how far the step may go.
     void find_direction(double aim, double trusted) {
-        for (SlacksAndPrices* of : {&share_, &time_, &rate_, &left_, &pair_})
-            of->wanted = aim - (of->dslack * of->dprice).max(-trusted).min(trusted);
+        for (SlacksAndPrices* kind : {&share_, &time_, &rate_, &left_, &pair_})
+            kind->wanted = aim - (kind->dslack * kind->dprice).max(-trusted).min(trusted);
         share_.wanted *= can_run_;
         rate_.wanted *= has_row_;
         const Array pair_gained = pair_.wanted.col(0) / pair_.price.col(0) - pair_.slack.col(0) -
@@ -574,23 +581,23 @@ private:
         else
             find_in_blocks(gained, h1, h2, rate_gain);
 
-        double primal = -reach, dual = -reach;  // the largest relative fall
-        for (const SlacksAndPrices* of : {&share_, &time_, &rate_, &left_, &pair_}) {
-            if (of->slack.size() == 0) continue;
-            primal = std::min(primal, (of->dslack / of->slack.max(1e-300)).minCoeff());
-            dual = std::min(dual, (of->dprice / of->price).minCoeff());
+        double primal = -reach, dual = -reach;  // the largest relative decrease
+        for (const SlacksAndPrices* kind : {&share_, &time_, &rate_, &left_, &pair_}) {
+            if (kind->slack.size() == 0) continue;
+            primal = std::min(primal, (kind->dslack / kind->slack.max(1e-300)).minCoeff());
+            dual = std::min(dual, (kind->dprice / kind->price).minCoeff());
         }
         step_primal_ = -reach / primal;
         step_dual_ = -reach / dual;
         if (has_utility_) step_primal_ = step_dual_ = std::min(step_primal_, step_dual_);
     }
-    /// Changes where the rows of jobs should change by `h1` and `h2`, those of types by `of_types`.
+    /// Sets the changes that change the rows of jobs by `h1` and `h2`, and those of types by `of_types`.
     void find_with_pairs(const Array2& gained, const Array& pair_gained, const Array& h1, const Array& h2,
                          const Array& of_types, const Array& rate_gain) {
         const Index groups = copies_.size(), types = uses_.cols();
         Eigen::VectorXd change = solved(h1, h2, of_types);
-        const auto rates_in = [&](const Eigen::VectorXd& of) -> Array {
-            return Eigen::Map<const Array, 0, Eigen::InnerStride<2>>(of.data() + 1, groups);
+        const auto rates_in = [&](const Eigen::VectorXd& changes) -> Array {
+            return Eigen::Map<const Array, 0, Eigen::InnerStride<2>>(changes.data() + 1, groups);
         };
         dlevel_ = 0;
         if (reward_ > 0) {
@@ -610,13 +617,13 @@ private:
         const Array costs = costs_of_pairs(of_shifted, rate_.dprice, left_.dprice, shift_);
         pair_.dslack = pair_gained - pair_.ratio().col(0) * costs;
         pair_.dprice = costs + pair_residual_;
-        // The rows hold to the last digit where that is little beside what they leave; where rounding makes
-        // more of it, the next pass sees to it.
+        // Make the rows hold to the last digit if that changes the slack only a little. Otherwise the next
+        // pass corrects them.
         Array time = share_.dslack.rowwise().sum(), rates = (rates_ * share_.dslack).rowwise().sum();
         Array used = by_type(uses_ * share_.dslack);
         add_pairs(pair_.dslack, time, rates, used, Array::Zero(groups));
-        const auto exact = [](SlacksAndPrices& of, const Array& by_row, const Array& by_price) {
-            of.dslack = ((by_row - by_price).abs() <= 0.1 * of.slack.col(0)).select(by_row, by_price);
+        const auto exact = [](SlacksAndPrices& kind, const Array& by_row, const Array& by_price) {
+            kind.dslack = ((by_row - by_price).abs() <= 0.1 * kind.slack.col(0)).select(by_row, by_price);
         };
         exact(time_, -time_over_ - time_.slack.col(0) - time,
               time_.gain().col(0) - time_.ratio().col(0) * time_.dprice.col(0));
@@ -624,7 +631,7 @@ private:
               rate_gain - has_row_ * spread_ * rate_.dprice.col(0));
         exact(left_, over_ - used, left_.gain().col(0) - left_.ratio().col(0) * left_.dprice.col(0));
     }
-    /// The same where no two groups are tied to each other.
+    /// The same without pairs that tie groups to each other.
     void find_in_blocks(const Array2& gained, Array h1, Array h2, const Array& rate_gain) {
         const Array2 given_way = first_.colwise() * h1 + second_.colwise() * h2;
         Eigen::VectorXd change =
@@ -640,7 +647,7 @@ private:
         const Array2 lost = priced * share_.ratio();
         h1 -= lost.rowwise().sum();
         h2 += (shifted_ * lost).rowwise().sum() + slopes_ * dlevel_;
-        const Array of_shifted = e_ * h1 + b_ * h2;  // change of the price of time, less the shift
+        const Array of_shifted = e_ * h1 + b_ * h2;  // change of the price of time, without the shift
         rate_.dprice = has_row_ * (b_ * h1 + a_ * h2);
         rate_.dslack = rate_gain - spread_ * rate_.dprice.col(0);
         time_.dprice = of_shifted + shift_ * rate_.dprice.col(0);
@@ -648,7 +655,7 @@ private:
         share_.dprice = priced + residual_ - shifted_.colwise() * rate_.dprice.col(0);
         share_.dprice.colwise() += of_shifted;
         share_.dprice *= can_run_;
-        // The rows hold to the last digit, whatever rounding makes of the products.
+        // Make the rows hold to the last digit, whatever rounding does to the products.
         const Array short_of =
             missing_ + slopes_ * dlevel_ + rate_.dslack.col(0) - (rates_ * share_.dslack).rowwise().sum();
         for (Index g = 0; g < copies_.size(); ++g)
@@ -662,32 +669,32 @@ private:
     Array copies_, slopes_, floors_;
     Array2 uses_, rates_, values_;
     Array2 can_run_;  // 1 or 0
-    Array has_row_;   // 1 or 0: something is asked of its rate
+    Array has_row_;   // 1 or 0: whether anything is asked of its rate
     std::vector<PairColumn> pairs_;
     Array pair_values_;
 
-    // Where it is. The price of a share is what one more of it would lose.
+    // The present point. The price of a share is the loss per additional unit of it.
     SlacksAndPrices share_, time_, rate_, left_, pair_;
     double level_ = 0;
-    double products_ = 0;  // number of those that are to vanish, every job for itself
+    double products_ = 0;  // number of products that should vanish, counted per job
     double centre_ = 0, worth_ = 0, error_ = 0, level_error_ = 0;
-    Array over_, time_over_, missing_;  // of types, of jobs' time, of their rates
-    Array2 residual_;                   // of the dual equation of each share
-    Array pair_residual_;               // of each pair
-    Array2 base_;                       // change of the share at unchanged prices, but for its wanted product
+    Array over_, time_over_, missing_;  // how far the rows of types, times and rates are off
+    Array2 residual_;                   // error of the dual equation of each share
+    Array pair_residual_;               // the same of each pair
+    Array2 base_;                       // change of the share at unchanged prices, without its target
 
     // The system of an iteration.
     Eigen::Array<Index, Eigen::Dynamic, 1> main_type_;
-    Array shift_;            // rate of that type
+    Array shift_;            // rate on that type
     Array2 shifted_;         // rates less the shift
     Array spread_;           // -(change of the rate's slack) / (change of its price)
-    Array a_, b_, e_;        // the 2 x 2 systems, inverted
-    Array2 first_, second_;  // what a share gives way by to the rows of its job's time and rate
+    Array a_, b_, e_;        // inverses of the 2 x 2 systems
+    Array2 first_, second_;  // how a share responds to the rows of its job's time and rate
     Eigen::VectorXd column_;
     double corner_ = 0;  // 0: no level
     Eigen::LDLT<Eigen::MatrixXd> factor_;
     PairFactor factor_of_pairs_;
-    Eigen::VectorXd of_level_;  // changes of all prices for one of the level, with pairs
+    Eigen::VectorXd of_level_;  // changes of all prices per unit of the level, with pairs
 
     // The last direction.
     double dlevel_ = 0, step_primal_ = 0, step_dual_ = 0;

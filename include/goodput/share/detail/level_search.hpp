@@ -1,15 +1,16 @@
 #ifndef GOODPUT_SHARE_DETAIL_LEVEL_SEARCH_HPP
 #define GOODPUT_SHARE_DETAIL_LEVEL_SEARCH_HPP
 
-// The highest level that all jobs can reach at once. What each of them needs for a level, rate_for(job,
-// level), may be any function that does not fall. At a level l the program
+// Finds the highest level that all jobs can reach at once. The rate that a job needs for a level,
+// rate_for(job, level), may be any non-decreasing function. At a level l the program
 //
 //     max z   s.t.   e_j >= z rate_for(j, l) for all j
 //
-// has z >= 1 exactly where l can be reached, and prices pi of the types and y_j of the rates. With them, no
-// level at which  sum_j y_j rate_for(j, level) > the worth of all capacity at these prices  can be reached:
-// that is the next level to try. It is Newton's method on z(l) = 1, from above, where it does not overshoot;
-// where needs are proportional to the level, the first step ends. LevelTrial is one step.
+// has z >= 1 exactly if l can be reached. It also gives prices: pi of the types and y_j of the rates. No
+// level can be reached at which  sum_j y_j rate_for(j, level)  exceeds the worth of all capacity at the
+// prices pi. The highest level that this does not exclude is tried next. That is Newton's method on z(l) =
+// 1 from above, where it does not overshoot. If needs are proportional to the level, the first step ends
+// it. LevelTrial is one step.
 
 #include <algorithm>
 #include <cmath>
@@ -21,16 +22,17 @@
 
 namespace goodput::inline v0_1::detail {
 
-/// What is known of the highest level.
+/// What is known about the highest level.
 struct HighestLevel {
-    double reached = 0;                                      ///< by all jobs with the shares of `result`
-    double bound = std::numeric_limits<double>::infinity();  ///< cannot be passed
+    /// Level that all jobs reach with the shares of `result`.
+    double reached = 0;
+    double bound = std::numeric_limits<double>::infinity();  ///< no higher level can be reached
     ShareResult result{};                                    ///< shares, rates and iterations
-    std::vector<double> prices{};                            ///< by type: levels for a GPU more
+    std::vector<double> prices{};                            ///< by type: levels gained per additional GPU
 };
 
-/// The largest level of [low, high] at which a function that does not fall is at most `most`, from above; low
-/// if it is not so there.
+/// Returns the largest level in [low, high] at which a non-decreasing function is at most `most`,
+/// approximated from above; low if there is none.
 template <class Function>
 double highest_where(Function function, double most, double low, double high) {
     double at_low = function(low) - most, at_high = function(high) - most;
@@ -38,7 +40,7 @@ double highest_where(Function function, double most, double low, double high) {
     if (at_low > 0) return low;
     int same = 0;
     for (int step = 0; step < 200 && high - low > 1e-14 * high; ++step) {
-        // Regula falsi, halving the value of an end that stays (the Illinois rule).
+        // Regula falsi that halves the value of an end that stays (the Illinois rule).
         double between =
             std::isfinite(at_high) ? low - at_low * (high - low) / (at_high - at_low) : 0.5 * (low + high);
         if (!(between > low && between < high)) between = 0.5 * (low + high);
@@ -59,10 +61,10 @@ double highest_where(Function function, double most, double low, double high) {
     return high;
 }
 
-/// What a program says of one level.
+/// Solves the program of one level.
 class LevelTrial {
 public:
-    /// `row(job)` is what the program asks of a job.
+    /// `row(job)` is the row of the job's rate in the program.
     template <class Row>
     LevelTrial(ShareProgram& program, std::size_t jobs, Row row, double accuracy)
         : program_(program), jobs_(jobs), method_(built(program, row)) {
@@ -71,30 +73,33 @@ public:
         price_of_level_ = cost([&](std::size_t job) { return row(job).slope * program.top_rate(job); });
     }
     [[nodiscard]] std::size_t iterations() const { return method_.iterations(); }
-    /// Of all of a type's GPUs.
+    /// Price of all of a type's GPUs.
     [[nodiscard]] double price(std::size_t type) const { return method_.price(type); }
-    /// Of a GPU, by type; `unit` is what the price of 1 stands for.
+    /// Price of one GPU, by type; `unit` is what a price of 1 is worth.
     [[nodiscard]] std::vector<double> gpu_prices(double unit) const {
         std::vector<double> prices = program_.gpu_prices(method_, method_.rate_prices(), no_value);
         for (double& of_gpu : prices) of_gpu *= unit;
         return prices;
     }
-    /// Of the rate of a job, in steps/s.
+    /// Price of a job's rate, per step/s.
     [[nodiscard]] double rate_price(std::size_t job) const {
         return method_.rate_price(program_.group_of(job)) / program_.top_rate(job);
     }
-    /// Whether the price of a job's rate is the part of its program's that says that the job cannot have
-    /// more, and not what an interior-point method leaves of nothing: then what is left of the rate is less.
+    /// Returns whether the price of a job's rate shows that the job cannot have more. `part` is that price
+    /// times the job's rise, as a fraction of the program's sum. An interior-point method leaves small
+    /// prices on limits that do not bind; such a price is smaller than the slack of its limit.
     [[nodiscard]] bool keeps_back(std::size_t job, double part, double rate) const {
         const std::size_t g = program_.group_of(job);
         return !(part * program_.copies(g) * rate / program_.top_rate(job) < method_.rate_slack(g));
     }
-    /// The level that the program's shares reach, and what its prices say that a level costs.
+    /// The level that the program's shares reach, and the price of a level according to the program's
+    /// prices.
     [[nodiscard]] double level() const { return method_.level(); }
     [[nodiscard]] double price_of_level() const { return price_of_level_; }
-    /// What all rates that can be had cost at most, less what floors cost.
+    /// The most that all attainable rates cost, less what floors cost.
     [[nodiscard]] double worth() const { return worth_; }
-    /// What rates cost: jobs that need the same at one level may need different rates at another.
+    /// Returns what rates cost. Jobs that need equal rates at one level may need different rates at
+    /// another, so every job is counted by itself.
     template <class RateOf>
     [[nodiscard]] double cost(RateOf rate_of) const {
         double sum = 0;
@@ -103,7 +108,7 @@ public:
                 sum += method_.rate_price(g) * rate_of(j) / program_.top_rate(j);
         return sum;
     }
-    /// Shares and rates.
+    /// Returns shares and rates.
     [[nodiscard]] ShareResult shares(double least_part) const {
         return program_.shares_of(method_, least_part);
     }
@@ -122,15 +127,16 @@ private:
     double worth_ = 0, price_of_level_ = 0;
 };
 
-/// Levels for a GPU more, by type, where a level of `bound` costs needed(bound).
+/// Returns the levels gained per additional GPU, by type. `needed(level)` is what reaching a level costs.
 template <class Needed>
 std::vector<double> level_prices(const LevelTrial& trial, Needed needed, double bound) {
     const double around = 1e-6 * bound, steep = (needed(bound) - needed(bound - around)) / around;
     return trial.gpu_prices(steep > 0 ? 1 / steep : 0);
 }
 
-/// Highest level: `rate_for(job, level)` in steps/s, `level_at(job, rate)` its inverse, infinity where a job
-/// does not count. `top`, above 0, cannot be passed: there it begins.
+/// Finds the highest level. `rate_for(job, level)` is in steps/s. `level_at(job, rate)` is its inverse,
+/// infinity for a job that must not limit the level. `top`, above 0, is at least the highest level: the
+/// search begins there.
 template <class RateFor, class LevelAt>
 HighestLevel highest_level(const ShareProblem& problem, ShareProgram& program, RateFor rate_for,
                            LevelAt level_at, double top, const ShareOptions& options) {

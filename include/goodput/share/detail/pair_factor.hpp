@@ -1,10 +1,11 @@
 #ifndef GOODPUT_SHARE_DETAIL_PAIR_FACTOR_HPP
 #define GOODPUT_SHARE_DETAIL_PAIR_FACTOR_HPP
 
-// The linear systems of interior_point.hpp with pairs: symmetric, positive definite, and the same entries in
-// each iteration. Where every group may run with every other one the matrix is full. Where each has a few
-// partners nearly all of it is 0, and stays 0 in a factor whose rows are in the right order, which is found
-// once. The factor that takes less time is used: per entry a sparse one takes some ten times as long.
+// Factors the linear systems of interior_point.hpp with pairs. They are symmetric and positive definite,
+// and have the same entries in each iteration. If every group may run with every other one, the matrix is
+// full. If each group has few partners, nearly all entries are 0. They stay 0 in the factor if the rows are
+// in a suitable order, which is found once. The faster of a full and a sparse factor is used; per entry, a
+// sparse one takes about ten times as long.
 
 #include <algorithm>
 #include <cstddef>
@@ -18,12 +19,13 @@
 
 namespace goodput::inline v0_1::detail {
 
-/// A matrix that is added up and factored again and again.
+/// A symmetric matrix that is summed up and factored again and again.
 class PairFactor {
 public:
     using Index = Eigen::Index;
 
-    /// A matrix of this many rows, with its diagonal and these entries, in any order and any number of times.
+    /// Sets the size of the matrix and the entries that may differ from 0: the diagonal and `entries`,
+    /// which may be in any order and repeated.
     void pose(Index rows, std::vector<std::pair<Index, Index>> entries) {
         rows_ = rows;
         const double few = 0.1 * static_cast<double>(rows * rows);
@@ -50,14 +52,14 @@ public:
         }
         full_.resize(sparse_ ? 0 : rows, sparse_ ? 0 : rows);
     }
-    /// All entries are 0.
+    /// Sets all entries to 0.
     void clear() {
         if (sparse_)
             std::fill_n(matrix_.valuePtr(), matrix_.nonZeros(), 0.0);
         else
             full_.setZero();
     }
-    /// Adds to an entry, of which (row, column) and (column, row) are the same.
+    /// Adds to an entry. (row, column) and (column, row) are the same entry.
     void add(Index row, Index column, double amount) {
         if (row < column) std::swap(row, column);
         if (sparse_)
@@ -65,7 +67,8 @@ public:
         else
             full_(row, column) += amount;
     }
-    /// Multiplies the diagonal by this and factors the matrix; answers whether it is positive definite.
+    /// Multiplies the diagonal by `diagonal` and factors the matrix. Returns whether it is positive
+    /// definite.
     bool compute(double diagonal) {
         if (sparse_) {
             for (Index row = 0; row < rows_; ++row) matrix_.coeffRef(row, row) *= diagonal;
@@ -76,7 +79,7 @@ public:
         factor_.compute(full_);
         return factor_.info() == Eigen::Success;
     }
-    /// With the last factor.
+    /// Solves a system with the last factor.
     [[nodiscard]] Eigen::VectorXd solve(const Eigen::VectorXd& right) const {
         if (sparse_) return ordered_.solve(right);
         return factor_.solve(right);
@@ -85,7 +88,7 @@ public:
 private:
     static constexpr double sparse_cost = 10;
 
-    /// Knows how many multiplications its factor takes before it is computed.
+    /// A sparse factor that knows its number of multiplications before it is computed.
     struct Ordered : Eigen::SimplicialLLT<Eigen::SparseMatrix<double>> {
         [[nodiscard]] double operations() const { return m_nonZerosPerCol.cast<double>().squaredNorm(); }
     };

@@ -1,17 +1,19 @@
 #ifndef GOODPUT_SHARE_DETAIL_SHARE_PROGRAM_HPP
 #define GOODPUT_SHARE_DETAIL_SHARE_PROGRAM_HPP
 
-// From a share problem, with pairs or without, to the program of interior_point.hpp and back.
+// Translates a share problem, with or without pairs, into the program of interior_point.hpp, and its answer
+// back.
 //
-// Jobs that are alike in everything that the program knows of them are one group of it. With pairs, jobs of
-// one kind, alike in rates and pairs, are one group even where different things are asked of them: a group
-// asks what its average job does, and is shared out by need. That is as good as a program of single jobs,
-// unless a job would need more than all of its time; then it is split off and the program solved again. So
-// the program is as large as there are kinds of jobs, however many jobs there are.
+// Jobs for which the program has the same numbers form one group. With pairs, jobs of one kind, alike in
+// rates and pairs, form one group even if different rates are asked of them: the group asks for the rate of
+// its average job, and what it gets is divided by need. That is as good as a program of single jobs, unless
+// a job would need more than all of its time. Such a job is split off, and the program is solved again. So
+// the size of the program depends on the number of kinds, not on the number of jobs.
 //
-// Pairs that gain nothing are left out (pair_gains). Kinds are split until all jobs of one have as many pairs
-// of each sort with every other kind (colour refinement; Grohe, Kersting, Mladenov and Selman, 2014). Where
-// not every two jobs of two kinds are a pair, what is asked of them has to be alike, too.
+// Pairs that gain nothing are left out (pair_gains). Kinds are split until all jobs of a kind have equally
+// many pairs of each sort with every other kind (colour refinement; Grohe, Kersting, Mladenov and Selman,
+// 2014). If not every two jobs of two kinds are a pair, what is asked of the jobs of a kind must be equal,
+// too.
 
 #include <algorithm>
 #include <array>
@@ -33,18 +35,18 @@
 
 namespace goodput::inline v0_1::detail {
 
-/// What is known of a job beside its rates, in the program's terms: rates are parts of its top rate.
+/// The row of a job's rate in the program, where rates are fractions of the job's top rate.
 struct ProgramRow {
     double slope = 0, floor = 0;
 };
 
-/// Shares are worth nothing for their own sake.
+/// Shares have no value of their own.
 inline constexpr auto no_value = [](const ShareProblem&, std::size_t, std::size_t) { return 0.0; };
 
 template <class Utility>
 class ProgramMethod;
 
-/// A share problem's jobs and pairs in groups, for programs that differ in rows and values only.
+/// A share problem's jobs and pairs in groups, for programs that differ only in rows and values.
 class ShareProgram {
 public:
     template <class Utility = NoUtility>
@@ -52,22 +54,22 @@ public:
 
     explicit ShareProgram(const ShareProblem& problem, std::span<const SharePair> pairs = {});
 
-    /// The job can run on that type by itself.
+    /// Returns whether the job can run on the type alone.
     [[nodiscard]] bool usable(std::size_t job, std::size_t type) const {
         return alone_.can_run(job, type) && (barred_.empty() || !barred_[job * program_.types + type]);
     }
-    /// From now on the job gets nothing of that type by itself.
+    /// From now on the job gets no time alone on the type.
     void bar(std::size_t job, std::size_t type) {
         barred_.resize(top_.size() * program_.types, 0);
         barred_[job * program_.types + type] = 1;
     }
     /// Whether any pair of the problem gains anything.
     [[nodiscard]] bool has_pairs() const { return !gaining_.empty(); }
-    /// Steps/s of a job where it is fastest, alone or not, at all times; 0: it can run nowhere.
+    /// Steps/s of a job where it is fastest, alone or in a pair, at all times; 0 if it can run nowhere.
     [[nodiscard]] double top_rate(std::size_t job) const { return top_[job]; }
 
-    /// The jobs as objectives compare them: a job that runs only with others as one that could have its top
-    /// rate alone everywhere.
+    /// Returns the problem with the rates that objectives compare: a job that runs only in pairs counts as
+    /// if it had its top rate alone on every type.
     [[nodiscard]] ShareProblem with_rates_to_compare() const {
         ShareProblem compared = alone_;
         for (std::size_t j = 0; j < top_.size(); ++j)
@@ -76,9 +78,9 @@ public:
         return compared;
     }
 
-    /// Builds the program: `row(job)` is what is asked of a job, `value(problem, job, type)` what its time
-    /// there is worth for its own sake with the rates of that problem. Jobs alike are put together unless
-    /// they have a utility.
+    /// Builds the program. `row(job)` is the row of the job's rate, and `value(problem, job, type)` the
+    /// value that the job's time on a type has of its own, with the rates of that problem. Equal jobs are
+    /// put together unless they have a utility.
     template <class Row, class Value>
     GroupProgram& build(Row row, Value value, bool utility) {
         for (std::size_t j = 0; j < asked_.size(); ++j)
@@ -95,27 +97,27 @@ public:
     }
     GroupProgram& program() { return program_; }
     [[nodiscard]] std::size_t groups() const { return program_.groups(); }
-    /// How many jobs a group has.
+    /// Number of jobs of a group.
     [[nodiscard]] double copies(std::size_t group) const { return program_.copies[group]; }
     /// The first job of a group.
     [[nodiscard]] std::size_t job_of(std::size_t group) const { return first_job_[group]; }
-    /// no_group: it can run nowhere.
+    /// The group of a job; no_group if it can run nowhere.
     [[nodiscard]] std::size_t group_of(std::size_t job) const { return group_of_[job]; }
     static constexpr std::size_t no_group = std::numeric_limits<std::size_t>::max();
 
-    /// Works out how groups share what they have; answers whether some had to be split, so that the program
-    /// is another one. `round`: how often it was asked before.
+    /// Divides what groups get among their jobs. Returns whether groups had to be split, so that the
+    /// program has changed. `round` is the number of earlier calls.
     template <class Solved>
     bool split(const Solved& end, int round);
     /// Whether split() may be needed.
     [[nodiscard]] bool may_split() const { return !alike_; }
 
-    /// Shares and rates of all jobs and pairs out of an end of the method, put right where rounding has left
-    /// them beyond a limit.
+    /// Returns shares and rates of all jobs and pairs at the end of the method, corrected where rounding
+    /// has exceeded a limit.
     template <class Solved>
     [[nodiscard]] ShareResult shares_of(const Solved& method, double least_part) const;
 
-    /// What shares are worth for their own sake.
+    /// Sum of the values of shares.
     template <class Value>
     [[nodiscard]] double worth_of(const ShareResult& result, Value value) {
         double sum = 0;
@@ -128,8 +130,8 @@ public:
         return sum;
     }
 
-    /// Bound on what prices leave: capacities at their prices, and the time of every group at a price at
-    /// which nothing is worth more than it costs, less floors.
+    /// Returns the bound that prices prove: all capacities at their prices, plus the time of every group at
+    /// a price at which nothing is worth more than it costs, less floors at their prices.
     template <class Solved, class RatePrices>
     [[nodiscard]] double dual_value(const Solved& method, const RatePrices& rate_price) const {
         double sum = 0;
@@ -141,8 +143,10 @@ public:
         return sum;
     }
 
-    /// Of one GPU of each type. Of a type without any, it is what the first one would be worth to a job of
-    /// one worker alone; `value(problem, job, type)` is what the job's time there has for its own sake.
+    /// Returns the price of one GPU of each type. For a type without GPUs, it is the most that a first GPU
+    /// would be worth to a job alone, per worker. A job of several workers counts only if it is not too
+    /// large for all types. `value(problem, job, type)` is the value that the job's time there has of its
+    /// own.
     template <class Solved, class RatePrices, class Value>
     [[nodiscard]] std::vector<double> gpu_prices(const Solved& method, const RatePrices& rate_price,
                                                  Value value) const {
@@ -169,16 +173,16 @@ private:
     static constexpr std::size_t asks_nothing = std::numeric_limits<std::size_t>::max();
     static constexpr double rounding = 1e-9;
     static constexpr double nearly_full = 0.9;
-    static constexpr int most_splits = 2;  // before groups fall apart
+    static constexpr int most_splits = 2;  // by need, before every job becomes a group
 
-    /// A pair on a type where it gains.
+    /// A pair on a type where it gains something.
     struct Gaining {
         std::size_t number, type;
         std::array<std::size_t, 2> jobs{};  // in the order of their kinds
-        std::array<double, 2> rate{};       // theirs, as parts of their top rates
+        std::array<double, 2> rate{};       // rates of the jobs, as fractions of their top rates
         std::size_t bundle = 0;
     };
-    /// Pairs on one type that are alike: of the same two kinds, in their order, with the same rates.
+    /// Equal pairs on one type: of the same two kinds, in the same order, with the same rates.
     struct Bundle {
         std::array<std::size_t, 2> kind{};
         std::array<double, 2> rate{};
@@ -195,12 +199,12 @@ private:
     void find_bundles(const std::vector<double>& pair_values);
     void pose();
     void pose_pairs();
-    /// Rate that a job needs at a level, as a part of its top rate.
+    /// Rate that a job needs at a level, as a fraction of its top rate.
     [[nodiscard]] double asked_of(std::size_t job, double level) const {
         return asked_[job].slope * level + asked_[job].floor;
     }
-    /// Whether there is enough of others in the job's group for its part of the pairs within: not so much is
-    /// its own that nobody else has pairs with one another.
+    /// Returns whether the other jobs of its group suffice for a job's portion of the pairs within the
+    /// group. If its portion is too large, no other jobs of the group form pairs with each other.
     [[nodiscard]] bool finds_others(std::size_t job) const {
         const double part = part_of_group_[job];
         return std::abs(part - 1) <= rounding || 2 * part <= 0.9 * program_.copies[group_of_[job]];
@@ -213,12 +217,13 @@ private:
     std::span<const SharePair> all_pairs_;
     ShareProblem with_pair_rates_;
     std::vector<double> top_;   // by job
-    std::vector<char> barred_;  // by job and type; empty: nobody is
+    std::vector<char> barred_;  // by job and type; empty: no job is barred
     std::vector<Gaining> gaining_;
-    std::vector<ProgramRow> asked_;               // by job
-    bool known_ = false;                          // the kinds are those of the rates, and hold for other rows
-    bool alike_ = false;                          // jobs of one kind are alike in what is asked of them
-    std::vector<std::size_t> kind_of_, part_of_;  // by job; parts of a kind are groups of their own
+    std::vector<ProgramRow> asked_;  // by job
+    // The kinds follow from rates alone, and hold for other rows.
+    bool known_ = false;
+    bool alike_ = false;                          // the same is asked of all jobs of a kind
+    std::vector<std::size_t> kind_of_, part_of_;  // by job; each part of a kind is a group of its own
     std::size_t kinds_ = 0, parts_ = 0;
     std::vector<double> values_alone_;  // by job and type
     std::vector<Bundle> bundles_;
@@ -227,17 +232,18 @@ private:
     std::vector<std::size_t> group_of_;              // by job
     std::vector<std::size_t> first_job_;             // by group
     std::vector<std::vector<std::size_t>> members_;  // by group, with pairs
-    std::vector<double> part_of_group_;              // by job: its part of what its group has, 1 on average
+    // By job: its portion of what its group gets, 1 on average.
+    std::vector<double> part_of_group_;
 };
 
-/// Solves the program, and again where it has to be split.
+/// Solves the program, and solves it again after groups were split.
 template <class Utility>
 class ProgramMethod {
 public:
     explicit ProgramMethod(ShareProgram& program, Utility utility = {})
         : program_(program), utility_(std::move(utility)) {}
 
-    /// Answers whether it came to an end; what is found is of use in any case.
+    /// Returns whether it converged; the answer is usable in any case.
     bool solve(double accuracy = 1e-9) {
         for (int round = 0;; ++round) {
             end_.emplace(program_.program(), utility_);
@@ -252,7 +258,7 @@ public:
             if (!splits) return ended;
         }
     }
-    /// The last program's end.
+    /// The end of the last program.
     [[nodiscard]] const InteriorPoint<Utility>& end() const { return *end_; }
     [[nodiscard]] double level() const { return end_->level(); }
     [[nodiscard]] double share(std::size_t g, std::size_t t) const { return end_->share(g, t); }
@@ -265,7 +271,7 @@ public:
     [[nodiscard]] std::size_t iterations() const { return iterations_; }
 
 private:
-    static constexpr double early = 0.03;  // accuracy that shows nearly all jobs that have to be split off
+    static constexpr double early = 0.03;  // accuracy at which nearly all jobs that must be split off show
 
     ShareProgram& program_;
     Utility utility_;
@@ -273,7 +279,7 @@ private:
     std::size_t iterations_ = 0;
 };
 
-/// Proven to the gap, or not.
+/// Sets the status: whether the result is proven within the gap.
 inline void set_status(ShareResult& result, double gap) {
     const double size = std::max(std::abs(result.objective), std::abs(result.bound));
     result.status = std::abs(result.bound - result.objective) <= gap * size ? ShareStatus::optimal
@@ -304,7 +310,7 @@ inline ShareProgram::ShareProgram(const ShareProblem& problem, std::span<const S
         }
 }
 
-/// What the time of a pair on its type is worth for its own sake.
+/// Returns the value that the time of a pair on its type has of its own.
 template <class Value>
 double ShareProgram::value_of(const Gaining& pair, Value value) {
     if constexpr (std::is_same_v<Value, std::remove_cv_t<decltype(no_value)>>) return 0;
@@ -330,22 +336,22 @@ void ShareProgram::find_kinds(Value value) {
     for (const Gaining& pair : gaining_) pair_values.push_back(value_of(pair, value));
     const auto refine_with = [&](bool alike) {
         alike_ = alike;
-        std::vector<double> its;
+        std::vector<double> traits;
         std::map<std::vector<double>, std::size_t> kind_like;
         kind_of_.assign(top_.size(), no_group);
         for (std::size_t j = 0; j < top_.size(); ++j) {
             if (top_[j] <= 0) continue;
-            its.clear();
-            if (alike) its = {asked_[j].slope, asked_[j].floor};
+            traits.clear();
+            if (alike) traits = {asked_[j].slope, asked_[j].floor};
             for (std::size_t t = 0; t < n; ++t) {
                 const bool can = usable(j, t);
-                its.push_back(can ? alone_.jobs[j].workers / alone_.gpus[t] : 0);
-                its.push_back(can ? alone_.jobs[j].rates[t] / top_[j] : 0);
-                its.push_back(values_alone_[j * n + t]);
+                traits.push_back(can ? alone_.jobs[j].workers / alone_.gpus[t] : 0);
+                traits.push_back(can ? alone_.jobs[j].rates[t] / top_[j] : 0);
+                traits.push_back(values_alone_[j * n + t]);
             }
-            if (has_pairs()) its.push_back(alone_.jobs[j].workers);
-            if (program_.utility) its.push_back(static_cast<double>(j));
-            kind_of_[j] = kind_like.try_emplace(its, kind_like.size()).first->second;
+            if (has_pairs()) traits.push_back(alone_.jobs[j].workers);
+            if (program_.utility) traits.push_back(static_cast<double>(j));
+            kind_of_[j] = kind_like.try_emplace(traits, kind_like.size()).first->second;
         }
         kinds_ = kind_like.size();
         part_of_.assign(top_.size(), 0);
@@ -356,17 +362,17 @@ void ShareProgram::find_kinds(Value value) {
     if (alike_ && has_pairs()) refine_with(true);
 }
 
-/// Splits kinds until pairs tell no two jobs of one apart, and finds bundles; alike_ where some bundle does
-/// not have all pairs of its kinds.
+/// Splits kinds until pairs tell no two jobs of a kind apart, and finds bundles. Sets alike_ if some bundle
+/// does not have all pairs of its kinds.
 inline void ShareProgram::find_bundles(const std::vector<double>& pair_values) {
-    // Numbers of 64 bits stand for what is the same; sums of them for what a job sees in any order.
+    // Equal 64-bit numbers identify equal things, and their sums identify what a job sees in any order.
     const auto mixed = [](std::uint64_t a, std::uint64_t b) {
         a ^= b * 0x9e3779b97f4a7c15U;
         a = (a ^ (a >> 30)) * 0xbf58476d1ce4e5b9U;
         a = (a ^ (a >> 27)) * 0x94d049bb133111ebU;
         return a ^ (a >> 31);
     };
-    std::vector<std::array<std::uint64_t, 2>> view_of;  // what each of the two sees of a pair on a type
+    std::vector<std::array<std::uint64_t, 2>> view_of;  // how a pair on a type looks to each of its two jobs
     for (std::size_t k = 0; k < gaining_.size(); ++k) {
         Gaining& pair = gaining_[k];
         pair.jobs = all_pairs_[pair.number].jobs;
@@ -423,7 +429,7 @@ inline void ShareProgram::find_bundles(const std::vector<double>& pair_values) {
     }
 }
 
-/// The program of the groups as they are.
+/// Makes the program of the present groups.
 inline void ShareProgram::pose() {
     GroupProgram& p = program_;
     const std::size_t n = p.types;
@@ -457,7 +463,7 @@ inline void ShareProgram::pose() {
     if (has_pairs()) pose_pairs();
 }
 
-/// The rest of it that pairs need.
+/// Adds what pairs need.
 inline void ShareProgram::pose_pairs() {
     GroupProgram& p = program_;
     members_.assign(groups(), {});
@@ -511,13 +517,13 @@ bool ShareProgram::split(const Solved& end, int round) {
         const std::size_t g = pair.group[0];
         if (g == pair.group[1]) within[g] = std::max(within[g], 2 * end.amount(c) / program_.copies[g]);
     }
-    // By group: the part of its time that the busiest of its jobs would run.
+    // By group: the fraction of the time that its busiest job would run.
     std::vector<double> busiest(groups(), 0);
     const auto need_of = [&](std::size_t g) { return program_.slope[g] * end.level() + program_.floor[g]; };
     for (std::size_t g = 0; g < groups(); ++g) {
         const double need = need_of(g);
         if (!(need > 0) || members_[g].size() < 2) continue;
-        // All that is needed by need, and what is left in equal parts.
+        // Divide what is needed by need, and the rest into equal parts.
         const double needed = std::min(need / rate[g], 1.0);
         for (const std::size_t j : members_[g]) {
             part_of_group_[j] = asked_of(j, end.level()) / need * needed + 1 - needed;
@@ -526,11 +532,11 @@ bool ShareProgram::split(const Solved& end, int round) {
         }
     }
     if (std::ranges::none_of(busiest, [](double part) { return part > 1 + rounding; })) return false;
-    // A group that has nearly no room left is split as well: it would be the next one.
+    // Also split a group that has nearly no room left: it would be the next one.
     bool any = false;
     for (std::size_t g = 0; g < groups(); ++g) {
         if (busiest[g] <= nearly_full) continue;
-        // Jobs that need about as much, by factors of 2, are a group; in the end every job is one.
+        // Jobs with similar needs, by factors of 2, form a group. In the end every job is a group.
         std::map<double, std::size_t> part_like;
         for (const std::size_t j : members_[g]) {
             const double octaves = std::log2(std::max(asked_of(j, end.level()) / need_of(g), 1e-9));
@@ -549,7 +555,8 @@ template <class Solved>
 ShareResult ShareProgram::shares_of(const Solved& method, double least_part) const {
     const std::size_t n = program_.types;
     const std::vector<PairColumn>& pairs = program_.pairs;
-    // Of the average job of each group; without what is next to nothing beside the group's largest.
+    // For the average job of each group, without shares that are next to nothing compared with the group's
+    // largest.
     std::vector<double> shares(groups() * n), used(n, 0), most(groups(), 0), amounts(pairs.size());
     const auto of_job = [&](std::size_t c, std::size_t g) {
         return (pairs[c].group[0] == pairs[c].group[1] ? 2 : 1) * amounts[c] / program_.copies[g];
@@ -619,8 +626,8 @@ ShareResult ShareProgram::shares_of(const Solved& method, double least_part) con
     return result;
 }
 
-/// By job: numbers u of which u_i u_j is the part of pair (i, j) in all time of pairs within their group, so
-/// that each job has as much of that as its part of the group says.
+/// Returns numbers u, by job. u_i u_j is the fraction that pair (i, j) has of all time of pairs within
+/// their group, so that each job gets as much of that time as its portion of the group says.
 inline std::vector<double> ShareProgram::within_groups() const {
     std::vector<double> together(top_.size(), 0);
     for (const std::vector<std::size_t>& members : members_) {
@@ -645,8 +652,9 @@ inline std::vector<double> ShareProgram::within_groups() const {
     return together;
 }
 
-/// Of one job of each group, at which nothing is worth more than it costs: the best that its own shares can
-/// have, and with pairs the method's own price, raised where it is too low for that.
+/// Returns the price of the time of one job of each group, at which nothing is worth more than it costs. It
+/// is the largest gain of the job's own shares; with pairs, it is at least the method's own price, raised
+/// where that is too low.
 template <class Solved, class RatePrices>
 std::vector<double> ShareProgram::time_prices(const Solved& method, const RatePrices& rate_price) const {
     const std::size_t n = program_.types;

@@ -19,7 +19,7 @@ struct TrainingState {
     std::size_t epoch = 0;
 };
 
-/// Where a job is between two checkpoints, and what they have cost it.
+/// A job's progress between two checkpoints, and what checkpoints have cost it.
 class PaidCheckpoints {
 public:
     /// Makes the job save its state with this mechanism from now on, after every `interval_seconds` of

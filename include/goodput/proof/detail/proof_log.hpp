@@ -313,31 +313,7 @@ private:
     }
     // Weights of a node: the multipliers of all rows, and the bound that they prove.
 
-    void weigh(std::span<const double> prices, const ExtraRow* extra) {
-        multipliers_.clear();
-        worth_ = worth_of_;
-        bound_ = objective_rhs_;
-        if (objective_) multipliers_.push_back(*objective_);
-        for (std::size_t r = 0; r < std::min(rows_.size(), prices.size()); ++r) {
-            const int bits = exact_.value_bits - rows_[r].bits;
-            const Whole price = scaled<Whole>(prices[r], bits);
-            if (price <= 0 || rows_[r].index == no_row) continue;
-            multiply(rows_[r].index, price, bits);
-            bound_ += price * rows_[r].capacity;
-            for (const auto& [p, units] : rows_[r].uses) worth_[p] -= price * units;
-        }
-        if (extra) {
-            multiply(extra->index, -extra->multiplier, exact_.value_bits);
-            bound_ -= extra->multiplier * extra->rhs;
-            for (const auto& [p, coefficient] : extra->entries) worth_[p] += extra->multiplier * coefficient;
-        }
-        for (std::size_t i = 0; i < path_.size(); ++i) {
-            const auto same_group = [&](const SideRow& row) { return row.group == path_[i].group; };
-            if (std::none_of(path_.begin(), path_.begin() + static_cast<std::ptrdiff_t>(i), same_group))
-                weigh_sides(path_[i].group);
-        }
-        weigh_jobs();
-    }
+    void weigh(std::span<const double> prices, const ExtraRow* extra);
 
     void count(const SideRow& row, const Whole& multiplier) {
         const Whole number = row.at_most ? multiplier : -multiplier;
@@ -350,145 +326,22 @@ private:
     /// Finds multipliers for the branchings of a group. A branching that forbids options altogether gets
     /// the difference between the worth of the best forbidden option and that of the best option left.
     /// Branchings that limit the number of copies get prices from a linear relaxation.
-    void weigh_sides(std::size_t group) {
-        std::vector<const SideRow*> rows;
-        for (const SideRow& row : path_)
-            if (row.group == group) rows.push_back(&row);
-        const std::size_t at = job_at_[compact_->job[compact_->first_copy[group]]];
-        if (at == no_row) return;
-        const JobRow& job = jobs_[at];
-        std::vector<Whole> left;  // worth of each option; the last entry may be for getting nothing
-        std::vector<std::size_t> option;
-        for (std::size_t p = job.begin; p < job.end; ++p)
-            if (banned_[p] == 0) {
-                left.push_back(worth_[p]);
-                option.push_back(variables_[p] - exact_.first[job.job]);
-            }
-        if (!job.must) {
-            left.emplace_back(0);
-            option.push_back(rows.front()->forbidden.size() - 1);
-        }
-        const auto excluded = [&](std::size_t k) {
-            return std::any_of(rows.begin(), rows.end(), [&](const SideRow* row) {
-                return row->most_forbidden == 0 && row->forbidden[k] != 0;
-            });
-        };
-        std::vector<Whole> prices(rows.size());
-        price_shared(group, rows, left, option, excluded, prices);
-        for (std::size_t i = 0; i < rows.size(); ++i)
-            for (std::size_t o = 0; o < option.size(); ++o)
-                if (rows[i]->forbidden[option[o]] != 0) left[o] -= prices[i];
-        std::optional<Whole> best;
-        for (std::size_t o = 0; o < option.size(); ++o)
-            if (!excluded(option[o]) && (!best || left[o] > *best)) best = left[o];
-        if (!best) best = -absolute(bound_) - 1;  // the job has no option left: a contradiction
-        for (std::size_t i = 0; i < rows.size(); ++i) {
-            if (rows[i]->most_forbidden == 0)
-                for (std::size_t o = 0; o < option.size(); ++o)
-                    if (rows[i]->forbidden[option[o]] != 0)
-                        prices[i] = std::max(prices[i], Whole(left[o] - *best));
-            if (prices[i] > 0) count(*rows[i], prices[i]);
-        }
-    }
+    void weigh_sides(std::size_t group);
     template <class Excluded>
     void price_shared(std::size_t group, const std::vector<const SideRow*>& rows,
                       const std::vector<Whole>& left, const std::vector<std::size_t>& option,
-                      Excluded excluded, std::vector<Whole>& prices) {
-        AllotmentProblem shared;
-        std::vector<std::size_t> row_of;
-        for (std::size_t i = 0; i < rows.size(); ++i)
-            if (rows[i]->most_forbidden > 0) {
-                row_of.push_back(i);
-                shared.capacity.push_back(static_cast<double>(rows[i]->most_forbidden));
-            }
-        if (row_of.empty()) return;
-        shared.add_job(true);
-        std::vector<ResourceUse> uses;
-        for (std::size_t o = 0; o < option.size(); ++o) {
-            if (excluded(option[o])) continue;
-            uses.clear();
-            for (std::uint32_t s = 0; s < row_of.size(); ++s)
-                if (rows[row_of[s]]->forbidden[option[o]] != 0) uses.push_back({s, 1});
-            shared.add_option(
-                std::clamp(to_double(left[o], exact_.value_bits), -largest_number, largest_number), uses);
-        }
-        for (std::uint32_t copy = 1; copy < compact_->copies(group); ++copy) shared.add_job_like(0);
-        const RelaxedAllotment relaxed = sharing_.relax(shared);
-        for (std::size_t s = 0; s < row_of.size(); ++s)
-            prices[row_of[s]] = scaled<Whole>(std::max(0.0, relaxed.prices[s]), exact_.value_bits);
-    }
+                      Excluded excluded, std::vector<Whole>& prices);
 
-    void weigh_jobs() {
-        gain_.resize(jobs_.size());
-        regret_.resize(variables_.size());
-        std::vector<Whole> ban_price(zeros_.size());
-        for (std::size_t j = 0; j < jobs_.size(); ++j) {
-            const JobRow& job = jobs_[j];
-            std::optional<Whole> best;
-            if (!job.must) best = 0;
-            for (std::size_t p = job.begin; p < job.end; ++p)
-                if (banned_[p] == 0 && (!best || worth_[p] > *best)) best = worth_[p];
-            gain_[j] = best ? *best : Whole(-absolute(bound_) - 1);
-            bound_ += gain_[j];
-            multiply(job.index, gain_[j], exact_.value_bits);
-            for (std::size_t p = job.begin; p < job.end; ++p) {
-                regret_[p] = gain_[j] - worth_[p];
-                if (banned_[p] != 0 && regret_[p] < 0)
-                    ban_price[banned_[p] - 1] = std::max(ban_price[banned_[p] - 1], Whole(-regret_[p]));
-            }
-        }
-        for (std::size_t z = 0; z < zeros_.size(); ++z) {
-            multiply(zeros_[z].index, ban_price[z], exact_.value_bits);
-            for (const std::uint32_t p : zeros_[z].positions) regret_[p] += ban_price[z];
-        }
-    }
+    void weigh_jobs();
 
     /// Closes the node, whatever its prices, if the settled options exceed the capacity of a row. Returns
     /// whether they do.
-    bool close_as_contradiction(const UseRow& row) {
-        if (row.index == no_row || row.capacity >= 0) return false;
-        multipliers_.clear();
-        multiply(row.index, 1, 0);
-        for (const auto& [p, units] : row.uses) multiply(variables_[p], -units, row.bits);
-        close_by_multipliers(true);
-        return true;
-    }
+    bool close_as_contradiction(const UseRow& row);
     /// Closes the node, whatever its prices, if the branchings leave a group no option. Returns whether they
     /// do.
-    bool close_as_contradiction(std::size_t group) {
-        const std::size_t at = job_at_[compact_->job[compact_->first_copy[group]]];
-        if (at == no_row) return false;
-        const JobRow job = jobs_[at];
-        const auto excluded = [&](std::size_t k) {
-            return std::any_of(path_.begin(), path_.end(), [&](const SideRow& row) {
-                return row.group == group && row.most_forbidden == 0 && row.forbidden[k] != 0;
-            });
-        };
-        if (!job.must && !excluded(exact_.first[job.job + 1] - exact_.first[job.job])) return false;
-        for (std::size_t p = job.begin; p < job.end; ++p)
-            if (banned_[p] == 0 && !excluded(variables_[p] - exact_.first[job.job])) return false;
-        multipliers_.clear();
-        worth_.assign(variables_.size(), 0);
-        bound_ = 0;
-        for (const SideRow& row : path_)
-            if (row.group == group && row.most_forbidden == 0)
-                count(row, Whole(1) << static_cast<unsigned>(exact_.value_bits));
-        weigh_jobs();
-        close_by_weights(true);
-        return true;
-    }
+    bool close_as_contradiction(std::size_t group);
 
-    void close_by_weights(bool absurd = false) {
-        if (goal_ != ProofGoal::bound && bound_ >= 0) failed_ = true;
-        begin_node(absurd);
-        const auto several =
-            std::count_if(regret_.begin(), regret_.end(), [](const Whole& regret) { return regret != 0; });
-        begin_multipliers("lin", multipliers_.size() + static_cast<std::size_t>(several));
-        for (const Multiplier& m : multipliers_) text_.entry(m.row, m.number, m.bits);
-        for (std::size_t p = 0; p < regret_.size(); ++p)
-            if (regret_[p] != 0) text_.entry(variables_[p], Whole(-regret_[p]), exact_.value_bits);
-        text_.add(" } -1\n");
-    }
+    void close_by_weights(bool absurd = false);
     void close_by_multipliers(bool absurd) {
         begin_node(absurd);
         append_multipliers();
@@ -502,54 +355,10 @@ private:
     // What is derived before the search:
 
     /// Assumes that the multiples sum to more than `most`. A second assumption is the opposite.
-    void assume_more() {
-        Uses multiples;
-        for (std::uint32_t v = 0; v < worth_of_.size(); ++v)
-            if (worth_of_[v] != 0) multiples.emplace_back(v, worth_of_[v] / granule());
-        for (const bool more : {true, false}) {
-            (more ? more_assumed_ : most_assumed_) = begin_line(more ? " G " : " L ");
-            text_.whole(whole_.most + (more ? 1 : 0));
-            append_uses(multiples, 0);
-            text_.add(" { asm } -1\n");
-        }
-        objective_ = Multiplier{more_assumed_, -granule(), exact_.value_bits};
-        objective_rhs_ = -granule() * (whole_.most + 1);
-    }
+    void assume_more();
     /// Ends the assumption of assume_more() and derives the bound on the objective. The job rows account
     /// for the differences between values and multiples.
-    Whole conclude_whole() {
-        const std::size_t not_more = begin_line(" L ");
-        text_.whole(whole_.most);
-        Uses multiples;
-        std::vector<Whole> rest = exact_.value;
-        for (std::uint32_t v = 0; v < all_worth().size(); ++v) {
-            if (all_worth()[v] != 0) multiples.emplace_back(v, all_worth()[v] / granule());
-            rest[v] -= all_worth()[v];
-        }
-        text_.index(multiples.size());
-        for (const auto& [v, number] : multiples) text_.entry(v, number, 0);
-        text_.add(" { uns");
-        for (const std::size_t index : {last_.index, more_assumed_, most_assumed_, most_assumed_})
-            text_.index(index);
-        text_.add(" } -1\n");
-        multipliers_.clear();
-        multiply(not_more, granule(), exact_.value_bits);
-        Whole bound = granule() * whole_.most;
-        for (std::size_t job = 0; job < exact_.jobs(); ++job) {
-            Whole most = 0;
-            for (std::size_t v = exact_.first[job]; v < exact_.first[job + 1]; ++v)
-                most = std::max(most, rest[v]);
-            multiply(exact_.row_of_job(job), most, exact_.value_bits);
-            bound += most;
-            for (std::size_t v = exact_.first[job]; v < exact_.first[job + 1]; ++v)
-                multiply(v, rest[v] - most, exact_.value_bits);
-        }
-        begin_line(" L ");
-        text_.fraction(bound, exact_.value_bits);
-        text_.add(" OBJ");
-        append_multipliers();
-        return bound;
-    }
+    Whole conclude_whole();
     /// Returns the worth of all variables before anything was fixed at the root.
     [[nodiscard]] const std::vector<Whole>& all_worth() const {
         return worth_at_root_.empty() ? worth_of_ : worth_at_root_;
@@ -557,49 +366,9 @@ private:
 
     /// Bans options that alone exceed a capacity. The capacity's row, divided by the least that one of them
     /// uses, says that fewer than 1 of them are taken, so none.
-    void ban_too_large() {
-        for (const UseRow& row : rows_) {
-            ZeroRow zero;
-            Whole least = 0;
-            for (const auto& [v, units] : row.uses)
-                if (banned_[v] == 0 && units > row.capacity) {
-                    zero.positions.push_back(v);
-                    if (least == 0 || units < least) least = units;
-                }
-            if (zero.positions.empty()) continue;
-            // Rounding needs whole coefficients, but these quotients are not binary fractions. So assume
-            // the opposite, which contradicts the capacity.
-            SideRow some{.at_most = false, .rhs = 1, .positions = zero.positions};
-            SideRow no{.at_most = true, .rhs = 0, .positions = zero.positions};
-            assume(some);
-            multipliers_.clear();
-            multiply(row.index, 1, 0);
-            multiply(some.index, -least, exact_.unit_bits);
-            std::vector<std::uint8_t> too_large(variables_.size(), 0);
-            for (const std::uint32_t v : zero.positions) too_large[v] = 1;
-            for (const auto& [v, units] : row.uses)
-                multiply(v, too_large[v] != 0 ? Whole(least - units) : -units, exact_.unit_bits);
-            rule_out(some, no);
-            zero.index = next_ - 1;
-            zeros_.push_back(std::move(zero));
-            for (const std::uint32_t v : zeros_.back().positions)
-                banned_[v] = static_cast<std::uint32_t>(zeros_.size());
-        }
-    }
+    void ban_too_large();
     /// Derives `other` from the multipliers, which contradict the assumption of `assumed`.
-    void rule_out(const SideRow& assumed, SideRow& other) {
-        const std::size_t absurd = begin_line(" L -1 0");
-        append_multipliers();
-        assume(other);
-        const std::size_t assumption = other.index;
-        other.index = begin_line(other.at_most ? " L " : " G ");
-        text_.whole(other.rhs);
-        text_.index(other.positions.size());
-        for (const std::uint32_t p : other.positions) text_.entry(variables_[p]);
-        text_.add(" { uns");
-        for (const std::size_t index : {absurd, assumed.index, assumption, assumption}) text_.index(index);
-        text_.add(" } -1\n");
-    }
+    void rule_out(const SideRow& assumed, SideRow& other);
 
     // A branching in terms of variables:
 
@@ -640,6 +409,7 @@ private:
         return {std::move(less), std::move(more)};
     }
 
+    /// Derives the capacities of `tight` that are rounded down, and its added rows.
     void tighten(const CompactProblem& tight);
     static bool counts(const CompactProblem& tight, std::size_t row, std::size_t resource, double size);
 
@@ -708,130 +478,10 @@ private:
     Allotter<> sharing_;
 };
 
-template <class Whole>
-void ProofLog<Whole>::tighten(const CompactProblem& tight) {
-    const std::size_t capacities = rows_.size();
-    // Derive sum of floor(units / size) <= floor(capacity / size): multiply the capacity's row by 1 / size
-    // and round.
-    const auto derive = [&](const UseRow& from, const Whole& size) {
-        UseRow row{no_row, 0, from.capacity / size, {}};
-        multipliers_.clear();
-        const auto multiply_part = [&](std::size_t index, const Whole& part) { multiply(index, part, 0); };
-        multiply_part(from.index, Whole(1) << static_cast<unsigned>(from.bits));
-        for (const auto& [p, units] : from.uses) {
-            if (units >= size) row.uses.emplace_back(p, units / size);
-            multiply_part(variables_[p], -(units % size));
-        }
-        row.index = begin_line(" L ");
-        text_.fraction(row.capacity, 0);
-        append_uses(row.uses, 0);
-        append_multipliers("rnd", size);
-        return row;
-    };
-    const std::vector<UseRow> given = rows_;
-    std::size_t next = capacities;
-    for (std::size_t r = 0; r < capacities; ++r) {
-        double granule = std::numeric_limits<double>::infinity(), least = granule;
-        for (const ResourceUse& use : compact_->uses)
-            if (use.resource == r) granule = common_granule(granule, use.units);
-        for (const ResourceUse& use : compact_->uses)
-            if (use.resource == r && use.units > granule) least = std::min(least, use.units);
-        if (tight.capacity[r] < compact_->capacity[r]) {
-            const Whole size = scaled<Whole>(granule, exact_.unit_bits);
-            UseRow row = derive(rows_[r], size);
-            multipliers_.clear();
-            multiply(row.index, size, exact_.unit_bits);
-            row.bits = exact_.unit_bits;
-            row.capacity *= size;
-            for (auto& [p, units] : row.uses) units *= size;
-            row.index = begin_line(" L ");
-            text_.fraction(row.capacity, row.bits);
-            append_uses(row.uses, row.bits);
-            append_multipliers();
-            rows_[r] = std::move(row);
-        }
-        // The added rows are in order of their resources.
-        if (granule > 0 && std::isfinite(least) && next < tight.resources() &&
-            counts(tight, next, r, least)) {
-            rows_.push_back(derive(given[r], scaled<Whole>(least, exact_.unit_bits)));
-            ++next;
-        }
-    }
-    while (rows_.size() < tight.resources()) rows_.push_back({no_row, 0, 0, {}});
-}
-
-/// Returns whether a row counts how many times options, and the capacity, contain `size` units of a
-/// resource.
-template <class Whole>
-bool ProofLog<Whole>::counts(const CompactProblem& tight, std::size_t row, std::size_t resource,
-                             double size) {
-    const double all = tight.capacity[resource] + tight.tolerance[resource];
-    if (tight.capacity[row] != std::floor(all / size)) return false;
-    for (std::uint32_t k = 0; k < tight.count; ++k) {
-        double units = 0, times = 0;
-        for (const ResourceUse& use : tight.uses_of(k)) {
-            if (use.resource == resource) units = use.units;
-            if (use.resource == row) times = use.units;
-        }
-        if (times != std::floor(units / size)) return false;
-    }
-    return true;
-}
-
-template <class Whole>
-void ProofLog<Whole>::cut(std::size_t source, std::span<const double> thresholds, std::size_t most) {
-    const int bits = rows_[source].bits;
-    SideRow more{.at_most = false, .rhs = static_cast<std::int64_t>(most) + 1};
-    std::vector<std::pair<Whole, std::size_t>> smallest;  // least use of a job in the cut, and the job
-    std::vector<Whole> units_of(variables_.size());
-    for (const auto& [p, units] : rows_[source].uses) units_of[p] = units;
-    for (std::size_t group = 0; group < compact_->groups(); ++group) {
-        if (!std::isfinite(thresholds[group])) continue;
-        // The search added uses up in doubles, so allow for rounding.
-        const Whole threshold = scaled<Whole>(thresholds[group] * (1 - 1e-12), bits);
-        for (std::uint32_t copy = compact_->first_copy[group]; copy < compact_->first_copy[group + 1];
-             ++copy) {
-            const std::size_t at = job_at_[compact_->job[copy]];
-            std::optional<Whole> least;
-            for (std::size_t p = jobs_[at].begin; p < jobs_[at].end; ++p)
-                if (banned_[p] == 0 && units_of[p] >= threshold) {
-                    more.positions.push_back(static_cast<std::uint32_t>(p));
-                    if (!least || units_of[p] < *least) least = units_of[p];
-                }
-            if (least) smallest.emplace_back(*least, at);
-        }
-    }
-    rows_.push_back({no_row, 0, static_cast<std::int64_t>(most), {}});
-    // Even the `most` + 1 jobs with the least uses exceed the capacity together. `each` is the use of the
-    // largest of them. A job that uses less makes up for the difference by its own row.
-    std::sort(smallest.begin(), smallest.end());
-    Whole left = rows_[source].capacity;
-    for (std::size_t i = 0; i <= most && i < smallest.size(); ++i) left -= smallest[i].first;
-    // Leave the row out if it says nothing or is not valid: bounds hold without it.
-    if (smallest.size() <= most || left >= 0) return;
-    const Whole each = smallest[most].first;
-    assume(more);
-    multipliers_.clear();
-    multiply(rows_[source].index, 1, 0);
-    multiply(more.index, -each, bits);
-    for (const std::uint32_t p : more.positions) units_of[p] -= each;
-    for (std::size_t i = 0; i < most; ++i) {
-        const JobRow& job = jobs_[smallest[i].second];
-        const Whole back = each - smallest[i].first;
-        multiply(job.index, back, bits);
-        for (std::size_t p = job.begin; p < job.end; ++p) units_of[p] += back;
-    }
-    for (std::size_t p = 0; p < variables_.size(); ++p) multiply(variables_[p], -units_of[p], bits);
-    SideRow less = more;
-    less.at_most = true;
-    less.rhs = static_cast<std::int64_t>(most);
-    rule_out(more, less);
-    rows_.back().index = less.index;
-    for (const std::uint32_t p : less.positions) rows_.back().uses.emplace_back(p, 1);
-}
-
 }  // namespace goodput::inline v0_1::detail
 
+#include "goodput/proof/detail/node_weights.hpp"
 #include "goodput/proof/detail/root_fixing.hpp"
+#include "goodput/proof/detail/root_rows.hpp"
 
 #endif

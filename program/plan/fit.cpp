@@ -307,8 +307,9 @@ std::function<double(double)> read_efficiency(const Field& line) {
     return [found](double total) { return found.efficiency(total); };
 }
 
-/// What whole trainings at several batches say of the noise scale, and of trainings at other batches.
-Json convergence_answer(const Field& convergence, const Field& batches) {
+/// What whole trainings at several batches say of the noise scale, and of trainings at other batches. Without
+/// a training, what the initial batch suggests.
+Json convergence_answer(const Field& convergence, const Field& batches, const Field& initial) {
     constexpr std::size_t most_rows = 1024;
     constexpr int most_batch = 1 << 30;
     std::vector<goodput::MeasuredTraining> trainings;
@@ -325,14 +326,21 @@ Json convergence_answer(const Field& convergence, const Field& batches) {
             row.deviation = deviation.number_at_least(0);
         trainings.push_back(row);
     });
-    if (trainings.empty()) convergence.refuse("at least one training");
-    const goodput::ConvergenceFit fit(trainings, subject);
     const auto write = [](Json& json, const char* name, const goodput::ConvergenceEstimate& estimate) {
         json[name] = estimate.median;
         json["low"] = estimate.range.low;
         json["high"] = estimate.range.high;
     };
     Json answer;
+    if (trainings.empty()) {
+        if (!initial.given()) convergence.refuse("an array of at least one training, or initial_batch given");
+        if (batches.given()) convergence.refuse("an array of at least one training with convergence_batches");
+        write(answer, "median", goodput::usual_noise_scale(initial.count(1, most_batch)));
+        answer["from_prior"] = {"low", "high"};
+        answer["predictions"] = Json::array();
+        return answer;
+    }
+    const goodput::ConvergenceFit fit(trainings, subject);
     write(answer, "median", fit.noise_scale());
     Json& from_prior = answer["from_prior"] = Json::array();
     if (fit.low_from_prior()) from_prior.push_back("low");
@@ -398,7 +406,7 @@ Json serve(const Field& line, goodput::JobFitter& fitter) {
         answer["interruptions"] = interruptions_answer(log);
     const Field convergence = line["convergence"], batches = line["convergence_batches"];
     if (convergence.given())
-        answer["noise_scale"] = convergence_answer(convergence, batches);
+        answer["noise_scale"] = convergence_answer(convergence, batches, line["initial_batch"]);
     else if (batches.given())
         convergence.refuse("given where there are convergence_batches");
     answer["milliseconds"] = milliseconds;

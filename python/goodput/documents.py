@@ -821,7 +821,7 @@ class FitProblem(_FitProblemRequired, total=False):
     memory: Measured GPU memory; if missing, nothing is said of it.
     interruptions: Log of nodes of one kind; if missing, nothing is said of interruptions.
     convergence: Whole trainings to one target at several total batches, from which the noise scale is estimated; if
-        missing, it is not.
+        empty, from initial_batch alone; if missing, it is not.
     convergence_batches: Total batches at which to predict the examples to the target; if missing, none. Refused without
         convergence.
     """

@@ -152,6 +152,21 @@ TEST_CASE("what trainings leave open comes from the prior, and the fit says so")
     CHECK(!flux.high_from_prior());
 }
 
+TEST_CASE("without trainings the noise scale is the prior's, in the unit of the batch size") {
+    const ConvergenceEstimate usual = usual_noise_scale(100);
+    CHECK(std::abs(usual.median / (100 * std::exp(1.0)) - 1) < 1e-6);
+    CHECK(std::abs(std::log(usual.range.high / usual.median) - 2 * 1.6448536) < 1e-5);
+    CHECK(std::abs(std::log(usual.median / usual.range.low) - 2 * 1.6448536) < 1e-5);
+    CHECK(usual_noise_scale(100 * 4096.0, 0.5).median == doctest::Approx(4096 * usual.median));
+    // A training that says nothing of the noise scale leaves it there.
+    const std::vector<MeasuredTraining> one{{.batch = 100, .examples = 7}};
+    CHECK(ConvergenceFit(one).noise_scale().median == doctest::Approx(usual.median).epsilon(1e-3));
+    for (const double bad : {0.0, -1.0, 1e19, std::nan("")})
+        CHECK_THROWS_AS((void)usual_noise_scale(bad), std::invalid_argument);
+    for (const double bad : {0.0, 1.0, std::nan("")})
+        CHECK_THROWS_AS((void)usual_noise_scale(100, bad), std::invalid_argument);
+}
+
 TEST_CASE("uncertain trainings weigh less, and more runs of them more") {
     // The large batch alone says that it costs something.
     const auto with = [](int runs, double deviation) {

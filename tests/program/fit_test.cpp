@@ -640,9 +640,19 @@ TEST_CASE("trainings at several batches give a noise scale that gradient takes, 
     CHECK(refused("examples", nullptr).find("convergence[0].examples") != std::string::npos);
     CHECK(refused("runs", 0).find("convergence[0].runs") != std::string::npos);
     CHECK(refused("std", -1).find("convergence[0].std") != std::string::npos);
+    // Without a training the initial batch says what is usual.
     line["convergence"] = Json::array();
-    CHECK(Json::parse(program.ask(line.dump()))["error"].get<std::string>().find("convergence") !=
-          std::string::npos);
+    line["convergence_batches"] = nullptr;
+    const auto error_of = [&] { return Json::parse(program.ask(line.dump()))["error"].get<std::string>(); };
+    CHECK(error_of().find("initial_batch") != std::string::npos);
+    line["initial_batch"] = 256;
+    const Json usual = ask(program, line)["noise_scale"];
+    CHECK(std::abs(usual["median"].get<double>() / (256 * std::exp(1.0)) - 1) < 1e-6);
+    CHECK(usual["low"].get<double>() < 256 / 8.0);
+    CHECK(usual["high"].get<double>() > 256 * 64.0);
+    CHECK(usual["from_prior"] == Json{"low", "high"});
+    line["convergence_batches"] = {64};
+    CHECK(error_of().find("convergence") != std::string::npos);
     line["convergence"] = nullptr;
     line["convergence_batches"] = {64};
     CHECK(Json::parse(program.ask(line.dump()))["error"].get<std::string>().find("convergence is null") !=

@@ -66,6 +66,11 @@ struct ConvergenceEstimate {
     Interval range{};   ///< of the coverage that was asked for
 };
 
+/// Returns the noise scale of a job of which nothing is known but its usual batch size (1e-9 to 1e18, in any
+/// unit): the prior of a ConvergenceFit. Throws std::invalid_argument for another size, and for a coverage
+/// outside (0, 1).
+[[nodiscard]] ConvergenceEstimate usual_noise_scale(double usual_batch, double coverage = 0.9);
+
 /// The noise scale that measured trainings suggest, and what they predict for other batch sizes.
 class ConvergenceFit {
 public:
@@ -91,24 +96,6 @@ private:
         double log_phi, probability, mean, variance;
     };
 
-    /// Returns where a distribution function that rises from 0 to 1 between both ends reaches `at`.
-    template <class Distribution>
-    static double quantile(const Distribution& distribution, double low, double high, double at) {
-        while (high - low > 1e-9) {
-            const double middle = low + (high - low) / 2;
-            (distribution(middle) < at ? low : high) = middle;
-        }
-        return std::exp(low + (high - low) / 2);
-    }
-    template <class Distribution>
-    static ConvergenceEstimate estimate(const Distribution& distribution, double low, double high,
-                                        double coverage) {
-        if (!(coverage > 0 && coverage < 1))
-            bad_input("convergence fit", "coverage", coverage, "between 0 and 1");
-        const auto at = [&](double part) { return quantile(distribution, low, high, part); };
-        return {at(0.5), {at((1 - coverage) / 2), at((1 + coverage) / 2)}};
-    }
-
     std::vector<Node> nodes_{};  ///< the ones that matter, by log_phi
     double spacing_ = 0;         ///< of log_phi
     bool low_from_prior_ = false, high_from_prior_ = false;
@@ -121,6 +108,24 @@ inline constexpr double convergence_scatter = 0.05, convergence_scatter_deviatio
 
 /// P(Z < z) of a standard normal Z.
 inline double normal_distribution(double z) { return std::erfc(-z / std::sqrt(2.0)) / 2; }
+
+/// Returns the median and the central interval of a number, given the distribution function of its
+/// logarithm, which rises from 0 to 1 between `low` and `high`.
+template <class Distribution>
+ConvergenceEstimate central_estimate(const Distribution& distribution, double low, double high,
+                                     double coverage) {
+    if (!(coverage > 0 && coverage < 1))
+        bad_input("convergence fit", "coverage", coverage, "between 0 and 1");
+    const auto at = [&](double part) {
+        double below = low, above = high;
+        while (above - below > 1e-9) {
+            const double middle = below + (above - below) / 2;
+            (distribution(middle) < part ? below : above) = middle;
+        }
+        return std::exp(below + (above - below) / 2);
+    };
+    return {at(0.5), {at((1 - coverage) / 2), at((1 + coverage) / 2)}};
+}
 
 /// A training as the fit sees it.
 struct LogTraining {
@@ -165,6 +170,17 @@ struct ScatterWeights {
 };
 
 }  // namespace detail
+
+inline ConvergenceEstimate usual_noise_scale(double usual_batch, double coverage) {
+    require_between("usual noise scale", "usual_batch", usual_batch, 1e-9, 1e18);
+    const double center = std::log(usual_batch) + detail::noise_over_batch_mean;
+    const double far = 9 * detail::noise_over_batch_deviation;
+    return detail::central_estimate(
+        [&](double log_phi) {
+            return detail::normal_distribution((log_phi - center) / detail::noise_over_batch_deviation);
+        },
+        center - far, center + far, coverage);
+}
 
 inline ConvergenceFit::ConvergenceFit(std::span<const MeasuredTraining> trainings, std::string_view subject) {
     if (trainings.empty()) bad_input(subject, "trainings", trainings.size(), "at least 1");
@@ -243,8 +259,8 @@ inline ConvergenceEstimate ConvergenceFit::noise_scale(double coverage) const {
             below += node.probability * std::clamp((log_phi - node.log_phi) / spacing_ + 0.5, 0.0, 1.0);
         return below;
     };
-    return estimate(distribution, nodes_.front().log_phi - spacing_ / 2, nodes_.back().log_phi + spacing_ / 2,
-                    coverage);
+    return detail::central_estimate(distribution, nodes_.front().log_phi - spacing_ / 2,
+                                    nodes_.back().log_phi + spacing_ / 2, coverage);
 }
 
 inline ConvergenceEstimate ConvergenceFit::examples(double batch, double coverage) const {
@@ -269,7 +285,7 @@ inline ConvergenceEstimate ConvergenceFit::examples(double batch, double coverag
                 part.probability * detail::normal_distribution((log_examples - part.mean) / part.deviation);
         return below;
     };
-    return estimate(distribution, low, high, coverage);
+    return detail::central_estimate(distribution, low, high, coverage);
 }
 
 }  // namespace goodput::inline v0_1

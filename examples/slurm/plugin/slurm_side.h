@@ -2,8 +2,8 @@
 #define GOODPUT_EXAMPLES_SLURM_PLUGIN_SLURM_SIDE_H
 
 /*
- * The parts of slurmctld that the plugin needs, in C, because Slurm's own headers are not C++. Texts that are
- * passed to a function are valid until it returns.
+ * The parts of slurmctld that the plugin needs, in C, because Slurm's own headers are not C++. The texts that a
+ * callback receives are valid until it returns.
  */
 
 #include <stdbool.h>

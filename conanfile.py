@@ -30,7 +30,7 @@ class GoodputConan(ConanFile):
     description = "Which job gets how many GPUs of which type, on which nodes, with which batch size"
     license = "MIT"
     topics = ("scheduling", "gpu", "cluster", "optimization", "header-only")
-    settings = "os", "arch", "compiler", "build_type"  # without with_compiled for validate() only: nothing is built
+    settings = "os", "arch", "compiler", "build_type"  # without with_compiled only validate() uses them
     options = {"core_only": [True, False], "with_compiled": [True, False], "shared": [True, False], "fPIC": [True, False]}
     default_options = {"core_only": False, "with_compiled": False, "shared": False, "fPIC": True}
     exports_sources = ("include/*.hpp", "LICENSE", "CMakeLists.txt", "cmake/*", "compiled/*", "program/lines.cmake",
@@ -49,7 +49,7 @@ class GoodputConan(ConanFile):
             del self.options.fPIC
 
     def configure(self):
-        if not self.options.with_compiled:  # nothing is built that these could change
+        if not self.options.with_compiled:  # shared and fPIC change nothing without a build
             self.package_type = "header-library"
             self.options.rm_safe("shared")
             self.options.rm_safe("fPIC")
@@ -64,13 +64,13 @@ class GoodputConan(ConanFile):
     def requirements(self):
         if self.options.core_only:
             return
-        # Ceres' recipe names one exact Eigen. The range comes after it and so takes that one; before it, it would take
-        # the newest and be in conflict.
+        # Ceres' recipe requires one exact version of Eigen. After it, the range below resolves to that version; before
+        # it, the range would resolve to the newest one and conflict.
         self.requires("ceres-solver/[>=2.1 <3]", transitive_headers=True, transitive_libs=True)
         self.requires("eigen/[>=3.4 <6]", transitive_headers=True)
-        # Boost.Graph's algorithms are headers. Who needs Boost's libraries elsewhere overrides this default.
+        # Boost.Graph's algorithms are headers. Packages that need Boost's libraries override this default.
         self.requires("boost/[>=1.74 <2]", transitive_headers=True, options={"header_only": True})
-        if self.options.with_compiled:  # within the libraries: nobody who links them needs it
+        if self.options.with_compiled:  # used within the libraries only: code that links them does not need it
             self.requires("nlohmann_json/[>=3.10 <4]", visible=False)
 
     def package_id(self):
@@ -107,8 +107,8 @@ class GoodputConan(ConanFile):
             cmake.build()
 
     def package(self):
-        # The CMake package of install() next to Conan's would be a second set of the same targets. The tests run in the
-        # repository's own build; conan create only runs test_package.
+        # Leave out the CMake package of install(): next to Conan's it would be a second set of the same targets. The
+        # tests run in the repository's own build; conan create only runs test_package.
         if self.options.with_compiled:
             CMake(self).install()
             rmdir(self, os.path.join(self.package_folder, "share"))
@@ -116,15 +116,15 @@ class GoodputConan(ConanFile):
         copy(self, "*.hpp", os.path.join(self.source_folder, "include"), os.path.join(self.package_folder, "include"))
 
     def package_info(self):
-        # Conan makes one more target that has all components in it, libceres too. It must not be called
-        # goodput::goodput: it would pour libceres into the component of that name.
+        # Conan adds a target that contains all components, including libceres. It must not be called goodput::goodput,
+        # because the component of that name would then contain libceres.
         self.cpp_info.set_property("cmake_file_name", "goodput")
         self.cpp_info.set_property("cmake_target_name", "goodput::all_components")
         self._component("core")
         if self.options.core_only:
             return
-        # Of Ceres a few headers are needed and not the library: a component takes a whole component of another package,
-        # so only the folder is taken.
+        # Only a few headers of Ceres are needed, not its library. A component would depend on a whole component of
+        # another package, so add only the folder.
         self._component("goodput", "core", "eigen::eigen", "boost::headers").includedirs += self._folders_of_ceres()
         self._component("fit", "goodput")
         self._component("place", "goodput")
@@ -147,6 +147,6 @@ class GoodputConan(ConanFile):
         else:
             component.bindirs = component.libdirs = []
         component.set_property("cmake_target_name", f"goodput::{name}")
-        if name == "goodput":  # the others are called goodput-core and so on by themselves
+        if name == "goodput":  # the others are called goodput-core and so on by default
             component.set_property("pkg_config_name", "goodput")
         return component

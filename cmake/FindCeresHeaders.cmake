@@ -1,9 +1,9 @@
-# The headers of Ceres Solver without its library: the target Ceres::headers.
+# Defines the target Ceres::headers: the headers of Ceres Solver without its library.
 #
 # goodput fits with ceres/tiny_solver.h, which needs Eigen and nothing else. find_package(Ceres) would bring
-# libceres with glog, SuiteSparse and LAPACK into every program, and insist on all of their development files.
-# Where Ceres has been found already, or is part of the same build, its include directories are taken: all of them,
-# because a build of Ceres writes one of its headers (ceres/internal/config.h) to a folder of its own.
+# libceres with glog, SuiteSparse and LAPACK into every program, and require the development files of all of these.
+# If Ceres has already been found, or is part of the same build, all of its include directories are used, because a
+# build of Ceres writes one of its headers (ceres/internal/config.h) to a separate folder.
 include(FindPackageHandleStandardArgs)
 include("${CMAKE_CURRENT_LIST_DIR}/goodput_parts.cmake")
 
@@ -31,7 +31,7 @@ find_package_handle_standard_args(CeresHeaders
   REQUIRED_VARS CeresHeaders_INCLUDE_DIR VERSION_VAR CeresHeaders_VERSION)
 
 if(CeresHeaders_FOUND AND NOT TARGET Ceres::headers)
-  # CMake leaves directories that the compiler searches by itself (/usr/include) out of the command line.
+  # CMake omits directories that the compiler searches anyway (/usr/include) from the command line.
   set(CeresHeaders_directories "${CeresHeaders_INCLUDE_DIR}")
   if(CeresHeaders_INCLUDE_DIR IN_LIST CeresHeaders_of_target)
     set(CeresHeaders_directories "${CeresHeaders_of_target}")

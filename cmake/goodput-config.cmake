@@ -1,8 +1,8 @@
-# find_package(goodput [COMPONENTS core goodput fit place ceres compiled c replay]); without components: all that was
-# installed but ceres, the fits by the library of Ceres Solver.
+# find_package(goodput [COMPONENTS core goodput fit place ceres compiled c replay]). Without components it finds all
+# that were installed, except ceres (the fits by the library of Ceres Solver).
 
-# The targets have their headers in file sets, which an older CMake ignores without a word: sources would then find no
-# header.
+# The targets list their headers in file sets, which an older CMake ignores without a warning. Sources would then find
+# no header.
 if(CMAKE_VERSION VERSION_LESS 3.23)
   set(goodput_FOUND FALSE)
   set(goodput_NOT_FOUND_MESSAGE
@@ -22,7 +22,7 @@ if(NOT goodput_asked)
   endforeach()
 endif()
 
-# What a component builds upon is found before it.
+# The components on which a component depends are found before it.
 set(goodput_below_goodput core)
 foreach(goodput_part IN ITEMS fit place ceres compiled replay)
   set(goodput_below_${goodput_part} core goodput)

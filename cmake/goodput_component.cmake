@@ -1,8 +1,8 @@
 # goodput_component(<name> [TARGET <target>] [FOLDERS ...] [EXCEPT ...] [FILES ...] [LINK ...])
 #
-# The INTERFACE target goodput_<name> (or <target>), which everybody calls goodput::<name>, with every header in
-# include/goodput/<folder> and below except EXCEPT, and those of FILES that exist; a header that an earlier component has
-# stays there.
+# Defines the INTERFACE target goodput_<name> (or <target>) with the alias goodput::<name>. It has every header in
+# include/goodput/<folder> and below except those of EXCEPT, and the headers of FILES that exist. A header that belongs
+# to an earlier component stays there.
 function(goodput_component name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TARGET" "FOLDERS;EXCEPT;FILES;LINK")
   set(target goodput_${name})

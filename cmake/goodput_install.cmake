@@ -1,5 +1,5 @@
-# Headers, the CMake package (one export set for each component, so that who asks for goodput::core needs
-# nothing), and pkg-config files.
+# Installs headers, the CMake package and pkg-config files. The package has one export set for each component, so that
+# goodput::core alone needs no other package.
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
@@ -18,8 +18,9 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/goodput-config-version.c
 install(FILES "${PROJECT_BINARY_DIR}/goodput-config-version.cmake" cmake/goodput-config.cmake
   cmake/goodput_parts.cmake cmake/FindCeresHeaders.cmake DESTINATION "${package_dir}")
 
-# goodput.pc and goodput-core.pc; goodput-compiled.pc and goodput-c.pc where these are built. Ceres and Boost have no pkg-config files: goodput.pc names their directories, but for
-# those that every compiler searches. goodput::ceres has no file: libceres has none to require.
+# Writes goodput.pc and goodput-core.pc, and goodput-compiled.pc and goodput-c.pc if these libraries are built. Ceres
+# and Boost have no pkg-config files, so goodput.pc names their directories, except those that every compiler searches.
+# goodput::ceres has no file, because libceres has none that it could require.
 function(goodput_pkg_config pc_name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LIBRARY;DEFINES" "REQUIRES;HEADERS_OF")
   list(JOIN arg_REQUIRES ", " pc_requires)
@@ -36,7 +37,7 @@ function(goodput_pkg_config pc_name)
     if(NOT directories)
       continue()
     endif()
-    list(FILTER directories EXCLUDE REGEX "[$]<") # by the package manager, which makes such files of its own
+    list(FILTER directories EXCLUDE REGEX "[$]<") # from a package manager, which writes its own pkg-config files
     list(REMOVE_ITEM directories ${CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES})
     foreach(directory IN LISTS directories)
       string(APPEND pc_cflags " -I${directory}")
@@ -44,7 +45,7 @@ function(goodput_pkg_config pc_name)
   endforeach()
   file(RELATIVE_PATH up "/${pkg_config_dir}" "/")
   string(REGEX REPLACE "/$" "" up "${up}")
-  cmake_path(APPEND pc_includedir "\${prefix}" "${CMAKE_INSTALL_INCLUDEDIR}") # which may be absolute
+  cmake_path(APPEND pc_includedir "\${prefix}" "${CMAKE_INSTALL_INCLUDEDIR}") # may be absolute
   cmake_path(APPEND pc_libdir "\${prefix}" "${CMAKE_INSTALL_LIBDIR}")
   configure_file(cmake/goodput.pc.in "${PROJECT_BINARY_DIR}/${pc_name}.pc" @ONLY)
   install(FILES "${PROJECT_BINARY_DIR}/${pc_name}.pc" DESTINATION "${pkg_config_dir}")

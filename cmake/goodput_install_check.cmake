@@ -1,5 +1,5 @@
-# Nothing is installed where something that belongs to it is not built: headers alone need no build, a program does. The
-# program alone is the component "program".
+# Stops an installation if a part of it was not built: headers alone need no build, but a program does. The component
+# "program" is the program alone.
 set(built "")
 if(GOODPUT_BUILD_EXAMPLES)
   list(APPEND built goodput_program GOODPUT_BUILD_EXAMPLES program)

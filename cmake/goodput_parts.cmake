@@ -3,12 +3,12 @@
 # Looks for the third-party parts of one component and sets <missing> to a list of those that it did not find. The build
 # and the installed package both ask here, so that they cannot disagree.
 #
-# A library that is part of the same build (FetchContent, CPM, add_subdirectory) has a target and no version, so its
-# headers are asked.
+# A library that is part of the same build (FetchContent, CPM, add_subdirectory) has a target and no version, so the
+# version is read from its headers.
 function(goodput_find_parts component missing)
   set(absent "")
   if(component STREQUAL "goodput")
-    # Asked for 3.4, Eigen 5 refuses; asked for 3.4...5, Eigen 3.4.0 does: so no version here.
+    # Ask for no version: Eigen 5 refuses 3.4, and Eigen 3.4.0 refuses 3.4...5.
     if(NOT TARGET Eigen3::Eigen)
       find_package(Eigen3 CONFIG QUIET)
     endif()
@@ -39,8 +39,8 @@ function(goodput_find_parts component missing)
   set(${missing} "${absent}" PARENT_SCOPE)
 endfunction()
 
-# goodput_include_folders(<target> <folders>): the include directories of a target as far as they are known while CMake
-# configures; those of an installed target of the same build are not.
+# goodput_include_folders(<target> <folders>): finds the include directories of a target that are known while CMake
+# configures. Those of an installed target of the same build are not known.
 function(goodput_include_folders target folders)
   set(found "")
   if(TARGET ${target})
@@ -55,12 +55,12 @@ function(goodput_include_folders target folders)
   set(${folders} "${found}" PARENT_SCOPE)
 endfunction()
 
-# goodput_eigen_version(<version>): the version of Eigen3::Eigen by its headers; empty where they do not say it.
+# goodput_eigen_version(<version>): reads the version of Eigen3::Eigen from its headers; empty if they do not state it.
 function(goodput_eigen_version version)
   set(found "")
   goodput_include_folders(Eigen3::Eigen folders)
   foreach(folder IN LISTS folders)
-    # Eigen 5 has a file of its own for its version, whose numbers have other names.
+    # Eigen 5 has a separate file for its version, in which the numbers have other names.
     foreach(names IN ITEMS "Eigen/Version:MAJOR:MINOR" "Eigen/src/Core/util/Macros.h:WORLD:MAJOR")
       string(REPLACE ":" ";" names "${names}")
       list(POP_FRONT names file)

@@ -1,4 +1,5 @@
-// Deadlines first. What the library does not know about a job is in Job::user, where the policy finds it.
+// A policy that serves deadlines first. It reads the deadline, which the library does not know, from
+// Job::user.
 
 #include <algorithm>
 #include <any>

@@ -1,5 +1,5 @@
-// A placer of your own: the first free nodes in their order, for a cluster whose nodes fail from the far
-// end. Running jobs stay in place if they keep their number of GPUs.
+// A placer of your own: it takes the first free nodes, for a cluster whose last nodes fail first. Running
+// jobs stay in place if they keep their number of GPUs.
 
 #include <goodput/schedule/scheduler.hpp>
 #include <iostream>

@@ -1,4 +1,4 @@
-// The allotment solver by itself: a matrix of values and uses, nothing of GPUs or models.
+// The allotment solver alone, on values and uses. It knows nothing about GPUs or models.
 
 #include <chrono>
 #include <goodput/allot/allot.hpp>

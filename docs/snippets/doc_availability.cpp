@@ -1,4 +1,5 @@
-// From a log of lost nodes to the checkpoints of a job: how often, which way, how much of the time is useful.
+// From a log of lost nodes to the checkpoints of a job: how often, by which mechanism, and how much of the
+// time is useful.
 
 #include <goodput/availability/availability.hpp>
 #include <goodput/availability/interruption_change.hpp>

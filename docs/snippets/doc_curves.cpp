@@ -1,4 +1,4 @@
-// How long does this training still take? Read off its metric, alone and with earlier jobs of the kind.
+// Estimates from its metric how long a training still takes, alone and with earlier jobs of the kind.
 
 #include <goodput/tasks/learning_curve.hpp>
 #include <iostream>

@@ -1,4 +1,5 @@
-// Jobs of many tasks: how long is what is left, and who goes first, when only the first tasks have ended.
+// Jobs of many tasks: how much time they still need, and which job goes first, when only the first tasks
+// have ended.
 
 #include <goodput/sim/replay.hpp>
 #include <goodput/sim/task_world.hpp>

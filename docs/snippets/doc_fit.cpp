@@ -1,4 +1,4 @@
-// From measurements to a model that says how sure it is, and to the runs that would teach it most.
+// From measurements to a model that states its uncertainty, and to the runs from which it would learn most.
 
 #include <goodput/fit/job_fit.hpp>
 #include <goodput/fit/least_squares.hpp>

@@ -1,4 +1,4 @@
-// CPU cores and memory of every node, divided among the jobs that gain most by them.
+// Divides the CPU cores and memory of every node among the jobs that gain most from them.
 
 #include <goodput/hosts/with_hosts.hpp>
 #include <goodput/policy/queue.hpp>

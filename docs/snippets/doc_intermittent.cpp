@@ -1,5 +1,5 @@
-// A neural network on a device that harvests power: it runs for two seconds, charges for six, and so on. How
-// does each layer save what it has done? MII's question (IEEE TCAD 43(11), 2024).
+// A neural network on a device that harvests power: it runs for two seconds, then charges for six, and so
+// on. Chooses how each layer saves its results, a question of the paper MII (IEEE TCAD 43(11), 2024).
 
 #include <goodput/availability/stage_checkpoints.hpp>
 #include <iostream>

@@ -1,5 +1,5 @@
-// Hadar: a job of three workers for which no GPU type has room runs on two types at once. Copies: a job alone
-// on the cluster uses all of it.
+// Hadar: a job of three workers that no GPU type has room for runs on two types at once. Copies: a job that
+// is alone on the cluster uses all of it.
 
 #include <goodput/hadar/hadar.hpp>
 #include <goodput/hadar/job_copies.hpp>

@@ -1,4 +1,4 @@
-// What is possible: the best batch of a job on a shape, what a larger batch is worth, whether it fits.
+// The best batch of a job on a shape, what a larger batch is worth, and whether it fits into memory.
 
 #include <goodput/agent/learning_rate.hpp>
 #include <goodput/memory/memory.hpp>

@@ -1,4 +1,4 @@
-// Two jobs on one GPU: how fast they are together where nobody has measured them.
+// Two jobs on one GPU: predicts how fast they run together if this was not measured.
 
 #include <array>
 #include <cstddef>

@@ -1,4 +1,5 @@
-// A model too large for one GPU, on few fast GPUs and more slow ones in two zones: which layers go where.
+// Chooses which GPUs compute which layers of a model that is too large for one GPU, with a few fast GPUs
+// and more slow ones in two zones.
 
 #include <goodput/parallel/parallel_planner.hpp>
 #include <iostream>

@@ -1,4 +1,4 @@
-// docs/schedule.md: a large model with parallelism plans beside ordinary jobs.
+// docs/schedule.md: a large model with parallelism plans, and ordinary jobs.
 
 #include <iostream>
 

@@ -1,4 +1,4 @@
-// Which nodes: the fewest moves, and moves that make room.
+// Chooses nodes with the fewest moves, and finds moves that make room.
 
 #include <goodput/moves/defragment.hpp>
 #include <goodput/place/least_moves.hpp>

@@ -1,5 +1,5 @@
-// Round after round with one scheduler, why every job has what it has, a lost node, and what one more node
-// would bring.
+// One scheduler over several rounds: why every job has what it has, what happens if a node is lost, and
+// what one more node would be worth.
 
 #include <algorithm>
 #include <chrono>

@@ -1,4 +1,5 @@
-// Shares of time on two GPU types: who runs where for how long, and what proves that nobody could do better.
+// Shares of time on two GPU types: which job runs where for how long, and the prices that prove that no job
+// could do better.
 
 #include <goodput/share/share_time.hpp>
 #include <goodput/share/water_filling.hpp>

@@ -1,4 +1,4 @@
-// What if: one trace of jobs, with and without a node that fails on the way.
+// Replays one trace of jobs with and without a node that fails during the replay.
 
 #include <goodput/policy/goodput_policy.hpp>
 #include <goodput/sim/fair_share.hpp>

@@ -1,6 +1,6 @@
 // Pictures of docs/tutorial.md and docs/allot.md that show one decision.
 //
-// tutorial_decisions          step 5: who moves, so that two whole nodes become free
+// tutorial_decisions          step 5: which jobs move so that two whole nodes become free
 // tutorial_decisions search   the states of a small allotment problem, level by level
 
 #include <algorithm>
@@ -17,8 +17,7 @@ using namespace goodput;
 
 namespace {
 
-// ---------------------------------------------------------------------------------------- moves that make
-// room
+// --- Moves that make room ---
 
 void show_nodes(const char* when, const Cluster& cluster, const std::vector<PlacementRequest>& jobs) {
     for (std::size_t node = 0; node < cluster.nodes.size(); ++node) {
@@ -61,8 +60,7 @@ void make_room() {
     std::cout << plan.report() << "\n";
 }
 
-// ------------------------------------------------------------------------------------------ a search, in
-// small
+// --- A small search ---
 
 /// What is left of the capacity once the first jobs are served, and the most that they can be worth so.
 struct State {
@@ -83,7 +81,7 @@ void search() {
     const AllotResult best = allot(problem, {.gap = 0});
     // [/problem]
     const double price = best.prices[0];
-    // What each job is worth at most above the price of what it takes.
+    // The most that each job can be worth above the price of what it takes.
     std::vector<double> surplus(problem.jobs() + 1);
     for (std::size_t job = problem.jobs(); job-- > 0;) {
         double most = 0;
@@ -91,7 +89,7 @@ void search() {
             most = std::max(most, problem.values(job)[k] - price * problem.uses(job, k)[0].units);
         surplus[job] = surplus[job + 1] + most;
     }
-    // In hand: again and again the larger option that gains most a GPU, as long as one fits.
+    // The incumbent: repeatedly take the larger option that gains most per GPU, as long as one fits.
     std::vector<std::size_t> option(problem.jobs(), no_option);
     const auto value_of = [&](std::size_t job, std::size_t k) {
         return k == no_option ? 0 : problem.values(job)[k];

@@ -1,8 +1,7 @@
-// Steps 4 and 6 of docs/tutorial.md: prices over time, and a policy of one's own in a replay against others.
+// Steps 4 and 6 of docs/tutorial.md: prices over time, and a policy of your own in a replay against others.
 //
 // tutorial_policy           average completion times by policy, at each load
-// tutorial_policy prices    a line for each round under the library's policy: second, jobs, a price for each
-// type
+// tutorial_policy prices    a line for each round under the library's policy: second, jobs, prices by type
 
 #include <algorithm>
 #include <cmath>

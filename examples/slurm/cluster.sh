@@ -23,14 +23,14 @@ shift 2
 PATH=$PATH:/usr/sbin:/sbin
 export SLURM_CONF=$folder/slurm.conf
 
-# Processes of this cluster in whose environment a line is.
+# Prints the processes of this cluster whose environment contains a line.
 processes_with() {
     local files
     mapfile -t files < <(grep -lszxF "SLURM_CONF=$SLURM_CONF" /proc/[0-9]*/environ)
     grep -lszxF "$1" "${files[@]}" /dev/null | sed -n 's|^/proc/\([0-9]*\)/environ$|\1|p' | grep -vx $$ || true
 }
 
-# What runs on a node: its slurmd and the slurmstepds, which write to its log, and what they have started.
+# Prints the processes on a node: its slurmd, the slurmstepds (which write to its log), and those that these started.
 processes_on() {
     { find /proc/[0-9]*/fd -lname "$folder/log/slurmd-$1.log" 2>/dev/null || true; } | sed 's|^/proc/\([0-9]*\)/.*|\1|'
     processes_with "SLURMD_NODENAME=$1"
@@ -85,7 +85,7 @@ ProctrackType=proctrack/pgid
 TaskPlugin=task/none
 MpiDefault=none
 ReturnToService=2
-# Minutes on a real cluster; here things should happen while somebody watches.
+# Minutes on a real cluster. Here they are short, so that tests do not wait long.
 SlurmdTimeout=60
 KillWait=5
 MinJobAge=3600
@@ -133,7 +133,7 @@ stop)
             kill -$signal "$(cat "$file" 2>/dev/null)" 2>/dev/null || true
         done
         for process in $(processes_with "SLURM_CONF=$SLURM_CONF"); do
-            # Whoever called us may have sourced the environment, too.
+            # The calling shell may have sourced the environment, too.
             if [[ $(cat "/proc/$process/comm" 2>/dev/null) =~ ^slurm || -n $(job_of "$process") ]]; then
                 kill -$signal "$process" 2>/dev/null || true
             fi
@@ -147,16 +147,16 @@ crash)
         kill -KILL "$(cat "$folder/run/slurmctld.pid")"
         exit
     fi
-    # The steps of a job outlive their slurmd; a machine that loses power takes them along, and nothing on it has a last
-    # word. So all are stopped before the first is killed: an srun that dies leaves a process behind that has Slurm
-    # kill the step, and Slurm, which cannot reach the node, tries again a minute later. By then the job may have been
-    # started again there, and its step, which has the same number, would be killed.
+    # The steps of a job outlive their slurmd, but a machine that loses power stops all processes at once. So stop all
+    # before killing the first. Otherwise an srun that dies leaves a process that asks Slurm to kill the step. Slurm
+    # cannot reach the node and tries again a minute later. By then the job may have been started there again, and its
+    # new step, which has the same number, would be killed.
     stopped=none
     until processes=$(processes_on "$1" | sort -u) && [[ $processes == "$stopped" ]]; do
         for process in $processes; do kill -STOP "$process" 2>/dev/null || true; done
         stopped=$processes
     done
-    # Children before their parents, whose death would wake them up (SIGHUP and SIGCONT, as they are orphans then).
+    # Kill children before their parents: the death of a parent would wake them up (as orphans get SIGHUP and SIGCONT).
     while [[ -n $processes ]]; do
         parents=$(ps -o ppid= -p "$(paste -sd, <<<"$processes")" | tr -d ' ') || true
         for process in $(grep -vxF "$parents" <<<"$processes"); do kill -KILL "$process" 2>/dev/null || true; done

@@ -66,7 +66,7 @@ constexpr int most_gpus = 1 << 20;  // the library's limit
 /// "gpu:t4:4(S:0)", "gres:gpu:2", "gres/gpu:2" (since Slurm 23.11), "gpu:t4:2(IDX:0-1)"; nothing for other
 /// resources than GPUs, or for a number of them that cannot be.
 Gpus read_gpus(std::string_view gres) {
-    // "gpu:t4(CNT:2)" instead of "gpu:t4:2(IDX:0-1)": of devices that Slurm does not know yet.
+    // Slurm writes "gpu:t4(CNT:2)" instead of "gpu:t4:2(IDX:0-1)" for devices that it does not know yet.
     if (const std::size_t counted = gres.find("(CNT:"); counted != std::string_view::npos) {
         const std::string_view count = gres.substr(counted + 5, gres.find(')', counted) - (counted + 5));
         return read_gpus(std::string(gres.substr(0, counted)) + ":" + std::string(count));

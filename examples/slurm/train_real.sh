@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A real training as the command of train.sh, on a cluster of cluster.sh, whose nodes are all this machine: the first
-# task runs as many processes as the job has GPUs, the others wait for it.
+# A real training as the command of train.sh, on a cluster of cluster.sh, whose nodes are all on this machine. The first
+# task runs as many processes as the job has GPUs, and the others wait for it.
 #
 #   sbatch --hold --gres=gpu:1 --comment="goodput gpus=1-4 batch=8-512 local=t4:1-512" \
 #       train.sh train_real.sh GOODPUT_TRAINING --network cnn --most-steps 2000

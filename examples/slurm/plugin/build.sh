@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Builds sched_goodput.so for the Slurm of this Debian, with the internal headers of Debian's own source package.
+# Builds sched_goodput.so for the Slurm of this Debian system, with the internal headers of Debian's source package.
 #
 #   build.sh [FOLDER]      default: build/slurm-plugin
 #
-# Needs g++, cmake, ninja-build, dpkg-dev and, of what the README installs, libeigen3-dev, libceres-dev,
-# libboost-graph-dev, liblbfgsb-dev, libcli11-dev, libjs-chart.js, zlib1g-dev and nlohmann-json3-dev; nothing
-# outside FOLDER is touched. The plugin that comes of it is a work based on Slurm, whose licence is the GPL, version 2 or later: see README.md here before you hand it on.
+# Needs g++, cmake, ninja-build, dpkg-dev and some of the packages that the README installs: libeigen3-dev,
+# libceres-dev, libboost-graph-dev, liblbfgsb-dev, libcli11-dev, libjs-chart.js, zlib1g-dev and nlohmann-json3-dev.
+# Nothing outside FOLDER is touched. The plugin is a work based on Slurm, whose licence is the GPL, version 2 or later:
+# read README.md here before you distribute it.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../../.." && pwd)

@@ -31,11 +31,11 @@ PLUGIN_SYMBOL const uint32_t plugin_version = SLURM_VERSION_NUMBER;
 
 PLUGIN_SYMBOL int init(void) { return rounds_start() == 0 ? SLURM_SUCCESS : SLURM_ERROR; }
 PLUGIN_SYMBOL void fini(void) { rounds_stop(); }
-/* SchedulerParameters are read anew every round. */
+/* SchedulerParameters are read again every round. */
 PLUGIN_SYMBOL int sched_p_reconfig(void) { return SLURM_SUCCESS; }
 
-/* Whether a node has told this slurmctld of its GPUs: only then it knows the devices, and what is started earlier holds
- * GPUs that no job sees and that Slurm miscounts when it gets them back. */
+/* Whether a node has reported its GPUs to this slurmctld. Before that, slurmctld does not know the devices: a job that
+ * is started earlier holds GPUs that it cannot see, and Slurm counts them wrongly when the job releases them. */
 static bool has_registered(const node_record_t* record) {
     bool known = true;
     if (!record->gres_list) return known;
@@ -71,7 +71,7 @@ static const char* text(const char* given) { return given ? given : ""; }
 static void tell_job(void* context, void (*job)(void*, const struct slurm_side_job*), const job_record_t* record) {
     if (!record->details || record->array_recs || record->het_job_id) return;
     if (IS_JOB_FINISHED(record) && !IS_JOB_COMPLETING(record)) return;
-    /* After a restart it takes until its nodes have registered that Slurm knows again what a job holds. */
+    /* After a restart Slurm does not know what a job holds until the nodes of the job have registered. */
     const bool unknown = IS_JOB_RUNNING(record) && record->gres_list_req && !record->gres_detail_cnt;
     struct slurm_side_job told = {
         .id = record->job_id,
@@ -125,7 +125,7 @@ static const char* finish(int status) {
     return NULL;
 }
 
-/* What scontrol would have sent for one job; the fields that it does not name stay as they are. */
+/* Makes the change that scontrol would request for one job. Fields that are not set stay as they are. */
 static const char* update(job_desc_msg_t* wanted) {
     slurm_msg_t message;
     slurm_msg_t_init(&message);
@@ -192,7 +192,7 @@ const char* slurm_side_ask(uint32_t job, const char* nodes, uint32_t count, cons
 
 const char* slurm_side_requeue_held(uint32_t job) {
     lock_slurmctld(change);
-    /* With JOB_RUNNING nothing happens to a job that has completed since it was looked at. */
+    /* With JOB_RUNNING, a job that has completed meanwhile is not changed. */
     return finish(job_requeue(slurm_conf.slurm_user_id, job, NULL, false, JOB_RUNNING | JOB_REQUEUE_HOLD));
 }
 

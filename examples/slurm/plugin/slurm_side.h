@@ -2,8 +2,8 @@
 #define GOODPUT_EXAMPLES_SLURM_PLUGIN_SLURM_SIDE_H
 
 /*
- * What the plugin needs of slurmctld, in C, because Slurm's own headers are no C++. Texts are valid until the function
- * that hands them over returns.
+ * The parts of slurmctld that the plugin needs, in C, because Slurm's own headers are not C++. The texts that a
+ * callback receives are valid until it returns.
  */
 
 #include <stdbool.h>
@@ -45,7 +45,7 @@ struct slurm_side_job {
 void slurm_side_read(void* context, void (*node)(void*, const struct slurm_side_node*),
                      void (*job)(void*, const struct slurm_side_job*));
 
-/* Each takes slurmctld's write locks for one change of one job; NULL, or why Slurm refuses. */
+/* Each takes slurmctld's write locks and changes one job. Returns NULL, or why Slurm refuses. */
 const char* slurm_side_hold(uint32_t job);
 const char* slurm_side_release(uint32_t job);
 const char* slurm_side_requeue_held(uint32_t job);
@@ -56,7 +56,8 @@ const char* slurm_side_ask(uint32_t job, const char* nodes, uint32_t count, cons
 /* Writes the state of all jobs to disk before it returns. */
 void slurm_side_save(void);
 
-/* The number after NAME= in SchedulerParameters, or `usual`; and the text, or NULL, to be given to free(). */
+/* Return the number after NAME= in SchedulerParameters, or `usual`; and the text, or NULL. Call free() on the
+ * text. */
 double slurm_side_number(const char* name, double usual);
 char* slurm_side_text(const char* name);
 

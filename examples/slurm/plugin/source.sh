@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Gets the source of the Slurm that is installed here, Debian's own package, and prints the folder in which it is.
+# Downloads Debian's source package of the Slurm that is installed here, and prints the folder of the source.
 #
 #   source.sh FOLDER       into FOLDER/source
 #
-# Needs dpkg-dev. Nothing outside FOLDER is touched: the package is looked up through lists of its own.
+# Needs dpkg-dev. Nothing outside FOLDER is touched: the script uses its own package lists.
 set -euo pipefail
 mkdir -p "$1"/{lists/partial,cache/archives/partial}
 folder=$(cd "$1" && pwd)

@@ -9,9 +9,9 @@
 //   before that. If no level is enough, the job is late: it gets the highest level until its deadline, then
 //   as much as it can use of the free GPUs, and finally of the whole cluster.
 //
-// Published, and kept: plans hold steps of 0 GPUs at times when only other jobs change. These count as
-// changes of this job, and in its GPU time up to there. A given first piece ignores a deadline within it.
-// The free GPUs after a late end may be those of an earlier time.
+// Published, and kept: plans hold steps of 0 GPUs at times when only other jobs change. They count as
+// changes of this job, and its GPU time is counted up to them. A given first piece ignores a deadline
+// within it. The free GPUs after a late end may be those of an earlier time.
 
 #include <algorithm>
 #include <cmath>

@@ -101,7 +101,7 @@ public:
     }
     /// Takes everything from the job.
     void save(std::size_t job) { standings_[job].gpus = 0; }
-    /// When the round ends that begins now.
+    /// Returns when the round that begins now will end.
     double round_until(const RoundAhead& round);
     /// Lets a job train for a round.
     std::optional<double> train(std::size_t job, const Configuration& held, double begin, double seconds);
@@ -246,8 +246,8 @@ private:
                           "as many as those of the first node");
         return cluster;
     }
-    /// The seconds of a start: on any ranks, and what new ranks, and the first ones after all were
-    /// forgotten, add.
+    /// The seconds of a start on any ranks, the additional seconds on new ranks, and those of the first new
+    /// ranks after all were forgotten.
     struct Starts {
         double any = 0, on_new_ranks = 0, forgotten = 0;
     };

@@ -22,8 +22,8 @@ namespace goodput::peers {
 /// The quantities of one group after another, in columns.
 class MiddleShares {
 public:
-    /// From shares by type and group that keep all limits and leave something of each, 0 where a group cannot
-    /// run.
+    /// Begins with the shares `start`, by type and group. They keep all limits, leave something of each,
+    /// and are 0 where a group cannot run.
     MiddleShares(const goodput::detail::GroupProgram& program, Eigen::MatrixXd start)
         : program_(program),
           rate_(matrix_of(program.rate)),

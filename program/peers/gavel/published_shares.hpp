@@ -2,8 +2,8 @@
 #define GOODPUT_PROGRAM_PEERS_GAVEL_PUBLISHED_SHARES_HPP
 
 // Gavel's policies that are linear programs. Many shares are optimal. The public simulators take those of
-// an interior-point solver, near the middle of all, with a trace of every share that is not worth having.
-// That trace decides which jobs fill gaps, so it is kept here.
+// an interior-point solver, near the middle of all. There, shares that are not worth having are slightly
+// above 0. These small shares decide which jobs fill gaps, so they are kept here.
 
 #include <algorithm>
 #include <cmath>

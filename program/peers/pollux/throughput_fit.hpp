@@ -4,8 +4,9 @@
 // Finds the seven parameters of PolluxThroughput that explain the measurements of a job on one GPU type,
 // and says which of them the measurements do not determine.
 //
-// Problem. Each sample has a shape (n nodes, K replicas), a batch b, a step time t and in it a synchronising
-// time, so that c = t - sync was spent computing. With the model's computing time a and step T, minimise
+// Problem. Each sample has a shape (n nodes, K replicas), a batch b, a step time t and in it a
+// synchronising time, so that c = t - sync was spent computing. With the model's computing time a and step
+// T, minimise
 //
 //     sum (ln a - ln c)^2 / 2 + sum (ln T - ln t)^2 + omega^2 (gamma - 1)^2
 //     over alphas, betas >= 0 and 1 <= gamma <= 10
@@ -19,8 +20,8 @@
 // Levenberg-Marquardt within bounds (box_backend.hpp). (3) Samples far outside the scatter of the others
 // (stragglers) are weighted down and (2) repeated.
 //
-// What the samples leave open is taken from a prior, the rule of the released code of Pollux (OSDI'21) and
-// Sia (SOSP'23), and ThroughputFit::identified says so:
+// Parameters that the samples leave open (see ThroughputFit::identified) come from a prior: the rules of
+// the released code of Pollux (OSDI'21) and Sia (SOSP'23):
 //
 //     a single batch size                    alpha_c is half the (geometric) mean computing time
 //     never several nodes                    alpha_n, beta_n are 1.1 times alpha_r, beta_r
@@ -93,9 +94,9 @@ struct ThroughputFit {
 /// where they are called, not wherever this header is included.
 class ThroughputFitter {
 public:
-    /// Returns the parameters that explain `samples` of one job on one GPU type. Samples may be in any order,
-    /// and repeated. The model always predicts; status says whether it comes from the samples or from earlier
-    /// beliefs. Throws std::invalid_argument for an empty set, bad samples, an invalid start
+    /// Returns the parameters that explain `samples` of one job on one GPU type. Samples may be in any
+    /// order, and repeated. The model always predicts; status says whether it comes from the samples or
+    /// from earlier beliefs. Throws std::invalid_argument for an empty set, bad samples, an invalid start
     /// (model/job_model.hpp, and gamma at most 10) and a negative limit of iterations. `backend` minimises.
     template <class Backend = BoxBackend>
     [[nodiscard]] ThroughputFit fit(std::span<const ThroughputSample> samples, const FitOptions& options = {},
@@ -279,8 +280,8 @@ inline void ThroughputFitter::read_errors(const PolluxThroughput& model) {
 }
 
 /// Reduces the weights of samples outside six robust standard deviations by their distance, and returns
-/// their number. If they are too many to be outliers, reduces only that of a sample that is twice as far out
-/// as any other.
+/// their number. If they are too many to be outliers, reduces only that of a sample that is twice as far
+/// out as any other.
 inline int ThroughputFitter::weigh_stragglers_down() {
     const std::size_t count = rows_.size();
     if (count < 4) return 0;
@@ -339,7 +340,8 @@ inline void ThroughputFitter::set_errors(ThroughputFit& fit) const {
 /// Returns (J^T J / s^2 + prior)^-1 in units in which the parameters are about one.
 template <class>
 void ThroughputFitter::estimate_covariance(ThroughputFit& fit) const {
-    // A scatter of 3 %, worth two samples, is assumed beforehand: a perfect fit to few samples proves little.
+    // A scatter of 3 %, worth two samples, is assumed beforehand: a perfect fit to few samples proves
+    // little.
     constexpr double assumed_deviation = 0.03, assumed_freedom = 2;
     const auto fitted = std::count(fit.identified.begin(), fit.identified.end(), true);
     const double freedom = std::max(0.0, static_cast<double>(fit.samples) - static_cast<double>(fitted));

@@ -3,11 +3,12 @@
 
 // Chooses things so that their sizes fit and the sum of their gains is largest, exactly.
 //
-// Take a price on size at which the things worth taking just fit. The sum of gain - price * size over the
-// things for which it is above 0, plus price * room, bounds any choice (Dantzig 1957). A thing whose gain
-// is further from its price than that bound is from a good choice is in, or out, in every better choice
-// (Martello and Toth 1990, chapter 2). The rest, the core, is small if gains differ or sizes are small. It
-// is solved for every possible room.
+// Consider a price per unit of size at which the things worth their price just fit. Add price * room to the
+// sum of gain - price * size over all things for which it is above 0. This is an upper bound on any choice
+// (Dantzig 1957). Let d be this bound minus the gain of a good choice. If |gain - price * size| of a thing
+// exceeds d, every better choice takes the thing (if the difference is above 0) or leaves it out (Martello
+// and Toth 1990, chapter 2). The remaining things, the core, are few if gains differ or sizes are small.
+// The core is solved for every possible room.
 
 #include <algorithm>
 #include <cstddef>
@@ -79,8 +80,7 @@ private:
             all += things[i].size;
             if (taken_[i]) greedy += things[i].gain;
         }
-        // Greedy choices outside the core precede the broken thing: the things behind it are all in the
-        // core.
+        // Greedy choices after things[broken] are all in the core, so those outside the core precede it.
         const auto space = static_cast<std::size_t>(std::min(room - in, all));
         best_.assign(space + 1, 0.0);
         const std::size_t width = space + 1;

@@ -9,13 +9,13 @@
 //     from max(initial batch, least atomic batch * K) to the largest batch, both exact
 //
 // and downwards if the first is the larger. Each is spread over replicas and accumulation steps by rounding
-// up, with 1e-8 taken off before: with L = total / K, s is one less than L / (most examples of a GPU) rounded
-// up, and at least 1 if a single GPU must accumulate. The atomic batch is L / (s + 1) rounded up. Plans
-// whose atomic batch is outside its limits are skipped. The first of the others with the largest goodput
-// wins, at the batch that is really used. That can be larger than max_batch, and smaller than the initial
-// batch if that does not fit.
+// up, with 1e-8 taken off before: with L = total / K, s is one less than L / (most examples of a GPU)
+// rounded up, and at least 1 if a single GPU must accumulate. The atomic batch is L / (s + 1) rounded up.
+// Plans whose atomic batch is outside its limits are skipped. The first of the others with the largest
+// goodput wins, at the batch that is really used. That can be larger than max_batch, and smaller than the
+// initial batch if that does not fit.
 //
-// Steps without synchronising take 1e-8 s for it (published_sync.hpp).
+// For steps that do not synchronise, it assumes that synchronising takes 1e-8 s (published_sync.hpp).
 //
 // Sia's policy calls it with arrays in single precision, and then the total batches, L and the first
 // quotient are rounded to that. A total batch that should be an integer may then lie above it, and rounding

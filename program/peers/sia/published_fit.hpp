@@ -19,11 +19,11 @@
 //
 // and after it an unmeasured network is at least 1.1 times as slow as a node (alpha and beta each).
 //
-// Method. L-BFGS-B by its authors (bounded_quasi_newton.hpp) with ten pairs, from always the same start (0.1
-// s and 0.01 s, gamma 1.001), until an iteration lowers the objective by less than 1e-5 or the projected
-// gradient is below 1e-5. The point at which it stops is part of the replay. The objective has kinks where
-// one of the norms is 0; its derivative there is taken as 0. With one sample, or as many samples as
-// parameters, the minimum itself is such a kink, and the fit stops somewhere near it.
+// Method. L-BFGS-B by its authors (bounded_quasi_newton.hpp) with ten pairs, from always the same start
+// (0.1 s and 0.01 s, gamma 1.001), until an iteration lowers the objective by less than 1e-5 or the
+// projected gradient is below 1e-5. The point at which it stops is part of the replay. The objective has
+// kinks where one of the norms is 0; its derivative there is taken as 0. With one sample, or as many
+// samples as parameters, the minimum itself is such a kink, and the fit stops somewhere near it.
 //
 // If a result is not a model, or its objective is above the start's, the prior replaces it
 // (throughput_prior.hpp), and end() says so. The released code has no such rule; we know no valid samples
@@ -58,7 +58,7 @@ struct PublishedFitEnd {
     double objective = 0;  ///< of the returned model
     int iterations = 0;    ///< of the quasi-Newton method
     int evaluations = 0;   ///< of the objective with its gradient
-    /// Is iteration_limit also if no step along the steepest descent helps; never start_kept.
+    /// Never start_kept. iteration_limit can also mean that no step along the steepest descent helped.
     FitStatus status = FitStatus::prior_kept;
 };
 

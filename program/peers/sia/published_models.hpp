@@ -26,8 +26,8 @@
 namespace goodput::peers {
 
 /// Fills in plan, goodput and knowledge of a job's options as the policy of Sia's public simulator does.
-/// Pipeline jobs, jobs with a fixed batch, which that replays otherwise, and models that are not of the
-/// published form get GoodputPredictor's answers.
+/// GoodputPredictor answers for pipeline jobs, for jobs with a fixed batch (which that simulator replays
+/// differently), and for models that are not of the published form.
 class PublishedPredictor {
 public:
     /// The same as GoodputPredictor, with models of the published form.

@@ -11,7 +11,7 @@
 
 namespace goodput::peers {
 
-/// The values that the code uses for nothing: seconds, and replicas beyond two.
+/// The value that the code uses instead of 0, for seconds and for replicas beyond two.
 inline constexpr double published_least = 1e-8;
 
 inline double published_further(int replicas) { return std::max(replicas - 2.0, published_least); }

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_PROGRAM_PEERS_SYNERGY_SYNERGY_ORDER_HPP
 #define GOODPUT_PROGRAM_PEERS_SYNERGY_SYNERGY_ORDER_HPP
 
-// The orders in which Synergy's public simulator serves jobs. FIFO, SRTF and LAS are published in words. Of
-// the others only the idea is published; the formulas below reproduce its results to the round.
+// The orders in which Synergy's public simulator serves jobs. FIFO, SRTF and LAS are published in words.
+// Only the idea of the others is published; the formulas below reproduce its results to the round.
 
 #include <algorithm>
 #include <span>

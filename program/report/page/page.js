@@ -52,7 +52,7 @@ const figures = [
 const explanation = 'Completion times run from submission to completion. rho: a job’s completion time over the time with ' +
   'an equal share of the cluster. Effective GPUs: how many, each the fastest for its job and never idle, would have done ' +
   'the same.';
-// Those that some row has, known ones first.
+// Figures that some row has, known ones first.
 const figuresOf = rows => {
   const keys = new Set(rows.flatMap(row => Object.keys(row).filter(key => row[key] === null || typeof row[key] === 'number')));
   const known = figures.filter(({ key }) => keys.delete(key));
@@ -60,7 +60,7 @@ const figuresOf = rows => {
 };
 const figureText = (figure, row) =>
   row[figure.key] == null ? 'none' : (row[figure.key] * figure.factor).toFixed(figure.digits);
-// The text of the best value; of completed jobs only, rows that complete fewer than others do not count.
+// The text of the best value. For figures over completed jobs, rows that complete fewer do not count.
 const bestText = (figure, rows) => {
   const full = Math.max(...rows.map(row => row.completed ?? 0));
   const some = rows.filter(row => row[figure.key] != null &&
@@ -152,7 +152,7 @@ const chooseLine = line => {
   repaint();
 };
 const lineColour = line => slotOf(line) < 0 ? colour('--grey') : colour('--c' + slotOf(line));
-// A piece of the line in that slot; -1: of a grey one.
+// A piece of the line in that slot, or of a grey line (-1).
 const sample = slot => {
   const picture = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
   const stroke = document.createElementNS(picture.namespaceURI, 'line');
@@ -206,7 +206,7 @@ const ticks = { color: () => colour('--pale'), maxRotation: 0, autoSkipPadding: 
 const grid = { color: () => colour('--line'), borderColor: () => colour('--line'), drawTicks: true };
 const axisTitle = text => ({ display: !!text, text, color: () => colour('--pale') });
 
-// ---- What is said at the pointer, and by the arrow keys.
+// ---- The text shown at the pointer, also moved by arrow keys.
 const tip = add(document.body, 'div', { id: 'tip', role: 'status', hidden: true });
 const say = (text, x, y) => {
   tip.hidden = !text;
@@ -219,7 +219,7 @@ const say = (text, x, y) => {
 const span = h => h < 1 / 60 ? (3600 * h).toFixed(0) + ' s' : h < 1 ? (60 * h).toFixed(h < .1 ? 1 : 0) + ' min' :
   h.toFixed(2) + ' h';
 
-// A chart in a figure. `text(chart, x, y)` is what is said at pixels of its canvas; the arrow keys move a reading.
+// A chart in a figure. `text(chart, x, y)` is the text at pixels of its canvas; the arrow keys move the reading.
 const addChart = (parent, title, unit, label, config, text, { tall = false } = {}) => {
   const figure = add(parent, 'figure');
   if (title) add(figure, 'figcaption', {}, title, ...unit ? [add(null, 'span', {}, ` (${unit})`)] : []);
@@ -275,7 +275,7 @@ const durationAxis = (min, max, title) => ({ type: 'logarithmic', min, max, grid
     scale.ticks = durations.filter(([h]) => h >= min && h <= max && Math.log(h / last) > apart && (last = h)).map(([value]) => ({ value }));
   } });
 
-// Lines of what the legend names, or `own` ones, in order: {name, points: [{x, y}]}. Of steps, y holds until the next point.
+// One line per name of the legend, or `own` lines, in order: {name, points: [{x, y}]}. With steps, y holds until the next point.
 const lineChart = (parent, { title, unit, of, x, y, steps = true, own = false, say: words, tall, plugins = [] }) => {
   const look = i => own ? colour('--c' + i % most) : lineColour(i);
   const datasets = of.map((line, i) => ({

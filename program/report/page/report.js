@@ -148,7 +148,7 @@ add(load, 'p', { className: 'hint' }, 'Drag across a time axis to see a part of 
 const loadPair = add(load, 'div', { className: 'pair' });
 for (const name of ['waiting', 'held', 'restarts', 'restarts-by-job']) drawn(loadPair, name);
 
-// ---- Who held which GPUs when: one lane a GPU type, one block for what a job held without a change.
+// ---- Which job held which GPUs when: one lane per GPU type, one block per holding without a change.
 const colourOf = application => colour('--a' + Math.min(application, 7));
 let seen = null;
 const see = job => {

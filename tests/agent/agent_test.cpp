@@ -98,11 +98,12 @@ TEST_CASE("With Adam, norms are taken in its metric once it has seen five update
         settings.mean_gradient_given = mean_given;
         TrainingAgent agent(settings);
         agent.hold({.gpus = 2});
-        NoiseScaleEstimator expected(settings.smoothing);
+        NoiseScaleEstimator expected(settings.noise_smoothing());
         GradientMeter meter({problem.size()});
         std::vector<double> moments(problem.size(), 0.1);
         for (int t = 0; t < 5; ++t) {
-            const AdamPreconditioner<double> metric{moments, updates + t, 0.99, 1e-3};
+            const AdamPreconditioner<double> metric =
+                AdamPreconditioner<double>{moments, updates + t, 0.99, 1e-3}.with_floor();
             const std::vector<std::vector<double>> gradients{problem.sample(0.5, noise),
                                                              problem.sample(0.5, noise)};
             std::vector<double> mean(problem.size());
@@ -474,7 +475,7 @@ TEST_CASE("Norms that are given at every step count as one step each, at one of 
         settings.measure_every = 8;
         TrainingAgent agent(settings);
         agent.hold({.gpus = 2});
-        NoiseScaleEstimator expected(settings.smoothing);
+        NoiseScaleEstimator expected(settings.noise_smoothing());
         for (int step = 0; step < 160; ++step) {
             agent.begin_step(step);
             if (step % every != 0) {

@@ -76,7 +76,7 @@ public:
         : settings_((validate(settings), std::move(settings))),
           meter_(settings_.group_sizes.empty() ? std::vector{settings_.parameters} : settings_.group_sizes,
                  settings_.mean_gradient_given),
-          noise_(settings_.groups(), settings_.smoothing),
+          noise_(settings_.groups(), settings_.noise_smoothing()),
           norms_(settings_.groups()),
           times_(settings_.least_steps) {
         before_.reserve(settings_.groups());
@@ -112,7 +112,8 @@ public:
     void add_gradient(std::span<const Real> piece) {
         if (gradients_wanted()) meter_.add(piece, metric_of(std::span<const Real>()));
     }
-    /// The same for Adam, with the piece's second moments after the last update.
+    /// The same for Adam, with the piece's second moments after the last update. Pass each tensor as one
+    /// piece, because moments far below a tensor's mean count as a fifth of that mean.
     template <std::floating_point Real, std::floating_point Moment>
     void add_gradient(std::span<const Real> piece, std::span<const Moment> second_moments) {
         if (gradients_wanted()) meter_.add(piece, metric_of(second_moments));
@@ -236,8 +237,15 @@ private:
     /// Returns the metric in which a piece with these second moments is measured.
     template <std::floating_point Moment>
     [[nodiscard]] AdamPreconditioner<Moment> metric_of(std::span<const Moment> second_moments) const {
-        return {second_moments, settings_.optimizer == Optimizer::adam ? adam_updates_ : 0,
-                settings_.adam_beta2, settings_.adam_epsilon};
+        const AdamPreconditioner<Moment> metric{second_moments,
+                                                settings_.optimizer == Optimizer::adam ? adam_updates_ : 0,
+                                                settings_.adam_beta2, settings_.adam_epsilon};
+        return metric.with_floor();
+    }
+    /// Limits what the norms of a step in Adam's metric count for.
+    void bound_norms() {
+        for (std::size_t g = 0; g < norms_.size(); ++g)
+            norms_[g] = bounded_norms(norms_[g], settings_.group_size(g));
     }
     [[nodiscard]] NoiseScaleEfficiency efficiency_model() const {
         return {static_cast<double>(settings_.initial_batch), statistics()};

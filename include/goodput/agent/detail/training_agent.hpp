@@ -117,7 +117,9 @@ inline bool TrainingAgent::end_step(double now_seconds, std::optional<double> sy
     if (meter_.count() < std::min<std::int64_t>(expected, 2) ||
         (settings_.mean_gradient_given && meter_.count() != expected))
         bad_input("agent", "gradients of the step, of all replicas", meter_.count(), text_of(expected));
-    return finish(now_seconds, synchronisation_seconds, meter_.end(norms_), measured_every_);
+    const StepNorms said = meter_.end(norms_);
+    if (said == StepNorms::known && meter_.reported()->preconditioned) bound_norms();
+    return finish(now_seconds, synchronisation_seconds, said, measured_every_);
 }
 
 inline bool TrainingAgent::end_step(double now_seconds, std::optional<double> synchronisation_seconds,
@@ -133,6 +135,7 @@ inline bool TrainingAgent::end_step(double now_seconds, std::optional<double> sy
             said = StepNorms::not_finite;
     }
     std::copy(norms.begin(), norms.end(), norms_.begin());
+    if (metric_of(std::span<const double>()).ready()) bound_norms();
     return finish(now_seconds, synchronisation_seconds, said, static_cast<double>(steps_ - measured_at_));
 }
 

@@ -66,6 +66,8 @@ struct TrainingReport {
     std::string gpu_type{};         ///< GPU type on which it runs
     ThroughputSample sample{};      ///< time of the present plan on this type
     GradientStatistics gradient{};  ///< both zero if not known yet
+    /// Seconds from the start of the training to the end of its first step, if started() was called.
+    std::optional<double> start_seconds{};
 };
 
 /// Measures one training run, and chooses its batch plan and learning rate.
@@ -88,6 +90,15 @@ public:
     /// replicas with as few accumulation steps as possible. Throws std::invalid_argument if validate()
     /// rejects the holding, or if the holding allows no valid batch.
     void hold(const Holding& holding);
+    /// Tells the agent when the training was started, by the clock of begin_step(): before it imported its
+    /// libraries, so that report() says what a restart costs. Call this after hold() and before the first
+    /// step. Throws std::invalid_argument if the time is not finite.
+    void started(double started_seconds) {
+        if (!std::isfinite(started_seconds))
+            bad_input("agent", "started", started_seconds, "a finite number of seconds");
+        started_ = started_seconds;
+        start_seconds_.reset();
+    }
     /// Returns the batch plan with which to train now; {0, 0} before hold(). Within a step this is the plan
     /// of the step, which may be the same batch in two halves (TrainingSettings::split_every).
     [[nodiscard]] BatchPlan plan() const { return begun_ ? step_plan_ : plan_; }
@@ -306,6 +317,8 @@ private:
     // State of the step that is begun.
     std::int64_t adam_updates_ = 0;
     double began_ = 0, last_mark_ = 0;
+    // When the training was started, until its first step ends; then what that start took.
+    std::optional<double> started_{}, start_seconds_{};
     int marks_ = 0, measured_every_ = 1;
     bool begun_ = false, wanted_ = false;
 };

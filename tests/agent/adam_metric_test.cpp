@@ -211,7 +211,7 @@ TEST_CASE("Under Adam the averages of the noise are shorter, unless the caller s
     TrainingSettings settings{.parameters = 10};
     CHECK(settings.noise_smoothing() == 0.996);
     settings.optimizer = Optimizer::adam;
-    CHECK(settings.noise_smoothing() == 0.99);
+    CHECK(settings.noise_smoothing() == 0.994);
     settings.smoothing = 0.9;
     CHECK(settings.noise_smoothing() == 0.9);
 }

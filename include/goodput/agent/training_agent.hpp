@@ -234,7 +234,8 @@ public:
     /// Returns a report for the scheduler, or nothing until the present plan has been timed.
     [[nodiscard]] std::optional<TrainingReport> report() const;
 
-    /// Returns the agent's state as text, to be saved with the checkpoint.
+    /// Returns the agent's state as text, to be saved with the checkpoint. The gradient of the last step is
+    /// not part of it, so a training with single gradients loses one pair.
     [[nodiscard]] std::string save() const;
     /// Continues from a saved state. Call hold() with the present holding afterwards. Throws
     /// std::invalid_argument and stays unchanged if save() did not write the text, or if the text belongs

@@ -54,7 +54,7 @@ struct TrainingSettings {
     int split_every = 8;
     /// Factor by which the averages of the noise scale are multiplied per step at the initial batch. The
     /// noise scale changes during training. 0 means noise_smoothing(): 0.996, which averages over at most
-    /// 500 steps, or 0.99 with Adam, whose norms scatter less. A larger value would be steadier, but lag
+    /// 500 steps, or 0.994 with Adam, whose bounded norms scatter less. A larger value would be steadier, but lag
     /// further behind.
     double smoothing = 0;
 
@@ -83,7 +83,7 @@ struct TrainingSettings {
     /// Returns smoothing. If that is 0, returns the smoothing that suits the optimiser.
     [[nodiscard]] double noise_smoothing() const {
         if (smoothing != 0) return smoothing;
-        return optimizer == Optimizer::adam ? 0.99 : 0.996;
+        return optimizer == Optimizer::adam ? 0.994 : 0.996;
     }
     /// Returns measure_every. If that is 0, returns the interval that applies when split_every is 0 as well.
     [[nodiscard]] int steps_a_measurement() const {

@@ -34,6 +34,7 @@ struct StormJob {
     Json asks{};                ///< the fields that stay the same
     Json held = Json::array();  ///< pairs [node, GPUs]
     std::string with{};         ///< the job that has the same GPUs; empty: none
+    double restart = 0;         ///< seconds that a restart costs, said or estimated
     double restart_left = 0;    ///< seconds until it works again
     double done = 0;            ///< examples
     double speed = 0;           ///< examples/s by the last answer
@@ -51,10 +52,10 @@ public:
     ClusterStorm(std::uint64_t seed, Kind kind, const std::set<std::string>& allowed = {})
         : random_(seed), kind_(kind) {
         for (const char* feature :
-             {"cores",  "deadline_ms", "gang",         "late",      "leave",     "long restart",
-              "loss",   "minimum run", "names again",  "odd nodes", "odd sizes", "or_never",
-              "pinned", "quota",       "racks",        "reload",    "running",   "short restart",
-              "slip",   "two types",   "unknown work", "windows"})
+             {"cores",  "deadline_ms", "gang",        "late",         "leave",     "long restart",
+              "loss",   "minimum run", "names again", "odd nodes",    "odd sizes", "or_never",
+              "pinned", "quota",       "racks",       "reload",       "running",   "short restart",
+              "slip",   "starts",      "two types",   "unknown work", "windows"})
             if (random_.chance(allowed.empty() ? 0.22 : 0.7) &&
                 (allowed.empty() || allowed.contains(feature)))
                 features_.insert(feature);
@@ -230,6 +231,20 @@ private:
             restart = one_of({90, 150, 300, 400});
         else if (has("short restart"))
             restart = one_of({5, 10, 30});
+        // What the program estimates where the line says only what starts took, how large a checkpoint is, or
+        // nothing.
+        Json starts = Json::array();
+        double checkpoint = 0;
+        const bool estimated = has("starts") && random_.chance(0.6);
+        if (estimated) {
+            double sum = 3;
+            for (int n = random_.integer(0, 3); n > 0; --n) {
+                starts.push_back(restart * one_of({0.8, 1, 1.2}));
+                sum += starts.back().get<double>();
+            }
+            if (random_.chance(0.5)) checkpoint = one_of({0.2, 1.5, 10});
+            restart = sum / (0.1 + static_cast<double>(starts.size())) + 2 * checkpoint;
+        }
         const double seconds = one_of({2, 5, 10, 20}) * interval_ * random_.between(0.6, 1.4);
         const std::string name = fresh_name();
         StormJob job;
@@ -241,6 +256,12 @@ private:
                     {"restart_cost_s", restart},
                     {"batch", {{"initial", 256}, {"target", 256}, {"local", local}, {"rate", rate}}},
                     {"remaining_examples", std::round(seconds * best * least)}};
+        job.restart = restart;
+        if (estimated) {
+            job.asks.erase("restart_cost_s");
+            if (!starts.empty()) job.asks["starts_s"] = starts;
+            if (checkpoint > 0) job.asks["checkpoint_gib"] = checkpoint;
+        }
         if (kind_ != Kind::pairs && random_.chance(0.75)) {
             job.asks["deadline_s"] = time_ + restart + seconds * one_of({0.3, 0.6, 1, 1.3, 1.6, 2, 3}) +
                                      interval_ * one_of({0, 0.5, 1, 2, 3});
@@ -361,7 +382,7 @@ private:
         if (!same || starts == "start" || starts == "move" || starts == "restart") {
             job.held = got["nodes"];
             job.started = time_;
-            job.restart_left = job.held.empty() ? 0 : job.asks["restart_cost_s"].get<double>();
+            job.restart_left = job.held.empty() ? 0 : job.restart;
             if (!job.held.empty() && job.attained > 0) ++job.restarts;
         }
         if (got.contains("goodput")) job.speed = got["goodput"].get<double>();

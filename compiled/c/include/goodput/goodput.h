@@ -144,7 +144,7 @@ typedef struct goodput_agent_settings {
     int32_t measure_every;     ///< of every n steps with several gradients, one is measured; 0: as for single
                                ///< gradients
     double smoothing;          ///< part of the noise's averages that remains after a step, below 1; 0: 0.996,
-                               ///< and 0.99 with Adam
+                               ///< and 0.994 with Adam
     int32_t warmup_steps;      ///< steps of a plan that are not timed; 0: 3
     int32_t least_steps;       ///< steps timed before a plan's time is believed; 0: 5
     int32_t least_measured_steps;  ///< steps with gradients before a plan is chosen; 0: 20

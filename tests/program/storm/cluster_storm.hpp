@@ -50,15 +50,18 @@ class ClusterStorm {
 public:
     /// `allowed`: nothing else may happen in it; empty: anything may.
     ClusterStorm(std::uint64_t seed, Kind kind, const std::set<std::string>& allowed = {})
-        : random_(seed), kind_(kind) {
+        : random_(seed), starts_random_(~seed), kind_(kind) {
         for (const char* feature :
-             {"cores",  "deadline_ms", "gang",        "late",         "leave",     "long restart",
-              "loss",   "minimum run", "names again", "odd nodes",    "odd sizes", "or_never",
-              "pinned", "quota",       "racks",       "reload",       "running",   "short restart",
-              "slip",   "starts",      "two types",   "unknown work", "windows"})
+             {"cores",  "deadline_ms", "gang",         "late",      "leave",     "long restart",
+              "loss",   "minimum run", "names again",  "odd nodes", "odd sizes", "or_never",
+              "pinned", "quota",       "racks",        "reload",    "running",   "short restart",
+              "slip",   "two types",   "unknown work", "windows"})
             if (random_.chance(allowed.empty() ? 0.22 : 0.7) &&
                 (allowed.empty() || allowed.contains(feature)))
                 features_.insert(feature);
+        if (starts_random_.chance(allowed.empty() ? 0.22 : 0.7) &&
+            (allowed.empty() || allowed.contains("starts")))
+            features_.insert("starts");
         constexpr const char* policies[] = {"goodput", "goodput", "goodput",          "fifo", "srtf",
                                             "pollux",  "sia",     "goodput-declared", "las",  "tiresias"};
         options_ = {"--policy", policies[random_.integer(0, 9)]};
@@ -235,14 +238,14 @@ private:
         // nothing.
         Json starts = Json::array();
         double checkpoint = 0;
-        const bool estimated = has("starts") && random_.chance(0.6);
+        const bool estimated = has("starts") && starts_random_.chance(0.6);
         if (estimated) {
             double sum = 3;
-            for (int n = random_.integer(0, 3); n > 0; --n) {
-                starts.push_back(restart * one_of({0.8, 1, 1.2}));
+            for (int n = starts_random_.integer(0, 3); n > 0; --n) {
+                starts.push_back(restart * starts_random_.between(0.8, 1.2));
                 sum += starts.back().get<double>();
             }
-            if (random_.chance(0.5)) checkpoint = one_of({0.2, 1.5, 10});
+            if (starts_random_.chance(0.5)) checkpoint = starts_random_.between(0, 10);
             restart = sum / (0.1 + static_cast<double>(starts.size())) + 2 * checkpoint;
         }
         const double seconds = one_of({2, 5, 10, 20}) * interval_ * random_.between(0.6, 1.4);
@@ -436,6 +439,7 @@ private:
     }
 
     Random random_;
+    Random starts_random_;  // of the feature "starts", which came later: other storms stay as they were
     Kind kind_;
     std::set<std::string> features_{};
     std::vector<std::string> options_{}, types_{"A"};

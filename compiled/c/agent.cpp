@@ -172,6 +172,10 @@ goodput_status goodput_agent_hold(goodput_agent* agent, const goodput_holding* h
     });
 }
 
+goodput_status goodput_agent_started(goodput_agent* agent, double started_s) {
+    return with_agent(agent, [&](goodput::TrainingAgent& it) { it.started(started_s); });
+}
+
 goodput_status goodput_agent_begin_step(goodput_agent* agent, double now_s, double gradient_scale,
                                         uint64_t adam_updates, int32_t* wanted) {
     return with_agent(agent, [&](goodput::TrainingAgent& it) {

@@ -126,7 +126,8 @@ JobRequest read_request(const Job& job, const std::vector<std::string>& gpu_type
     std::tie(wanted.initial_batch, wanted.max_batch) =
         comment.range("batch", comment.value("batch", batch), batch);
     wanted.restart_cost_seconds = usual_restart_seconds;
-    if (comment.has("restart"))
+    request.restart_known = comment.has("restart");
+    if (request.restart_known)
         wanted.restart_cost_seconds =
             comment.number<double>("restart", comment.value("restart", ""), "seconds");
     if (comment.has("work"))

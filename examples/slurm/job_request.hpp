@@ -36,6 +36,7 @@ struct JobRequest {
     goodput::Job job{};  ///< limits; the controller fills in the rest
     bool pause = false;
     std::optional<double> work{};  ///< useful examples, from beginning to end
+    bool restart_known = false;    ///< whether the comment says what a restart costs
 };
 
 /// Reads the comment. Throws std::invalid_argument that names the key, its value and the expected form.

@@ -105,6 +105,10 @@ goodput::JobNews Planner::hear(const Job& job) {
             news.samples.push_back({static_cast<std::size_t>(type - gpu_types_.begin()), report.sample});
         if (report.gradient) training.gradient = report.gradient;
         if (report.done_examples) training.done = report.done_examples;
+        // All reports of a run repeat its start.
+        std::vector<double>& starts = training.starts.start_seconds;
+        if (report.start_seconds && (starts.empty() || starts.back() != *report.start_seconds))
+            starts.push_back(*report.start_seconds);
     }
     return news;
 }
@@ -112,6 +116,9 @@ goodput::JobNews Planner::hear(const Job& job) {
 void Planner::add_elastic(const State& state, const Job& job, goodput::Job request) {
     request.submitted_seconds = first_seen(job);
     request.restarts = job.restarts;
+    if (const Training& known = training_[job.id];
+        !known.restart_known && !known.starts.start_seconds.empty())
+        request.restart_cost_seconds = estimated_restart_seconds(known.starts);
     if (job.state == JobState::running) {
         require_known_holding(job);
         request.placement = place(job.holds.nodes, job.held_gpus);
@@ -220,6 +227,7 @@ Round Planner::plan(const State& state) {
                 const bool withheld = job.state == JobState::held && job.held_by_admin;
                 if (!request.pause && !withheld) {
                     training_[job.id].work = request.work;
+                    training_[job.id].restart_known = request.restart_known;
                     elastic.emplace_back(&job, std::move(request.job));
                     continue;
                 }

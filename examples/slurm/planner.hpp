@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "goodput/availability/restart_cost.hpp"
 #include "goodput/deadlines/promised_scheduler.hpp"
 #include "goodput/policy/goodput_policy.hpp"
 #include "goodput/schedule/job_memory.hpp"
@@ -59,6 +60,8 @@ private:
         ReportReader reader{};
         std::optional<goodput::GradientStatistics> gradient{};
         std::optional<double> work{}, done{};  // useful examples, as the comment and its reports say
+        bool restart_known = false;            // from the comment, which counts more than reported starts
+        goodput::RestartReports starts{};
     };
 
     void name_nodes(const State& state);

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "goodput/availability/restart_cost.hpp"
 #include "json/json_fields.hpp"
 #include "plan/samples.hpp"
 
@@ -30,6 +31,10 @@ Report read_report(const std::string& line) {
     }
     if (const cli::Field done = field["done_examples"]; done.given())
         report.done_examples = done.number_at_least(0);
+    if (const cli::Field start = field["start_s"]; start.given()) {
+        report.start_seconds = start.number();
+        validate(goodput::RestartReports{{*report.start_seconds}}, "report");
+    }
     return report;
 }
 

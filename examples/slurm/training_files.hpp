@@ -5,12 +5,13 @@
 //
 //     goodput-ID.reports   the training appends a line every now and then:
 //         {"gpu_type": "t4", "nodes": 1, "gpus": 4, "local_batch": 64, "accumulation": 0,
-//          "step_s": 0.21, "sync_s": 0.05, "gradient": {"sqr": 1.2, "var": 40.1}, "done_examples": 81000}
+//          "step_s": 0.21, "sync_s": 0.05, "gradient": {"sqr": 1.2, "var": 40.1}, "done_examples": 81000,
+//          "start_s": 21.5}
 //     goodput-ID.plan      the controller writes it anew when the job's batch size should be another:
 //         {"local_batch": 128, "accumulation": 1}
 //
-// The fields are those of `goodput plan`. "gradient" (at the initial batch size) and "done_examples" may be
-// missing.
+// The fields are those of `goodput plan`. "gradient" (at the initial batch size), "done_examples" and
+// "start_s" (seconds from the start to the end of the first step) may be missing.
 
 #include <cstddef>
 #include <optional>
@@ -28,6 +29,7 @@ struct Report {
     goodput::ThroughputSample sample{};
     std::optional<goodput::GradientStatistics> gradient{};
     std::optional<double> done_examples{};
+    std::optional<double> start_seconds{};
 };
 
 /// Reads what a job's training has reported since the last call. Invalid lines are counted and ignored. An

@@ -245,7 +245,7 @@ void Training::choose_plan() {
 // optimiser's metric, from the whole training set or from 2,000 generated examples. Uses every example's
 // own gradient (`group` 1), or, to save time, the gradients of groups of examples.
 goodput::GradientStatistics Training::reference(std::size_t group) {
-    const auto metric = preconditioner();
+    const auto metric = preconditioner().with_floor();
     const std::size_t size = mean_.size(), set = network_.training_examples();
     const std::size_t groups = (set ? set : 2000) / group;
     std::vector<double> mean(size), inverse(size, 1);

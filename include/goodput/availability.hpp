@@ -12,6 +12,7 @@
 #include "goodput/availability/node_renter.hpp"
 #include "goodput/availability/rent_offer.hpp"
 #include "goodput/availability/renting.hpp"
+#include "goodput/availability/restart_cost.hpp"
 #include "goodput/availability/stage_checkpoints.hpp"
 #include "goodput/availability/stage_question.hpp"
 #include "goodput/availability/usual_mechanisms.hpp"

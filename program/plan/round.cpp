@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "goodput/availability/restart_cost.hpp"
 #include "goodput/core/detail/names.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/place/topology.hpp"
@@ -238,6 +239,8 @@ private:
                      "submitted_s",
                      "restarts",
                      "restart_cost_s",
+                     "starts_s",
+                     "checkpoint_gib",
                      "attained_gpu_s",
                      "gpus",
                      "adapt",
@@ -270,7 +273,7 @@ private:
 
         job.submitted_seconds = about["submitted_s"].number();
         if (const Field restarts = about["restarts"]; restarts.given()) job.restarts = restarts.count();
-        read_amount(about["restart_cost_s"], job.restart_cost_seconds);
+        job.restart_cost_seconds = read_restart_cost(about);
         read_amount(about["attained_gpu_s"], job.attained_gpu_seconds);
         const Field gpus = about["gpus"];
         gpus.require_size(2, "a pair [fewest, most]");
@@ -469,6 +472,24 @@ private:
         if (const Field weight = about["weight"]; weight.given())
             weights_[name] = weight.number_at_least(1e-9);
         round_.teams.push_back(std::move(quota));
+    }
+
+    /// Returns what the line says of a restart's cost, or else the estimate from reported starts and size.
+    static double read_restart_cost(const Field& about) {
+        goodput::RestartReports reports;
+        const auto amount = [](const Field& field, double most) {
+            const double value = field.number();
+            if (!(value >= 0 && value <= most)) field.refuse("a number from 0 to " + goodput::text_of(most));
+            return value;
+        };
+        if (const Field starts = about["starts_s"]; starts.given())
+            starts.for_each([&](const Field& start) {
+                reports.start_seconds.push_back(amount(start, goodput::most_start_seconds));
+            });
+        if (const Field size = about["checkpoint_gib"]; size.given())
+            reports.checkpoint_gib = amount(size, goodput::most_checkpoint_gib);
+        const Field known = about["restart_cost_s"];
+        return known.given() ? known.number_at_least(0) : estimated_restart_seconds(reports);
     }
 
     /// Without a time to restore, a mechanism restores at the cost of any restart.

@@ -67,6 +67,11 @@ class Agent:
         self._handle.hold(make(self._c.goodput_holding, gpu_type=encoded(gpu_type), nodes=nodes, gpus=gpus,
                                max_atomic_batch=max_atomic_batch))
 
+    def started(self, at: float) -> None:
+        """Tells the agent when the training was started, on the clock of begin_step(), so that reports say how long starts take
+        (start_s). Call it after hold() and before the first step."""
+        self._handle.started(at)
+
     def begin_step(self, now: Optional[float] = None, scale: float = 1, adam_updates: int = 0) -> bool:
         """Begins a step, and returns whether its gradients are measured. If not, add() does nothing. The gradients are
         multiplied by `scale`. `adam_updates` is the number of updates that Adam's second moments have seen."""

@@ -221,7 +221,11 @@ class Job(_JobRequired, _JobWords, total=False):
     name (required): Name that no other job has, the same in all lines.
     submitted_s (required): Time of submission, in seconds on the clock of time_s.
     restarts (0 to 2147483647): Number of restarts so far, in which the first start does not count; if missing, 0.
-    restart_cost_s (at least 0): Seconds that one more restart or move costs; if missing, 0.
+    restart_cost_s (at least 0): Seconds that one more restart or move costs; if missing, estimated from starts_s and
+        checkpoint_gib.
+    starts_s: Seconds from the start of a run to the end of its first step, of each run that reported them; if missing,
+        30 is assumed.
+    checkpoint_gib (0 to 1e06): Size of a checkpoint in GiB, of which each costs 2 s in a restart; if missing, 0.
     attained_gpu_s (at least 0): GPU-seconds that the job has held so far; if missing, 0.
     gpus (required): Fewest and most GPUs that the job may have, the first number at most the second.
     adapt: Choices of the plan: GPU type, GPUs and batch ("batch"), GPU type and GPUs ("gpus"), or the GPU type only,
@@ -262,6 +266,8 @@ class Job(_JobRequired, _JobWords, total=False):
     """
     restarts: Optional[int]
     restart_cost_s: Optional[float]
+    starts_s: Optional[Sequence[float]]
+    checkpoint_gib: Optional[float]
     attained_gpu_s: Optional[float]
     adapt: Optional[Literal["batch", "gpus", "none"]]
     gpus_per_replica: Optional[Mapping[str, int]]

@@ -56,7 +56,7 @@ class Trainer:
         more = {"parameters": [sum(each.numel() for each in group) for group in self._groups], "optimizer": kind,
                 "mean_given": True, "split_every": 8, **more}
         self.agent = Agent(**more)
-        self._holding, self._holds = (gpu_type, self.replicas, nodes), False
+        self._holding, self._holds, self._own_clock = (gpu_type, self.replicas, nodes), False, clock is None
 
     @property
     def state(self) -> State:
@@ -120,16 +120,24 @@ class Trainer:
         if not self._holds:
             self.agent.hold(*self._holding)
             self._holds = True
+            age = _process_age() if self._own_clock else None
+            if age is not None:
+                self.agent.started(self._clock() - age)
 
     def _forget_gradients(self) -> None:
         for parameter in self._parameters:
             parameter.grad = None
 
     def _adam_updates(self) -> int:
-        return int(self._of_optimizer(self._parameters[0], "step", 0))
+        """Returns the updates that all second moments have seen; 0 unless each parameter has some, as under Lion or Adamax."""
+        if any(moment is None for moment in self._moments()):
+            return 0
+        return min(int(self._of_optimizer(parameter, "step", 0)) for parameter in self._parameters)
 
     def _moments(self) -> "list[Any]":
-        return [self._of_optimizer(parameter, "exp_avg_sq", None) for parameter in self._parameters]
+        """Returns what each parameter's gradient is divided by: with amsgrad, its largest second moments."""
+        return [self._of_optimizer(parameter, "max_exp_avg_sq", self._of_optimizer(parameter, "exp_avg_sq", None))
+                for parameter in self._parameters]
 
     def _of_optimizer(self, parameter: Any, name: str, otherwise: Any) -> Any:
         state = getattr(self.optimizer, "state", {})
@@ -193,3 +201,13 @@ class Trainer:
         cast(Any, torch.distributed).all_reduce(tensor)
         if tensor is not values:
             values[:] = array.array("d", tensor.tolist())
+
+
+def _process_age() -> Optional[float]:
+    """Returns the seconds since the start of this process, or None where the system does not tell."""
+    try:
+        with open("/proc/self/stat", encoding="ascii", errors="replace") as file:
+            ticks = int(file.read().rpartition(")")[2].split()[19])
+        return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK"))
+    except (OSError, ValueError, IndexError, AttributeError):
+        return None

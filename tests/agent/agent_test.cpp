@@ -98,11 +98,12 @@ TEST_CASE("With Adam, norms are taken in its metric once it has seen five update
         settings.mean_gradient_given = mean_given;
         TrainingAgent agent(settings);
         agent.hold({.gpus = 2});
-        NoiseScaleEstimator expected(settings.smoothing);
+        NoiseScaleEstimator expected(settings.noise_smoothing());
         GradientMeter meter({problem.size()});
         std::vector<double> moments(problem.size(), 0.1);
         for (int t = 0; t < 5; ++t) {
-            const AdamPreconditioner<double> metric{moments, updates + t, 0.99, 1e-3};
+            const AdamPreconditioner<double> metric =
+                AdamPreconditioner<double>{moments, updates + t, 0.99, 1e-3}.with_floor();
             const std::vector<std::vector<double>> gradients{problem.sample(0.5, noise),
                                                              problem.sample(0.5, noise)};
             std::vector<double> mean(problem.size());
@@ -474,7 +475,7 @@ TEST_CASE("Norms that are given at every step count as one step each, at one of 
         settings.measure_every = 8;
         TrainingAgent agent(settings);
         agent.hold({.gpus = 2});
-        NoiseScaleEstimator expected(settings.smoothing);
+        NoiseScaleEstimator expected(settings.noise_smoothing());
         for (int step = 0; step < 160; ++step) {
             agent.begin_step(step);
             if (step % every != 0) {
@@ -531,4 +532,40 @@ TEST_CASE("An agent that was saved and restored answers the same, bit by bit") {
         CHECK(agent.retune() == restored.retune());
     }
     CHECK(restored.save() == agent.save());
+}
+
+TEST_CASE("The report says how long the start took, from the caller's word until the first step ended") {
+    const NoisyQuadratic problem(10, 1, 4, 91);
+    Noise noise(92);
+    const auto trained = [&](double first_step_at, const std::vector<double>& started) {
+        TrainingAgent agent(settings_for(problem.size()));
+        agent.hold({.gpus = 2});
+        for (const double at : started) agent.started(at);
+        double now = first_step_at;
+        train(
+            agent, problem, noise, 20, now, [](Shape, BatchPlan) { return 0.5; }, false);
+        return agent.report().value().start_seconds;
+    };
+    CHECK(!trained(100, {}));
+    CHECK(trained(100, {79.5}) == doctest::Approx(21));
+    CHECK(trained(100, {20, 79.5}) == doctest::Approx(21));
+    CHECK(trained(0, {0}) == doctest::Approx(0.5));
+    CHECK(!trained(100, {1000}));  // of another clock
+
+    TrainingAgent agent(settings_for(problem.size()));
+    agent.hold({.gpus = 2});
+    for (const double wrong : {std::numeric_limits<double>::infinity(), std::nan("")})
+        CHECK_THROWS_WITH_AS(agent.started(wrong), doctest::Contains("started"), std::invalid_argument);
+    agent.started(3);
+    agent.begin_step(10);
+    agent.drop_step();  // no step has ended
+    double now = 20;
+    train(
+        agent, problem, noise, 20, now, [](Shape, BatchPlan) { return 0.5; }, false);
+    CHECK(agent.report()->start_seconds == doctest::Approx(17.5));
+    // The next start is another one.
+    agent.hold({.gpus = 2});
+    train(
+        agent, problem, noise, 20, now, [](Shape, BatchPlan) { return 0.5; }, false);
+    CHECK(!agent.report()->start_seconds);
 }

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -126,6 +127,8 @@ TEST_CASE("Settings, holdings and calls that make no sense are refused") {
     settings_refused([](TrainingSettings& s) { s.max_batch = 31; });
     settings_refused([](TrainingSettings& s) { s.max_atomic_batch = 0; });
     settings_refused([](TrainingSettings& s) { s.smoothing = 1; });
+    settings_refused([](TrainingSettings& s) { s.smoothing = -0.1; });
+    settings_refused([](TrainingSettings& s) { s.smoothing = std::nan(""); });
     settings_refused([](TrainingSettings& s) { s.split_every = -1; });
     settings_refused([](TrainingSettings& s) { s.retune_gain = 0.5; });
 

@@ -50,6 +50,8 @@ static void train(goodput_agent* agent, int steps) {
 
 static void measures_and_reports(void) {
     goodput_agent* agent = make_agent(1);
+    CHECK(goodput_agent_started(agent, NAN) == GOODPUT_BAD_INPUT);
+    CHECK(goodput_agent_started(agent, -21) == GOODPUT_OK);
     CHECK(read_state(agent).local_batch == 16 && read_state(agent).accumulation == 0);
     CHECK(goodput_agent_report(agent, NULL, 0, &(size_t){0}) == GOODPUT_NOT_YET);
     train(agent, 40);
@@ -60,7 +62,7 @@ static void measures_and_reports(void) {
     size_t length = 0;
     CHECK(goodput_agent_report(agent, line, sizeof line, &length) == GOODPUT_OK);
     CHECK(strlen(line) == length && strstr(line, "\"gpu_type\": \"cpu\"") &&
-          strstr(line, "\"step_s\": 0.25"));
+          strstr(line, "\"step_s\": 0.25") && strstr(line, "\"start_s\": 21.25"));
     CHECK(goodput_agent_report(agent, line, 8, &length) == GOODPUT_TOO_SMALL);
     CHECK(strlen(line) == 7 && length > 7);
     goodput_agent_destroy(agent);

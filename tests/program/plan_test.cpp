@@ -524,6 +524,13 @@ TEST_CASE("a line that cannot be used says why, changes nothing, and the next is
         {with("restarts", -1), {who, "restarts", "-1"}},
         {with("restarts", 1e18), {who, "restarts", "1e+18", "integer"}},
         {with("restart_cost_s", -3), {who, "restart_cost_s", "-3"}},
+        {with("starts_s", 20), {who, "starts_s", "20", "array"}},
+        {with("starts_s", {20, -1}), {who, "starts_s[1]", "-1", "from 0 to 10000000"}},
+        {with("starts_s", {1e300}), {who, "starts_s[0]", "1e+300", "from 0 to 10000000"}},
+        {with("starts_s", {"soon"}), {who, "starts_s[0]", "soon", "number"}},
+        {with("checkpoint_gib", -1), {who, "checkpoint_gib", "-1", "from 0 to 1000000"}},
+        {with("checkpoint_gib", 1e7), {who, "checkpoint_gib", "10000000", "from 0 to 1000000"}},
+        {with("checkpoint_gib", "big"), {who, "checkpoint_gib", "big", "number"}},
         {with("attained_gpu_s", "many"), {who, "attained_gpu_s", "many"}},
         {without("gpus"), {who, "gpus", "missing"}},
         {with("gpus", 4), {who, "gpus", "4", "pair"}},
@@ -727,6 +734,40 @@ TEST_CASE("policies and their options are checked before anything is read") {
         CHECK(end.status == 2);
         CHECK(end.output == "");
         for (const std::string& word : wrong.says) CHECK(end.errors.find(word) != std::string::npos);
+    }
+}
+
+TEST_CASE("plan: a job that does not say what a restart costs gets an estimate from starts and checkpoint") {
+    // Every field of an answer that depends on the cost of a restart: whether the running job is to move from
+    // the slow node to the fast one, what interruptions take, and how often it saves.
+    const auto answer = [](const Json& more, const char* policy) {
+        Json of_job = job("one");
+        for (const char* known : {"restart_cost_s", "checkpoints"}) of_job.erase(known);
+        of_job["restarts"] = 3;
+        of_job["attained_gpu_s"] = 3600;
+        of_job["remaining_examples"] = 1e6;
+        of_job.update(more);
+        Json flaky = Json::array({node("aws", 0, 4), node("aws", 1, 4)});
+        for (Json& each : flaky) each["interruptions_h"] = 0.2;
+        Program program = plan({"--policy", policy});
+        return untimed(ask(program, round_of(4000, flaky, Json::array({of_job}))));
+    };
+    for (const char* policy : {"goodput", "sia", "optimus"}) {
+        CAPTURE(policy);
+        const auto as_if = [&](const Json& more, double seconds) {
+            return answer(more, policy) == answer({{"restart_cost_s", seconds}}, policy);
+        };
+        CHECK(as_if(Json::object(), 30));
+        CHECK(as_if({{"restart_cost_s", nullptr}, {"starts_s", nullptr}}, 30));
+        CHECK(as_if({{"starts_s", Json::array()}}, 30));
+        CHECK(as_if({{"checkpoint_gib", 10}}, 50));
+        CHECK(as_if({{"starts_s", {63}}}, 66.0 / 1.1));
+        CHECK(as_if({{"starts_s", {20, 22}}, {"checkpoint_gib", 8.5}}, 45 / 2.1 + 17));
+        CHECK(!as_if(Json::object(), 31));
+        // What the line says counts as it stands, and so does 0.
+        CHECK(as_if({{"restart_cost_s", 0}, {"starts_s", {63}}, {"checkpoint_gib", 10}}, 0));
+        CHECK(as_if({{"restart_cost_s", 7}, {"starts_s", {63}}}, 7));
+        CHECK(!as_if(Json::object(), 0));
     }
 }
 

@@ -279,7 +279,7 @@ const std::vector<Trap>& traps_of_lines() {
         {"job 'two': weighs 1e+07 times as much as job 'one'",
          [](Json& line) { line["jobs"][1]["weight"] = 1e7; },
          [](Json& line) { set_in_jobs(line, "weight", 1e7); }},
-        {"job 'one': says neither what a restart costs nor how it saves its state",
+        {"job 'one': has restarts that cost nothing and no way to save its state",
          [](Json& line) {
              set_in_nodes(line, "interruptions_h", 0.1);
              line["jobs"][0]["restart_cost_s"] = 0;

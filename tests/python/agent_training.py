@@ -7,6 +7,7 @@ no tensors of PyTorch.
 """
 
 import array
+import importlib.util
 import json
 import os
 import random
@@ -228,6 +229,51 @@ class Trainers(unittest.TestCase):
         self.assertGreater(trainer.agent.learning_rate_factor(1), 1.2)
         self.assertLess(trainer.agent.learning_rate_factor(1), (state.total_batch / INITIAL) ** 0.5 + 1e-9)
 
+    def test_rare_rows_of_an_embedding_cannot_spoil_the_noise_under_adam(self):
+        """Each row of the first group's parameter is touched in few steps; the second group's gradient is always there."""
+        rows, width, dense = 100, 4, 1000
+        clock, optimizer, chance = Clock(), Optimizer(rows * width, dense, adam=True), random.Random(10)
+        trainer = trainer_on(clock, optimizer, max_batch=INITIAL, max_atomic_batch=INITIAL, measure_every=1)
+        for _ in range(150):
+            for batch in trainer.step():
+                clock.now += 1
+                spread = (NOISE_SCALE / batch) ** 0.5
+                touched = [chance.random() < 0.02 / (1 + row) ** 0.5 * 8 for row in range(rows)]
+                optimizer.param_groups[0]["params"][0].grad = Numbers(
+                    [chance.gauss(0, 30) if there else 0.0 for there in touched for _ in range(width)])
+                optimizer.param_groups[1]["params"][0].grad = Numbers(
+                    [1 + chance.gauss(0, spread) for _ in range(dense)])
+        state = trainer.state
+        # The mean square of a step's gradient is 1 in Adam's metric, or a little more while moments are young.
+        self.assertLess(state.gradient_sqr, 2 * (rows * width + dense))
+        self.assertLess(state.gradient_var, 10 * (rows * width + dense))
+        self.assertLess(abs(state.noise_scale / (NOISE_SCALE + 0.4 * (NOISE_SCALE + INITIAL)) - 1), 0.5)
+
+    def test_an_optimizer_with_betas_but_without_second_moments_gets_plain_norms(self):
+        clock, optimizer, chance = Clock(), Optimizer(SIZE), random.Random(11)
+        optimizer.param_groups[0].update(betas=(0.9, 0.99), eps=1e-8)  # as Lion
+        trainer = trainer_on(clock, optimizer, measure_every=1)
+        for _ in range(300):
+            optimizer.state[optimizer.param_groups[0]["params"][0]] = {"step": trainer.steps}
+            step_of(trainer, clock, chance)
+        self.assertGreater(trainer.state.gradient_sqr, 0.2)
+        self.assertLess(trainer.state.gradient_sqr, 5)
+
+    def test_reports_say_how_long_the_start_took_if_the_clock_is_the_systems(self):
+        for clock in (None, Clock()):
+            with tempfile.TemporaryDirectory() as folder:
+                reports = os.path.join(folder, "reports")
+                trainer = trainer_on(clock, Optimizer(SIZE), reports=reports, max_batch=INITIAL, split_every=0)
+                for _ in range(20):
+                    step_of(trainer, clock or Clock(), random.Random(12))
+                with open(reports, encoding="utf-8") as file:
+                    line = json.loads(file.readline())
+            if clock or not os.path.exists("/proc/self/stat"):
+                self.assertNotIn("start_s", line)
+            else:
+                self.assertGreater(line["start_s"], 0.01)
+                self.assertLess(line["start_s"], 3600)
+
     def test_the_scale_of_a_loss_changes_nothing_that_is_measured(self):
         trainers = []
         for scale in (1, 1024):
@@ -272,6 +318,26 @@ class Trainers(unittest.TestCase):
                 pass
         self.assertEqual((trainer.steps, optimizer.updates), (0, []))
         self.assertEqual(step_of(trainer, trainer._clock, random.Random(1)), INITIAL)
+
+
+@unittest.skipUnless(importlib.util.find_spec("torch"), "PyTorch is not installed")
+class TorchTrainers(unittest.TestCase):
+    def test_a_token_embedding_with_rare_rows_leaves_the_squared_norm_of_adam_within_bounds(self):
+        import torch
+        torch.manual_seed(1)
+        for kind in (torch.optim.Adam, torch.optim.AdamW):
+            model = torch.nn.Sequential(torch.nn.Embedding(2000, 16), torch.nn.Flatten(), torch.nn.Linear(8 * 16, 2000))
+            trainer = goodput.Trainer(kind(model.parameters(), betas=(0.9, 0.95)), initial_batch=16, max_batch=16, gpu_type="cpu",
+                                      replicas=1, rank=0, measure_every=1)
+            for _ in range(100):
+                for batch in trainer.step():
+                    # Zipf's law: most rows are touched in few steps.
+                    words = (2000 ** torch.rand(batch, 9)).long() - 1
+                    torch.nn.functional.cross_entropy(model(words[:, :8]), words[:, 8]).backward()
+            parameters = sum(each.numel() for each in model.parameters())
+            self.assertGreater(trainer.state.gradient_var, 0)
+            self.assertLess(trainer.state.gradient_sqr, 2 * parameters)
+            self.assertLess(trainer.state.gradient_var, 20 * parameters)
 
 
 if __name__ == "__main__":

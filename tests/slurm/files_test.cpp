@@ -113,6 +113,8 @@ TEST_CASE("a comment says what a job may get") {
     CHECK(job.initial_batch == 128);
     CHECK(job.max_batch == 4096);
     CHECK(job.restart_cost_seconds == 12.5);
+    CHECK(read_comment(good + " restart=0").restart_known);
+    CHECK(!read_comment(good).restart_known);
     REQUIRE(job.types.size() == 2);
     CHECK(job.types[0].max_atomic_batch == 64);
     CHECK(job.types[1].min_atomic_batch == 2);
@@ -175,6 +177,13 @@ TEST_CASE("reports are read once, whole lines only, and bad ones are left out") 
     CHECK(reader.read_new(job).size() == 1);
     CHECK(reader.refused() == 2);
     CHECK(reader.read_new(job).empty());
+    CHECK(!first[0].start_seconds);
+    for (const char* start : {"21.5", "-1", "1e9", "\"soon\""})
+        append(line + ", \"start_s\": " + start + "}\n");
+    const std::vector<slurm::Report> started = reader.read_new(job);
+    REQUIRE(started.size() == 1);
+    CHECK(started[0].start_seconds == 21.5);
+    CHECK(reader.refused() == 5);
 
     write_plan(job, {16, 3});
     std::string plan;

@@ -1,5 +1,6 @@
 // A job that runs is never stopped for what Slurm does not say of it, or of its nodes.
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <set>
@@ -208,6 +209,38 @@ TEST_CASE("a job with a deadline is promised its end in time, and runs at the la
     jobs[0].comment = elastic("12").comment;
     const slurm::Round unknown = slurm::Planner(30).plan(state_of({n0}, jobs));
     CHECK(unknown.goals.at("12").promise.starts_with("refused: how much work"));
+}
+
+TEST_CASE("what a restart costs is estimated from reported starts, unless the comment says it") {
+    const std::filesystem::path folder = std::filesystem::temp_directory_path() / "goodput-slurm-starts-test";
+    std::filesystem::create_directory(folder);
+    const std::string line =
+        R"({"gpu_type": "a100", "nodes": 1, "gpus": 1, "local_batch": 256, "accumulation": 0, "step_s": 0.256, "start_s": )";
+    // Two runs: the same start in each of a run's reports counts once.
+    std::ofstream(folder / "goodput-12.reports") << line << "800}\n"
+                                                 << line << "800}\n"
+                                                 << line << "800}\n"
+                                                 << line << "400}\n";
+    // The earliest deadline that the job, which has to start yet, can be promised.
+    const auto earliest = [&](const std::string& comment, const std::string& reports) {
+        slurm::Job paper = elastic("12");
+        paper.comment = "goodput gpus=1-1 batch=256-256 local=a100:256-256 rate=a100:1000 work=1e6" + comment;
+        paper.folder = reports;
+        for (double seconds = 60;; seconds += 60) {
+            slurm::Planner planner(30);
+            paper.deadline_seconds = 0;
+            planner.plan(state_of({}, {paper}));  // it hears the reports
+            paper.deadline_seconds = 10000 + seconds;
+            if (planner.plan(state_of({n0}, {paper})).goals.at("12").promise == "kept") return seconds;
+            REQUIRE(seconds < 1e5);
+        }
+    };
+    const double unknown = earliest("", "/nowhere"), reported = earliest("", folder.string());
+    // (0.1 * 30 + 800 + 400) / 2.1 = 573 s instead of 30 s
+    CHECK(reported - unknown >= 480);
+    CHECK(reported - unknown <= 600);
+    CHECK(earliest(" restart=30", folder.string()) == unknown);
+    std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("a comment that was probably meant for the controller is named, and the job left as it is") {

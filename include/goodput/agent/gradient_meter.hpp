@@ -34,6 +34,16 @@
 //
 // Take P as it was before the optimiser's update. If v contained the measured gradient, large gradients
 // would be divided by themselves.
+//
+// Such a v knows nothing of an entry that has had no gradient for a while, for example of a token embedding's
+// rare rows. Their next gradient is then divided by almost nothing: squared norms of 1e13 were seen. Two
+// rules, which TrainingAgent applies, prevent this:
+//
+// a) with_floor(): v_i counts as at least a fifth of its mean over the tensor. The mean of v is the mean
+//    of g^2. So the expected squared norm is at most five times the number of entries, however rarely each
+//    of them has a gradient. For a dense tensor the floor changes little.
+// b) bounded_norms(): where v is known, the squared norm of a step's mean gradient is about the number of
+//    parameters. A step above twice that number keeps the ratio of its norms, and counts for that number.
 
 #include <algorithm>
 #include <array>
@@ -60,6 +70,8 @@ struct AdamPreconditioner {
     std::int64_t step = 0;  ///< number of updates that v has seen
     double beta2 = 0.999;   ///< in (0, 1)
     double epsilon = 1e-8;  ///< above 0
+    /// Second moments below this one count as this one; 0: no floor. with_floor() sets it.
+    double least_moment = 0;
 
     /// Whether v has seen enough updates.
     [[nodiscard]] bool ready() const { return step >= 5; }
@@ -69,7 +81,21 @@ struct AdamPreconditioner {
 
     /// The same with correction() computed once for all parameters.
     [[nodiscard]] double inverse(std::size_t i, double correction) const {
-        return 1 / (std::sqrt(static_cast<double>(second_moments[i]) * correction) + epsilon);
+        const double moment = std::max(static_cast<double>(second_moments[i]), least_moment);
+        return 1 / (std::sqrt(moment * correction) + epsilon);
+    }
+
+    /// Returns this metric for the entries of one tensor, with a fifth of their mean as the least moment.
+    [[nodiscard]] AdamPreconditioner with_floor() const {
+        AdamPreconditioner floored = *this;
+        if (!ready() || second_moments.empty()) return floored;
+        std::array<double, 8> sums{};
+        for (std::size_t i = 0; i < second_moments.size(); ++i)
+            sums[i % sums.size()] += static_cast<double>(second_moments[i]);
+        double sum = 0;
+        for (const double part : sums) sum += part;
+        floored.least_moment = 0.2 * sum / static_cast<double>(second_moments.size());
+        return floored;
     }
 
     /// The factor that corrects v for its start at zero.
@@ -83,10 +109,22 @@ struct AdamPreconditioner {
         if (!(beta2 > 0 && beta2 < 1)) bad_input("Adam", "beta2", beta2, "between 0 and 1");
         require_positive("Adam", "epsilon", epsilon);
         require_at_least("Adam", "step", static_cast<double>(step), 0);
+        if (!(least_moment >= 0)) bad_input("Adam", "least moment", least_moment, "at least 0");
         if (ready() && second_moments.size() != parameters)
             bad_input("Adam", "number of second moments", second_moments.size(), text_of(parameters));
     }
 };
+
+/// Returns norms in Adam's metric of which one step cannot spoil an average. Both norms are divided by the
+/// same number if the squared norm of the mean is above two per parameter, so their ratio remains. Groups of
+/// less than a thousand parameters count as a thousand, because their norms exceed that by chance.
+[[nodiscard]] inline GradientNorms bounded_norms(GradientNorms norms, std::size_t parameters) {
+    const double most = 2 * std::max(static_cast<double>(parameters), 1000.0);
+    if (!(norms.square_of_mean > most) || !std::isfinite(norms.square_of_mean)) return norms;
+    norms.mean_of_squares *= most / norms.square_of_mean;
+    norms.square_of_mean = most;
+    return norms;
+}
 
 /// The result of metering the gradients of a step.
 enum class StepNorms {

@@ -66,6 +66,8 @@ struct TrainingReport {
     std::string gpu_type{};         ///< GPU type on which it runs
     ThroughputSample sample{};      ///< time of the present plan on this type
     GradientStatistics gradient{};  ///< both zero if not known yet
+    /// Seconds from the start of the training to the end of its first step, if started() was called.
+    std::optional<double> start_seconds{};
 };
 
 /// Measures one training run, and chooses its batch plan and learning rate.
@@ -76,7 +78,7 @@ public:
         : settings_((validate(settings), std::move(settings))),
           meter_(settings_.group_sizes.empty() ? std::vector{settings_.parameters} : settings_.group_sizes,
                  settings_.mean_gradient_given),
-          noise_(settings_.groups(), settings_.smoothing),
+          noise_(settings_.groups(), settings_.noise_smoothing()),
           norms_(settings_.groups()),
           times_(settings_.least_steps) {
         before_.reserve(settings_.groups());
@@ -88,6 +90,15 @@ public:
     /// replicas with as few accumulation steps as possible. Throws std::invalid_argument if validate()
     /// rejects the holding, or if the holding allows no valid batch.
     void hold(const Holding& holding);
+    /// Tells the agent when the training was started, by the clock of begin_step(): before it imported its
+    /// libraries, so that report() says what a restart costs. Call this after hold() and before the first
+    /// step. Throws std::invalid_argument if the time is not finite.
+    void started(double started_seconds) {
+        if (!std::isfinite(started_seconds))
+            bad_input("agent", "started", started_seconds, "a finite number of seconds");
+        started_ = started_seconds;
+        start_seconds_.reset();
+    }
     /// Returns the batch plan with which to train now; {0, 0} before hold(). Within a step this is the plan
     /// of the step, which may be the same batch in two halves (TrainingSettings::split_every).
     [[nodiscard]] BatchPlan plan() const { return begun_ ? step_plan_ : plan_; }
@@ -112,7 +123,8 @@ public:
     void add_gradient(std::span<const Real> piece) {
         if (gradients_wanted()) meter_.add(piece, metric_of(std::span<const Real>()));
     }
-    /// The same for Adam, with the piece's second moments after the last update.
+    /// The same for Adam, with the piece's second moments after the last update. Pass each tensor as one
+    /// piece, because moments far below a tensor's mean count as a fifth of that mean.
     template <std::floating_point Real, std::floating_point Moment>
     void add_gradient(std::span<const Real> piece, std::span<const Moment> second_moments) {
         if (gradients_wanted()) meter_.add(piece, metric_of(second_moments));
@@ -222,7 +234,8 @@ public:
     /// Returns a report for the scheduler, or nothing until the present plan has been timed.
     [[nodiscard]] std::optional<TrainingReport> report() const;
 
-    /// Returns the agent's state as text, to be saved with the checkpoint.
+    /// Returns the agent's state as text, to be saved with the checkpoint. The gradient of the last step is
+    /// not part of it, so a training with single gradients loses one pair.
     [[nodiscard]] std::string save() const;
     /// Continues from a saved state. Call hold() with the present holding afterwards. Throws
     /// std::invalid_argument and stays unchanged if save() did not write the text, or if the text belongs
@@ -236,8 +249,15 @@ private:
     /// Returns the metric in which a piece with these second moments is measured.
     template <std::floating_point Moment>
     [[nodiscard]] AdamPreconditioner<Moment> metric_of(std::span<const Moment> second_moments) const {
-        return {second_moments, settings_.optimizer == Optimizer::adam ? adam_updates_ : 0,
-                settings_.adam_beta2, settings_.adam_epsilon};
+        const AdamPreconditioner<Moment> metric{second_moments,
+                                                settings_.optimizer == Optimizer::adam ? adam_updates_ : 0,
+                                                settings_.adam_beta2, settings_.adam_epsilon};
+        return metric.with_floor();
+    }
+    /// Limits what the norms of a step in Adam's metric count for.
+    void bound_norms() {
+        for (std::size_t g = 0; g < norms_.size(); ++g)
+            norms_[g] = bounded_norms(norms_[g], settings_.group_size(g));
     }
     [[nodiscard]] NoiseScaleEfficiency efficiency_model() const {
         return {static_cast<double>(settings_.initial_batch), statistics()};
@@ -298,6 +318,8 @@ private:
     // State of the step that is begun.
     std::int64_t adam_updates_ = 0;
     double began_ = 0, last_mark_ = 0;
+    // When the training was started, until its first step ends; then what that start took.
+    std::optional<double> started_{}, start_seconds_{};
     int marks_ = 0, measured_every_ = 1;
     bool begun_ = false, wanted_ = false;
 };

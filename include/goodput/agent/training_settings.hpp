@@ -54,10 +54,11 @@ struct TrainingSettings {
     /// rarer. 0 means that no step is split. Then successive gradients are compared, which gives biased
     /// norms as soon as parameters move (with momentum 0.9 the squared norm is wrong by a third or more).
     int split_every = 8;
-    /// Decay factor, per step at the initial batch, of the running averages from which the noise scale is
-    /// computed. The noise scale changes during training. The default averages over at most 500 steps; a
-    /// larger value would be steadier, but lag further behind.
-    double smoothing = 0.996;
+    /// Factor by which the averages of the noise scale are multiplied per step at the initial batch. The
+    /// noise scale changes during training. 0 means noise_smoothing(): 0.996, which averages over at most
+    /// 500 steps, or 0.994 with Adam, whose bounded norms scatter less. A larger value would be steadier, but lag
+    /// further behind.
+    double smoothing = 0;
 
     int warmup_steps = 3;  ///< steps after a start or a change of plan whose times are ignored
     int least_steps = 5;   ///< timed steps before a plan's time is trusted
@@ -80,6 +81,11 @@ struct TrainingSettings {
     /// Parameters of one group; `group` below groups().
     [[nodiscard]] std::size_t group_size(std::size_t group) const {
         return group_sizes.empty() ? parameters : group_sizes[group];
+    }
+    /// Returns smoothing. If that is 0, returns the smoothing that suits the optimiser.
+    [[nodiscard]] double noise_smoothing() const {
+        if (smoothing != 0) return smoothing;
+        return optimizer == Optimizer::adam ? 0.994 : 0.996;
     }
     /// Returns measure_every. If that is 0, returns the interval that applies when split_every is 0 as well.
     [[nodiscard]] int steps_a_measurement() const {
@@ -122,7 +128,7 @@ inline void validate(const TrainingSettings& settings) {
                     1 << 30);
     require_between(subject, "measure_every", settings.measure_every, 0, 1 << 20);
     require_between(subject, "split_every", settings.split_every, 0, 1 << 20);
-    if (!(settings.smoothing > 0 && settings.smoothing < 1))
+    if (!(settings.smoothing >= 0 && settings.smoothing < 1))
         bad_input(subject, "smoothing", settings.smoothing, "between 0 and 1");
     require_between(subject, "warmup_steps", settings.warmup_steps, 0, 1 << 20);
     require_between(subject, "least_steps", settings.least_steps, 1, 1 << 20);

@@ -45,7 +45,8 @@ class Documents(unittest.TestCase):
 
     def test_help_says_what_a_field_means_with_unit_and_range(self):
         text = " ".join(pydoc.render_doc(documents.Job, renderer=pydoc.plaintext).replace("|", " ").split())
-        for words in ("restart_cost_s (at least 0): Seconds that one more restart or move costs; if missing, 0.",
+        for words in ("restart_cost_s (at least 0): Seconds that one more restart or move costs; if missing, estimated from starts_s "
+                      "and checkpoint_gib.",
                       "attained_gpu_s (at least 0): GPU-seconds", "weight (1e-09 to 1e+09)", "name (required): ",
                       "with: Name of the job that has the GPUs of placement"):
             self.assertIn(words.replace("e+", "e"), text)

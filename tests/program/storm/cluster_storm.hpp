@@ -34,6 +34,7 @@ struct StormJob {
     Json asks{};                ///< the fields that stay the same
     Json held = Json::array();  ///< pairs [node, GPUs]
     std::string with{};         ///< the job that has the same GPUs; empty: none
+    double restart = 0;         ///< seconds that a restart costs, said or estimated
     double restart_left = 0;    ///< seconds until it works again
     double done = 0;            ///< examples
     double speed = 0;           ///< examples/s by the last answer
@@ -49,7 +50,7 @@ class ClusterStorm {
 public:
     /// `allowed`: nothing else may happen in it; empty: anything may.
     ClusterStorm(std::uint64_t seed, Kind kind, const std::set<std::string>& allowed = {})
-        : random_(seed), kind_(kind) {
+        : random_(seed), starts_random_(~seed), kind_(kind) {
         for (const char* feature :
              {"cores",  "deadline_ms", "gang",         "late",      "leave",     "long restart",
               "loss",   "minimum run", "names again",  "odd nodes", "odd sizes", "or_never",
@@ -58,6 +59,9 @@ public:
             if (random_.chance(allowed.empty() ? 0.22 : 0.7) &&
                 (allowed.empty() || allowed.contains(feature)))
                 features_.insert(feature);
+        if (starts_random_.chance(allowed.empty() ? 0.22 : 0.7) &&
+            (allowed.empty() || allowed.contains("starts")))
+            features_.insert("starts");
         constexpr const char* policies[] = {"goodput", "goodput", "goodput",          "fifo", "srtf",
                                             "pollux",  "sia",     "goodput-declared", "las",  "tiresias"};
         options_ = {"--policy", policies[random_.integer(0, 9)]};
@@ -230,6 +234,20 @@ private:
             restart = one_of({90, 150, 300, 400});
         else if (has("short restart"))
             restart = one_of({5, 10, 30});
+        // What the program estimates where the line says only what starts took, how large a checkpoint is, or
+        // nothing.
+        Json starts = Json::array();
+        double checkpoint = 0;
+        const bool estimated = has("starts") && starts_random_.chance(0.6);
+        if (estimated) {
+            double sum = 3;
+            for (int n = starts_random_.integer(0, 3); n > 0; --n) {
+                starts.push_back(restart * starts_random_.between(0.8, 1.2));
+                sum += starts.back().get<double>();
+            }
+            if (starts_random_.chance(0.5)) checkpoint = starts_random_.between(0, 10);
+            restart = sum / (0.1 + static_cast<double>(starts.size())) + 2 * checkpoint;
+        }
         const double seconds = one_of({2, 5, 10, 20}) * interval_ * random_.between(0.6, 1.4);
         const std::string name = fresh_name();
         StormJob job;
@@ -241,6 +259,12 @@ private:
                     {"restart_cost_s", restart},
                     {"batch", {{"initial", 256}, {"target", 256}, {"local", local}, {"rate", rate}}},
                     {"remaining_examples", std::round(seconds * best * least)}};
+        job.restart = restart;
+        if (estimated) {
+            job.asks.erase("restart_cost_s");
+            if (!starts.empty()) job.asks["starts_s"] = starts;
+            if (checkpoint > 0) job.asks["checkpoint_gib"] = checkpoint;
+        }
         if (kind_ != Kind::pairs && random_.chance(0.75)) {
             job.asks["deadline_s"] = time_ + restart + seconds * one_of({0.3, 0.6, 1, 1.3, 1.6, 2, 3}) +
                                      interval_ * one_of({0, 0.5, 1, 2, 3});
@@ -361,7 +385,7 @@ private:
         if (!same || starts == "start" || starts == "move" || starts == "restart") {
             job.held = got["nodes"];
             job.started = time_;
-            job.restart_left = job.held.empty() ? 0 : job.asks["restart_cost_s"].get<double>();
+            job.restart_left = job.held.empty() ? 0 : job.restart;
             if (!job.held.empty() && job.attained > 0) ++job.restarts;
         }
         if (got.contains("goodput")) job.speed = got["goodput"].get<double>();
@@ -415,6 +439,7 @@ private:
     }
 
     Random random_;
+    Random starts_random_;  // of the feature "starts", which came later: other storms stay as they were
     Kind kind_;
     std::set<std::string> features_{};
     std::vector<std::string> options_{}, types_{"A"};

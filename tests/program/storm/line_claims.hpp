@@ -169,7 +169,7 @@ private:
             !(got["goodput"].get<double>() > 0))
             return;
         const double work = job["remaining_examples"].get<double>() / (0.79 * got["goodput"].get<double>());
-        const double end = time_ + work + job["restart_cost_s"].get<double>() + 2 * storm_.interval();
+        const double end = time_ + work + storm_.jobs().at(name).restart + 2 * storm_.interval();
         if (end >= job["deadline_s"].get<double>()) return;
         for (const Json& share : got["nodes"])
             if (nodes_[share[0]]->value("until_s", end) < end) return;

@@ -142,7 +142,8 @@ typedef struct goodput_agent_settings {
     uint32_t flags;            ///< GOODPUT_AGENT_MEAN_GIVEN and the like, added up
     int32_t measure_every;     ///< of every n steps with several gradients, one is measured; 0: as for single
                                ///< gradients
-    double smoothing;          ///< part of the noise's averages that remains after a step, below 1; 0: 0.996
+    double smoothing;          ///< part of the noise's averages that remains after a step, below 1; 0: 0.996,
+                               ///< and 0.994 with Adam
     int32_t warmup_steps;      ///< steps of a plan that are not timed; 0: 3
     int32_t least_steps;       ///< steps timed before a plan's time is believed; 0: 5
     int32_t least_measured_steps;  ///< steps with gradients before a plan is chosen; 0: 20
@@ -203,6 +204,9 @@ GOODPUT_API goodput_status goodput_agent_configure(goodput_agent* agent,
                                                    const goodput_agent_settings* settings);
 /// Tells the agent what the training holds, at the start and after each restart. Chooses the plan for it.
 GOODPUT_API goodput_status goodput_agent_hold(goodput_agent* agent, const goodput_holding* holding);
+/// Tells the agent when the training was started, by the clock of goodput_agent_begin_step(), so that reports
+/// say how long starts take (start_s). Call it after goodput_agent_hold() and before the first step.
+GOODPUT_API goodput_status goodput_agent_started(goodput_agent* agent, double started_s);
 /// Begins a step at a time of the caller's clock, in seconds. The gradients are multiplied by
 /// `gradient_scale` (1: not scaled). `adam_updates` is the number of updates that Adam's second moments
 /// have seen. Unless `wanted` is null, it gets 1 if this step's gradients are measured. Otherwise the calls

@@ -40,6 +40,8 @@ inline void TrainingAgent::hold(const Holding& holding) {
     type_ = times_.type_index(holding.gpu_type);
     holding_ = holding;
     meter_.forget();
+    started_.reset();
+    start_seconds_.reset();
     begun_ = false;
     if (model() && knows_noise()) {
         const BestPlan best = best_plan();
@@ -117,7 +119,9 @@ inline bool TrainingAgent::end_step(double now_seconds, std::optional<double> sy
     if (meter_.count() < std::min<std::int64_t>(expected, 2) ||
         (settings_.mean_gradient_given && meter_.count() != expected))
         bad_input("agent", "gradients of the step, of all replicas", meter_.count(), text_of(expected));
-    return finish(now_seconds, synchronisation_seconds, meter_.end(norms_), measured_every_);
+    const StepNorms said = meter_.end(norms_);
+    if (said == StepNorms::known && meter_.reported()->preconditioned) bound_norms();
+    return finish(now_seconds, synchronisation_seconds, said, measured_every_);
 }
 
 inline bool TrainingAgent::end_step(double now_seconds, std::optional<double> synchronisation_seconds,
@@ -133,6 +137,7 @@ inline bool TrainingAgent::end_step(double now_seconds, std::optional<double> sy
             said = StepNorms::not_finite;
     }
     std::copy(norms.begin(), norms.end(), norms_.begin());
+    if (metric_of(std::span<const double>()).ready()) bound_norms();
     return finish(now_seconds, synchronisation_seconds, said, static_cast<double>(steps_ - measured_at_));
 }
 
@@ -141,6 +146,10 @@ inline bool TrainingAgent::finish(double now_seconds, std::optional<double> sync
     if (synchronisation_seconds)
         require_at_least("agent", "synchronisation seconds", *synchronisation_seconds, 0);
     begun_ = false;
+    if (started_) {
+        if (now_seconds >= *started_) start_seconds_ = now_seconds - *started_;
+        started_.reset();
+    }
     if (said == StepNorms::not_finite) return false;
     const double scale = static_cast<double>(step_plan_.total(holding_.gpus)) / settings_.initial_batch;
     if (said == StepNorms::known) {
@@ -258,7 +267,7 @@ inline std::optional<TrainingReport> TrainingAgent::report() const {
     if (holding_.gpus == 0) return std::nullopt;
     const auto sample = times_.measured(type_, holding_.shape(), plan_);
     if (!sample) return std::nullopt;
-    return TrainingReport{holding_.gpu_type, *sample, statistics()};
+    return TrainingReport{holding_.gpu_type, *sample, statistics(), start_seconds_};
 }
 
 template <class Self, class Archive>

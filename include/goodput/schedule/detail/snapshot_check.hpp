@@ -185,7 +185,7 @@ GOODPUT_BODY void SnapshotCheck::warn_of_slips(const Snapshot& snapshot,
     say(no_gradient,
         ": has run for a GPU hour and reports no gradient statistics, so its batch does not grow");
     say(free_restart,
-        ": says neither what a restart costs nor how it saves its state, so interruptions count as free");
+        ": has restarts that cost nothing and no way to save its state, so interruptions count as free");
     say(no_model,
         ": has a reference rate but no model; JobMemory makes one of it, or JobHistory::begin() and refit()");
 }

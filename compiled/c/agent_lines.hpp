@@ -5,7 +5,7 @@
 // batch plan that it gets.
 //
 //     {"gpu_type": "t4", "nodes": 1, "gpus": 4, "local_batch": 64, "accumulation": 0, "step_s": 0.21,
-//      "sync_s": 0.05, "gradient": {"sqr": 1.2, "var": 40.1}}
+//      "sync_s": 0.05, "gradient": {"sqr": 1.2, "var": 40.1}, "gpu_utilisation": 0.74}
 //     {"local_batch": 128, "accumulation": 1}
 
 #include <charconv>
@@ -105,8 +105,8 @@ private:
     std::size_t at_ = 0;
 };
 
-/// Returns a report without the end of its line. It has sync_s only if that is known, and the gradient only
-/// if there is one.
+/// Returns a report without the end of its line. It has sync_s only if that is known, and the gradient
+/// and gpu_utilisation only if there are any.
 inline std::string line_of(const TrainingReport& report) {
     const ThroughputSample& sample = report.sample;
     const GradientStatistics& gradient = report.gradient;
@@ -123,6 +123,7 @@ inline std::string line_of(const TrainingReport& report) {
     if (goodput::measured_gradient(gradient))
         add("gradient",
             "{\"sqr\": " + text_of(gradient.squared_norm) + ", \"var\": " + text_of(gradient.variance) + "}");
+    if (report.gpu_utilisation) add("gpu_utilisation", text_of(*report.gpu_utilisation));
     return line + "}";
 }
 

@@ -25,5 +25,6 @@ function(goodput_line_objects target)
 endfunction()
 
 goodput_line_objects(goodput_json_objects json/json_fields json/json_parse)
-goodput_line_objects(goodput_lines json/json_lines plan/allot plan/fit plan/line_planner plan/plan plan/proof_files plan/round
+goodput_line_objects(goodput_lines json/json_lines plan/allot plan/fit plan/line_planner plan/pair_estimates plan/plan
+  plan/proof_files plan/round
   plan/share)

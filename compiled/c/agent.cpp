@@ -317,6 +317,10 @@ goodput_status goodput_agent_learning_rate_factor(goodput_agent* agent, size_t g
     });
 }
 
+goodput_status goodput_agent_add_gpu_utilisation(goodput_agent* agent, double busy) {
+    return with_agent(agent, [&](goodput::TrainingAgent& it) { it.add_gpu_utilisation(busy); });
+}
+
 goodput_status goodput_agent_report(goodput_agent* agent, char* text, size_t capacity, size_t* length) {
     return with_agent(agent, [&](goodput::TrainingAgent& it) {
         const auto report = it.report();

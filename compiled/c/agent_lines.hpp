@@ -5,7 +5,7 @@
 // and the batch plan that it gets.
 //
 //     {"gpu_type": "t4", "nodes": 1, "gpus": 4, "local_batch": 64, "accumulation": 0, "step_s": 0.21,
-//      "sync_s": 0.05, "gradient": {"sqr": 1.2, "var": 40.1}, "start_s": 21.5}
+//      "sync_s": 0.05, "gradient": {"sqr": 1.2, "var": 40.1}, "start_s": 21.5, "gpu_utilisation": 0.74}
 //     {"local_batch": 128, "accumulation": 1}
 
 #include <charconv>
@@ -105,8 +105,8 @@ private:
     std::size_t at_ = 0;
 };
 
-/// Returns a report without the end of its line. It has sync_s and start_s only if they are known, and the
-/// gradient only if there is one.
+/// Returns a report without the end of its line. It has sync_s, start_s and gpu_utilisation only if they are
+/// known, and the gradient only if there is one.
 inline std::string line_of(const TrainingReport& report) {
     const ThroughputSample& sample = report.sample;
     const GradientStatistics& gradient = report.gradient;
@@ -124,6 +124,7 @@ inline std::string line_of(const TrainingReport& report) {
         add("gradient",
             "{\"sqr\": " + text_of(gradient.squared_norm) + ", \"var\": " + text_of(gradient.variance) + "}");
     if (report.start_seconds) add("start_s", text_of(*report.start_seconds));
+    if (report.gpu_utilisation) add("gpu_utilisation", text_of(*report.gpu_utilisation));
     return line + "}";
 }
 

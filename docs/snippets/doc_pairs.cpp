@@ -8,7 +8,7 @@
 
 int main() {
     // [pairs]
-    // Kinds of jobs with their steps/s alone on one GPU type, and what some were measured at together.
+    // Steps/s alone on one GPU type, and of some pairs.
     const std::vector<goodput::PairKind> kinds{{.name = "resnet", .rates = {10}, .memory = {0.45}},
                                                {.name = "bert", .rates = {5}, .memory = {0.6}},
                                                {.name = "lm", .rates = {60}, .memory = {0.2}},

@@ -10,5 +10,6 @@
 #include "goodput/pairs/paired_problem.hpp"
 #include "goodput/pairs/paired_scheduler.hpp"
 #include "goodput/pairs/share_pairs.hpp"
+#include "goodput/pairs/utilised_pairs.hpp"
 
 #endif

@@ -22,6 +22,7 @@
 #include "goodput/place/topology_placer.hpp"
 #include "goodput/schedule/cluster_limits.hpp"
 #include "goodput/schedule/limits.hpp"
+#include "plan/pair_estimates.hpp"
 
 namespace cli {
 
@@ -129,6 +130,7 @@ struct LinePlanner::Inside {
     goodput::PromisesEngine promises{};
 
     std::vector<JobPair> pairs{};     ///< pairs of the last line
+    PairEstimates estimates{};        ///< those of them that nobody measured
     bool has_promises = false;        ///< in the last line
     std::set<std::string> refused{};  ///< jobs that were refused in earlier lines
 
@@ -205,6 +207,7 @@ const goodput::Plan& LinePlanner::plan(Round& round, const goodput::AfterStep& a
     with.pairs.clear();
     PartsOfRates parts(round, with.promised.joint);
     for (const RoundPair& pair : round.pairs) with.pairs.push_back(parts(pair));
+    with.estimates.estimate(round, with.pairs);
     const bool promised_before = with.keep_only(round);
     with.has_promises = promised_before || !round.deadlines.empty();
     if (!with.has_promises) return with.plan_round(round.snapshot, with.joints(), with.options, {}, step);
@@ -249,6 +252,10 @@ void LinePlanner::add_promises(const Round& round, bool always, Json& jobs) {
         job["why"] = before + why;
     }
     inside_->refused = std::move(refused);
+}
+
+void LinePlanner::add_pairs(const Round& round, Json& answer) const {
+    inside_->estimates.add_to(answer, round);
 }
 
 std::vector<goodput::DecisionExplanation> LinePlanner::explain(const Round& round) const {

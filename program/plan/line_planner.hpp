@@ -51,6 +51,8 @@ public:
     /// Adds the state of their deadlines to the jobs of an answer to the last line. Looks for what would
     /// help when a job is first refused, or always.
     void add_promises(const Round& round, bool always, Json& jobs);
+    /// Adds the pairs of the last line whose speeds were estimated to an answer, if there are any.
+    void add_pairs(const Round& round, Json& answer) const;
     /// Explains the decision for every job of the last line.
     [[nodiscard]] std::vector<goodput::DecisionExplanation> explain(const Round& round) const;
 

@@ -256,6 +256,7 @@ public:
                 answer["plan"][j]["with"] = round.snapshot.jobs[*with].name;
                 answer["plan"][j]["part"] = plan.decisions[j].part_of_speed;
             }
+        planner_.add_pairs(round, answer);
         for (const std::string& warning : plan.warnings) warnings.mention(warning);
         for (const std::vector<std::string>* said : {&warnings.of_line(), &plan.warnings})
             for (const std::string& warning : *said) answer["warnings"].push_back(shortened(warning));

@@ -30,7 +30,8 @@ public:
     RoundReader(const Field& line, const KnownNames& known) : known_(known) {
         const std::vector<std::string>& gpu_types = known.gpu_types;
         line.knows({"time_s", "nodes", "jobs", "teams", "budget_h", "spot_gpus", "offers", "hour_worth",
-                    "cancelled", "gap", "deadline_ms", "most_states", "memory_states", "interval_s"});
+                    "cancelled", "gap", "deadline_ms", "most_states", "memory_states", "interval_s",
+                    "sharing"});
         cluster().gpu_types = gpu_types;
         for (std::size_t t = 0; t < gpu_types.size(); ++t) types_.emplace(gpu_types[t], t);
         round_.snapshot.time_seconds = line["time_s"].number();
@@ -49,6 +50,11 @@ public:
             round_.interval_s = interval.number_at_least(1e-9);
         if (const Field worth = line["hour_worth"]; worth.given())
             round_.hour_worth = worth.number_at_least(1e-9);
+        if (const Field sharing = line["sharing"]; sharing.given()) {
+            if (!sharing.is("time_slicing") && !sharing.is("mps"))
+                sharing.refuse("\"time_slicing\" or \"mps\"");
+            if (sharing.is("mps")) round_.sharing = goodput::GpuSharing::mps;
+        }
         line["jobs"].for_each([&](const Field& job) { read_job_or_set_it_aside(job); });
         line["jobs"].for_each([&](const Field& job) { read_partners_or_leave_them_out(job); });
         if (const Field cancelled = line["cancelled"]; cancelled.given())
@@ -114,6 +120,7 @@ private:
         }
         jobs_.insert(name);
         round_.news.emplace_back();
+        round_.utilisation.emplace_back();
         round_.snapshot.jobs.push_back(set_aside(name, why, what_it_holds(field)));
     }
 
@@ -264,6 +271,7 @@ private:
                      "min_run_s",
                      "placement",
                      "samples",
+                     "gpu_utilisation",
                      "shares_with",
                      "with",
                      "deadline_s",
@@ -322,7 +330,9 @@ private:
                 news.samples.push_back(
                     {type, read_sample(sample, subject, limits_of(job, type).gpus_per_replica)});
             });
+        JobUtilisation utilisation = read_utilisation(about["gpu_utilisation"]);
         read_deadline(about, job.name);
+        round_.utilisation.push_back(std::move(utilisation));
         jobs_.insert(job.name);
         round_.news.push_back(std::move(news));
         round_.snapshot.jobs.push_back(std::move(job));
@@ -421,6 +431,7 @@ private:
         };
         read(partner["rate"], known.rates);
         read(partner["part"], known.parts);
+        known.on_offer = true;
     }
     /// Returns the pair of a job with the job that a field names, and the job's position in it. Warns and
     /// returns nothing if there is no such job.
@@ -580,6 +591,23 @@ private:
         }
         for (const auto& [type, most] : field.fields())
             limits_of(job, type_of(type, most)).max_nodes = most.count(1, most_gpus);
+    }
+
+    /// Reads how busy the job keeps its GPUs alone: a number, or one for each GPU type.
+    JobUtilisation read_utilisation(const Field& field) {
+        const auto part = [](const Field& of) {
+            const double number = of.number();
+            if (!(number >= 0 && number <= 1)) of.refuse("a number from 0 to 1");
+            return number;
+        };
+        JobUtilisation utilisation;
+        if (!field.given()) return utilisation;
+        if (!field.is_object())
+            utilisation.everywhere = part(field);
+        else
+            for (const auto& [type, busy] : field.fields())
+                utilisation.by_type.emplace(type_of(type, busy), part(busy));
+        return utilisation;
     }
 
     /// Reads where the job runs. A job that has lost a node holds nothing any more, unless it may not be

@@ -15,6 +15,7 @@
 #include "goodput/availability/renting.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/deadlines/promised_jobs.hpp"
+#include "goodput/pairs/utilised_pairs.hpp"
 #include "goodput/place/topology.hpp"
 #include "goodput/schedule/cluster_limits.hpp"
 #include "goodput/schedule/snapshot.hpp"
@@ -30,6 +31,21 @@ struct RoundPair {
     std::map<std::size_t, std::array<double, 2>> rates{};  ///< by GPU type: examples/s of both while sharing
     std::map<std::size_t, std::array<double, 2>> parts{};  ///< by GPU type: the same as fractions of their
                                                            ///< rates alone
+    bool on_offer = false;                                 ///< one of the two names the other in shares_with
+
+    /// Whether nobody says how fast the two are together.
+    [[nodiscard]] bool is_estimated() const { return on_offer && rates.empty() && parts.empty(); }
+};
+
+/// Part of the time in which the GPU is busy while a job runs alone, as far as its line says it.
+struct JobUtilisation {
+    std::optional<double> everywhere{};
+    std::map<std::size_t, double> by_type{};  ///< by GPU type, instead of that
+
+    [[nodiscard]] std::optional<double> on(std::size_t gpu_type) const {
+        const auto at = by_type.find(gpu_type);
+        return at == by_type.end() ? everywhere : std::optional(at->second);
+    }
 };
 
 struct Round {
@@ -43,9 +59,11 @@ struct Round {
     std::vector<goodput::TeamQuota> teams{};  ///< by name
     std::optional<double> budget_h{};         ///< dollars per hour of all jobs together
     std::optional<double> spot_gpus{};        ///< most GPUs on spot nodes of all jobs together
-    std::vector<goodput::RentOffer> offers{};    ///< nodes that may be rented
-    std::vector<RoundPair> pairs{};              ///< each pair of jobs once
-    std::vector<goodput::Deadline> deadlines{};  ///< deadlines of the jobs that have one
+    std::vector<goodput::RentOffer> offers{};                         ///< nodes that may be rented
+    std::vector<RoundPair> pairs{};                                   ///< each pair of jobs once
+    std::vector<JobUtilisation> utilisation{};                        ///< by job
+    goodput::GpuSharing sharing = goodput::GpuSharing::time_slicing;  ///< how pairs share GPUs
+    std::vector<goodput::Deadline> deadlines{};                       ///< deadlines of the jobs that have one
     std::vector<std::string> promised{};  ///< jobs with a deadline whose line says that a promise is kept
     std::vector<goodput::NodeTimes> node_times{};  ///< by node; empty if none says when it comes or goes
     double interval_s = 60;                        ///< seconds from one round to the next

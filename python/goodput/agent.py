@@ -8,6 +8,7 @@ import ctypes
 import time
 from typing import Any, Mapping, NamedTuple, Optional, Sequence, Union
 
+from .driver import gpu_utilisation
 from .interface import Handle, NotYet, TooSmall, about, array_of, encoded, library, make, numbers, text
 
 OPTIMIZERS = ("sgd", "momentum", "adam")
@@ -154,6 +155,19 @@ class Agent:
         factor = ctypes.c_double()
         self._handle.learning_rate_factor(group, factor)
         return factor.value
+
+    def add_gpu_utilisation(self, busy: float) -> None:
+        """Tells the agent which part of the time, 0 to 1, the GPU was busy while nothing else used it, as the driver says. The
+        report has the mean under the present plan, for pairs of jobs on one GPU."""
+        self._handle.add_gpu_utilisation(busy)
+
+    def read_gpu(self, device: int = 0) -> Optional[float]:
+        """Asks the driver for that, tells the agent, and returns it. Does nothing and returns None without a GPU or a driver that
+        says it, or if another process uses the GPU. Call it now and then in the middle of a training."""
+        busy = gpu_utilisation(device)
+        if busy is not None:
+            self.add_gpu_utilisation(busy)
+        return busy
 
     def report(self) -> Optional[str]:
         """Returns the line for the scheduler, without its end, or None until the present plan has been timed."""

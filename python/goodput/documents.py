@@ -196,9 +196,10 @@ class Partner(_PartnerRequired, total=False):
     job (required): Name of the other job.
     gpus (1 to 1048576): Number of GPUs with which rate was measured; if missing, the fewest that both jobs may have.
     rate: Examples per second of this job and of the other while both share GPUs, by GPU type; if missing, part says it,
-        and the two do not share types that neither names.
+        and the two do not share types that neither names; without both the program estimates them.
     part: Speeds of this job and of the other while both share GPUs, each as a part of the speed alone, by GPU type; if
-        missing, rate says it.
+        missing, rate says it, and without both the program estimates them from gpu_utilisation and from other pairs of
+        the line.
     """
     gpus: Optional[int]
     rate: Optional[Mapping[str, Sequence[float]]]
@@ -256,6 +257,8 @@ class Job(_JobRequired, _JobWords, total=False):
         another job; if missing, 0.
     placement: GPUs that the job holds now; if missing, it waits.
     samples: Step times measured since the last line; if missing, there are no new ones.
+    gpu_utilisation: Part of the time in which the GPUs are busy while the job runs alone, as the driver says, one
+        number or one by GPU type; if missing, the mean of those known is assumed where it is needed.
     shares_with: Jobs with which this job may share GPUs; if missing, none.
     with: Name of the job that has the GPUs of placement together with this job; if missing, it has them alone.
     deadline_s: Time by which the job has to end, in seconds on the clock of time_s; if missing, there is no deadline.
@@ -289,6 +292,7 @@ class Job(_JobRequired, _JobWords, total=False):
     min_run_s: Optional[float]
     placement: Optional[Placement]
     samples: Optional[Sequence[Measured]]
+    gpu_utilisation: Union[Optional[float], Mapping[str, float]]
     shares_with: Optional[Sequence[Partner]]
     deadline_s: Optional[float]
     deadline: Optional[Literal["or_never"]]
@@ -362,6 +366,8 @@ class Round(_RoundRequired, total=False):
         and with deadline_ms any number.
     memory_states (0 to 9223372036854775807): States that the search for the allotment may keep at once; if missing,
         4194304.
+    sharing: How two jobs share a GPU: "time_slicing", in turns, as drivers do by default, or "mps", at once through
+        NVIDIA's Multi-Process Service; if missing, "time_slicing".
     interval_s (at least 1e-09): Seconds until the next line, on which promises count; if missing, 60.
     offers: Nodes that may be rented, for --advise; if missing, none.
     hour_worth (at least 1e-09): Dollars that an hour is worth in which a job is not complete, for --advise; if missing,
@@ -375,6 +381,7 @@ class Round(_RoundRequired, total=False):
     gap: Optional[float]
     most_states: Optional[int]
     memory_states: Optional[int]
+    sharing: Optional[Literal["time_slicing", "mps"]]
     interval_s: Optional[float]
     offers: Optional[Sequence[Offer]]
     hour_worth: Optional[float]
@@ -553,6 +560,21 @@ class Proof(_ProofRequired, total=False):
     with_tolerance: List[int]
 
 
+class EstimatedPair(TypedDict):
+    """Two jobs that may share GPUs and of whose speeds then the line says nothing.
+
+    jobs (required): Names of both jobs.
+    part (required): Expected speeds of both, each as a part of the speed alone, by GPU type that both can use.
+    offered (required): GPU types on which a gain is likely, so that the plan may let them share, or on which they share
+        already.
+    why (required): What they are expected to do together, how sure that is, and what was assumed, in words.
+    """
+    jobs: List[str]
+    part: Dict[str, List[float]]
+    offered: List[str]
+    why: str
+
+
 class _PlanRequired(TypedDict):
     plan: List[Decision]
     objective: float
@@ -577,6 +599,7 @@ class Plan(_PlanRequired, total=False):
     faults: Faults of the policy or a limit, in words; missing if there are none.
     milliseconds (required): Milliseconds of each step of the work.
     warnings: What in the line has no effect or probably is a slip, in words; missing if there is nothing.
+    pairs: Pairs whose speeds were estimated; missing if there are none.
     advice: Which nodes to rent; missing without --advise.
     proof: The certificate of the allotment before placement; missing without --proof.
     """
@@ -584,6 +607,7 @@ class Plan(_PlanRequired, total=False):
     conflicts: List[Conflict]
     faults: List[str]
     warnings: List[str]
+    pairs: List[EstimatedPair]
     advice: Advice
     proof: Proof
 
@@ -1424,7 +1448,7 @@ class _ReportRequired(TypedDict):
 
 class Report(_ReportRequired, total=False):
     """A line that a training's agent writes for the scheduler: the step time of its present plan, as an entry
-    of samples, and the noise of its gradients.
+    of samples, the noise of its gradients, and how busy they keep the GPU.
 
     gpu_type (required): GPU type on which the training runs.
     nodes (required, 1 to 1048576): Number of its nodes.
@@ -1436,11 +1460,14 @@ class Report(_ReportRequired, total=False):
     iteration_s (1e-12 to 1e12): Seconds of a whole iteration; missing if step_s is given.
     sync_s (at least 0): Seconds of that time spent in synchronising; missing if nobody measured them.
     gradient: Noise of the gradients at the initial batch; missing until it is known.
+    gpu_utilisation (0 to 1): Part of the time in which the GPU was busy under the present plan while nothing else used
+        it; missing if the driver does not say it.
     """
     step_s: float
     iteration_s: float
     sync_s: float
     gradient: Gradient
+    gpu_utilisation: float
 
 
 class _PlanFileRequired(TypedDict):

@@ -45,7 +45,7 @@ class Trainer:
         self.replicas = int(os.environ.get("WORLD_SIZE", 1)) if replicas is None else replicas
         self.rank = int(os.environ.get("RANK", 0)) if rank is None else rank
         self.reports, self.plan_file, self.look_every = reports, plan_file, look_every
-        self.steps = 0
+        self.steps, self._read_gpu_s = 0, 0.0
         self._groups = [list(group["params"]) for group in optimizer.param_groups]
         self._parameters = [parameter for group in self._groups for parameter in group]
         self._sum, self._clock = all_reduce or self._all_reduce, clock or self._monotonic
@@ -182,10 +182,19 @@ class Trainer:
             chosen = [plan.local_batch, plan.accumulation] if self.rank == 0 else [0, 0]
             local_batch, accumulation = self._summed([float(number) for number in chosen])
             self.agent.adopt(int(local_batch), int(accumulation))
+        if self.rank == 0 and self.reports:
+            self._read_gpu()
         line = self.agent.report() if self.rank == 0 and self.reports else None
         if line and self.reports:
             with open(self.reports, "a", encoding="utf-8") as file:
                 file.write(line + "\n")
+
+    def _read_gpu(self) -> None:
+        """Asks the driver how busy the GPU is, at most twice a minute."""
+        first, now = self._parameters[0], time.monotonic()
+        if getattr(first, "is_cuda", False) and now - self._read_gpu_s > 30:
+            self.agent.read_gpu(getattr(first.device, "index", None) or 0)
+            self._read_gpu_s = now
 
     def _monotonic(self) -> float:
         if getattr(self._parameters[0], "is_cuda", False):

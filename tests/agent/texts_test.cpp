@@ -1,4 +1,5 @@
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -55,6 +56,24 @@ TEST_CASE("A report is a line of JSON with the fields that schedulers read") {
         CHECK(report.at("gradient").at("var") == agent.statistics().variance);
         CHECK(c::line_of(*agent.report()).find('\n') == std::string::npos);
     }
+}
+
+TEST_CASE("A report has the mean of what the driver says of the GPU under the present plan") {
+    TrainingAgent agent = trained_agent(true);
+    CHECK_FALSE(agent.report()->gpu_utilisation);
+    CHECK(c::line_of(*agent.report()).find("gpu_utilisation") == std::string::npos);
+    agent.add_gpu_utilisation(0.4);
+    agent.add_gpu_utilisation(0.8);
+    const auto report = nlohmann::json::parse(c::line_of(*agent.report()));
+    CHECK(report.at("gpu_utilisation").get<double>() == doctest::Approx(0.6));
+    for (const double bad : {-0.1, 1.1, 74.0, std::numeric_limits<double>::quiet_NaN()})
+        CHECK_THROWS_AS(agent.add_gpu_utilisation(bad), std::invalid_argument);
+    CHECK(agent.report()->gpu_utilisation == doctest::Approx(0.6));
+    // Another plan keeps the GPU busy in another way.
+    REQUIRE(agent.adopt({32, 0}));
+    REQUIRE(agent.adopt({16, 0}));
+    CHECK(agent.report());
+    CHECK_FALSE(agent.report()->gpu_utilisation);
 }
 
 TEST_CASE("Before its plan has been timed an agent reports nothing") {

@@ -63,6 +63,13 @@ static void measures_and_reports(void) {
     CHECK(goodput_agent_report(agent, line, sizeof line, &length) == GOODPUT_OK);
     CHECK(strlen(line) == length && strstr(line, "\"gpu_type\": \"cpu\"") &&
           strstr(line, "\"step_s\": 0.25") && strstr(line, "\"start_s\": 21.25"));
+    CHECK(!strstr(line, "gpu_utilisation"));
+    CHECK(goodput_agent_add_gpu_utilisation(agent, 1.5) == GOODPUT_BAD_INPUT);
+    CHECK(strstr(goodput_agent_error(agent), "gpu_utilisation is 1.5"));
+    CHECK(goodput_agent_add_gpu_utilisation(agent, 0.5) == GOODPUT_OK);
+    CHECK(goodput_agent_add_gpu_utilisation(agent, 1) == GOODPUT_OK);
+    CHECK(goodput_agent_report(agent, line, sizeof line, NULL) == GOODPUT_OK);
+    CHECK(strstr(line, "\"gpu_utilisation\": 0.75"));
     CHECK(goodput_agent_report(agent, line, 8, &length) == GOODPUT_TOO_SMALL);
     CHECK(strlen(line) == 7 && length > 7);
     goodput_agent_destroy(agent);

@@ -22,7 +22,7 @@ PLACES = {"line": lambda line: line, "node": lambda line: line["nodes"][0], "job
 # What a page says is not there: the page, its words, where a field for it would be, and names that it would have.
 MISSING = (
     ("README.md", "There are no parts of a GPU", "job", ("gpu_fraction", "gpus_fraction", "mig_slices", "gpu_memory_gib")),
-    ("README.md", "only [pairs](docs/pairs.md) that you name", "line", ("pairs", "sharing")),
+    ("README.md", "only [pairs](docs/pairs.md) that you name", "line", ("pairs", "shared_gpus")),
     ("docs/comparison.md", "three jobs on one GPU", "pair", ("jobs", "and", "third")),
     ("docs/comparison.md", "borrowing between quotas", "team", ("borrow", "lend")),
     ("docs/core.md", "No parts of a GPU, no MIG slices", "node", ("mig", "mig_profiles", "gpu_memory_gib")),
@@ -36,13 +36,14 @@ MISSING = (
     ("docs/program.md", "cannot give limits of the batch by shape", "batch", ("by_shape", "shapes")),
     ("docs/host.md", "Which cores, sockets and memory banks", "node", ("sockets", "numa_nodes")),
     ("docs/availability.md", "Nodes are lost independently", "node", ("fails_with", "power_domain")),
-    ("docs/design.md", "Speeds of pairs estimated from what the driver says", "job", ("gpu_utilisation", "gpu_busy")),
     ("docs/design.md", "room made for one job by priority", "line", ("make_room_for", "room_for")),
 )
 
 # What a page says is there: the page, its words, where, and fields with values.
 THERE = (
     ("README.md", "At most two jobs share a GPU", "job", {"shares_with": [{"job": "two", "part": {"A100": [0.7, 0.6]}}]}),
+    ("docs/pairs.md", "estimates speeds from the `gpu_utilisation`", "job",
+     {"gpu_utilisation": 0.4, "shares_with": [{"job": "two"}]}),
     ("README.md", "A promised [deadline](docs/deadlines.md)", "job", {"deadline_s": 9000, "remaining_examples": 1e5}),
     ("README.md", "cores and memory are rows of the same problem", "node", {"cores": 64, "memory_gib": 512}),
     ("docs/embed.md", "a job must not be stopped", "job", {"preemptible": False}),

@@ -15,6 +15,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "goodput/pairs/utilised_pairs.hpp"
 #include "program/round_lines.hpp"
 #include "support/certificate.hpp"
 #include "support/folder.hpp"
@@ -1184,6 +1185,114 @@ TEST_CASE("plan: rates beside another job say nothing where the speed alone is n
     const Json answer = ask(program, line);
     CHECK(answer["warnings"].dump().find("its speed alone on aws is not known") != std::string::npos);
     for (const Json& each : answer["plan"]) CHECK(!each.contains("with"));
+}
+
+TEST_CASE("plan: speeds of a pair that nobody measured follow from how busy each job keeps the GPU") {
+    Json line = two_that_share();
+    line["jobs"][1]["shares_with"] = {{{"job", "images"}}};
+    line["jobs"][0]["gpu_utilisation"] = 0.3;
+    line["jobs"][1]["gpu_utilisation"] = {{"aws", 0.9}};
+    Program program = plan({"--policy", "goodput"});
+    const Json answer = ask(program, line);
+    CHECK(!answer.contains("warnings"));
+    CHECK(answer["plan"][0]["with"] == "ranking");
+    REQUIRE(answer["pairs"].size() == 1);
+    const Json& pair = answer["pairs"][0];
+    CHECK(pair["jobs"] == Json({"ranking", "images"}));  // as the job says that names the other
+    CHECK(pair["offered"] == Json({"aws"}));
+    CHECK(pair["part"]["aws"][0] == answer["plan"][1]["part"]);
+    CHECK(pair["part"]["aws"][1] == answer["plan"][0]["part"]);
+    const auto expected = goodput::parts_by_utilisation({0.9, 0.3}, goodput::GpuSharing::time_slicing);
+    for (std::size_t i = 0; i < 2; ++i)
+        CHECK(pair["part"]["aws"][i].get<double>() == doctest::Approx(expected[i]));
+    CHECK(pair["why"].get<std::string>().find("on aws the two are expected to do 1.") == 0);
+
+    // With MPS they keep more.
+    line["sharing"] = "mps";
+    const Json at_once = ask(program, line);
+    for (std::size_t i = 0; i < 2; ++i)
+        CHECK(at_once["pairs"][0]["part"]["aws"][i].get<double>() > pair["part"]["aws"][i].get<double>());
+    line.erase("sharing");
+
+    // With speeds the line is answered as if utilisation were not there.
+    line["jobs"][1]["shares_with"][0]["part"] = {{"aws", {0.6, 0.9}}};
+    const Json measured = ask(program, line);
+    CHECK(!measured.contains("pairs"));
+    CHECK(measured["plan"][0]["part"] == 0.9);
+    for (Json& each : line["jobs"]) each.erase("gpu_utilisation");
+    CHECK(ask(program, line)["plan"] == measured["plan"]);
+}
+
+TEST_CASE("plan: a pair whose gain is not likely is not offered, and the answer says why") {
+    Json line = two_that_share();
+    line["jobs"][0]["shares_with"] = {{{"job", "ranking"}}};
+    for (Json& each : line["jobs"]) each["gpu_utilisation"] = 0.97;
+    Program program = plan({"--policy", "goodput"});
+    const Json answer = ask(program, line);
+    for (const Json& each : answer["plan"]) CHECK(!each.contains("with"));
+    CHECK(answer["pairs"][0]["offered"] == Json::array());
+    const auto why = answer["pairs"][0]["why"].get<std::string>();
+    CHECK(why.find("a gain is not likely, so they are not offered") != std::string::npos);
+    // They stay together where they are, at the speeds that they are expected to have there.
+    for (Json& each : line["jobs"]) each["placement"] = placement({{"aws-0", 1}});
+    line["jobs"][0]["with"] = "ranking";
+    line["jobs"][0]["preemptible"] = line["jobs"][1]["preemptible"] = false;
+    const Json stays = ask(program, line);
+    CHECK(stays["plan"][0]["with"] == "ranking");
+    CHECK(stays["plan"][0]["part"] == answer["pairs"][0]["part"]["aws"][0]);
+    CHECK(stays["pairs"][0]["why"].get<std::string>().find("but they share GPUs now") != std::string::npos);
+}
+
+TEST_CASE("plan: what is not known of a pair is assumed, and said") {
+    Json line = two_that_share();
+    line["jobs"][0]["shares_with"] = {{{"job", "ranking"}}};
+    Program program = plan();
+    // Nothing is known: as busy as can be.
+    const Json nothing = ask(program, line);
+    CHECK(nothing["pairs"][0]["offered"] == Json::array());
+    CHECK(
+        nothing["pairs"][0]["why"].get<std::string>().find(
+            "gpu_utilisation of job 'images' is not known, 1 is assumed; gpu_utilisation of job 'ranking'") !=
+        std::string::npos);
+    // One of them: the mean of those known.
+    line["jobs"][0]["gpu_utilisation"] = 0.2;
+    const Json one = ask(program, line);
+    CHECK(one["pairs"][0]["why"].get<std::string>().find(
+              "gpu_utilisation of job 'ranking' is not known, 0.2 is assumed") != std::string::npos);
+    CHECK(one["pairs"][0]["part"]["aws"][0] == one["pairs"][0]["part"]["aws"][1]);
+    // A pair that was measured says more of its jobs.
+    line["jobs"][1]["gpu_utilisation"] = 0.9;
+    Json third = line["jobs"][1];
+    third["name"] = "third";
+    third["shares_with"] = {{{"job", "ranking"}, {"part", {{"aws", {0.35, 0.35}}}}}};
+    const Json before = ask(program, line);
+    line["jobs"].push_back(third);
+    const Json after = ask(program, line);
+    CHECK(after["pairs"].size() == 1);
+    for (std::size_t i = 0; i < 2; ++i)
+        CHECK(after["pairs"][0]["part"]["aws"][i].get<double>() <
+              before["pairs"][0]["part"]["aws"][i].get<double>());
+}
+
+TEST_CASE("plan: a utilisation that makes no sense is named with its job") {
+    for (const Json& bad : {Json(1.5), Json(-0.1), Json(74.2), Json("0.5"), Json({{"aws", 2}})}) {
+        Json line = two_that_share();
+        line["jobs"][1]["gpu_utilisation"] = bad;
+        Program program = plan();
+        const auto why = ask(program, line)["plan"][1]["why"].get<std::string>();
+        CHECK(why.find("set aside: job 'ranking': gpu_utilisation") == 0);
+        CHECK(why.find((bad.is_object() ? bad["aws"] : bad).dump()) != std::string::npos);
+        Program strict = plan({"--strict"});
+        CHECK(strict.ask(line.dump()).find("gpu_utilisation") != std::string::npos);
+    }
+    Json line = two_that_share();
+    line["sharing"] = "mig";
+    Program program = plan();
+    CHECK(program.ask(line.dump()).find("sharing is \\\"mig\\\", but must be") != std::string::npos);
+    // A partner whose speeds cannot be read is no pair, and is not estimated either.
+    line.erase("sharing");
+    line["jobs"][0]["shares_with"] = {{{"job", "ranking"}, {"part", {{"aws", {0.5}}}}}};
+    CHECK(!ask(program, line).contains("pairs"));
 }
 
 TEST_CASE("plan: an explanation says who shares with whom") {

@@ -10,11 +10,15 @@ import array
 import importlib.util
 import json
 import os
+import pathlib
 import random
+import sys
 import tempfile
 import unittest
+from unittest import mock
 
 import goodput
+from goodput import driver
 
 SIZE, INITIAL, NOISE_SCALE = 40, 16, 200  # the gradient's squared norm is 1
 
@@ -181,6 +185,78 @@ class Agents(unittest.TestCase):
             agent.add(array.array("i", [1, 2]))
         with self.assertRaisesRegex(ValueError, "1 second moments of 2 numbers"):
             agent.add([1.0, 2.0], [1.0])
+
+
+class Drivers(unittest.TestCase):
+    """What the driver says of the GPU, by readers that are made up: there need not be a GPU."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        for change in (mock.patch.dict(os.environ, {"PATH": self.folder.name}),
+                       mock.patch.dict(sys.modules, {"pynvml": None})):
+            change.start()
+            self.addCleanup(change.stop)
+        os.environ.pop("CUDA_VISIBLE_DEVICES", None)
+
+    def write_smi(self, busy, processes):
+        """An nvidia-smi that knows GPU 3 alone."""
+        path = pathlib.Path(self.folder.name, "nvidia-smi")
+        path.write_text(f"""#!/bin/sh
+[ "$1" = --id=3 ] || exit 6
+case "$2" in
+  --query-gpu=*) echo "{busy}" ;;
+  *) for each in {processes}; do echo "$each"; done ;;
+esac
+""", encoding="utf-8")
+        path.chmod(0o755)
+        os.environ["CUDA_VISIBLE_DEVICES"] = "7,3"
+
+    def test_without_gpu_and_reader_nothing_is_said_and_nothing_fails(self):
+        self.assertIsNone(driver.gpu_utilisation())
+        for visible in ("", "GPU-1", "nonsense", "-1", ","):
+            os.environ["CUDA_VISIBLE_DEVICES"] = visible
+            self.assertIsNone(driver.gpu_utilisation())
+        agent = goodput.Agent(parameters=4, initial_batch=16, max_batch=64)
+        self.assertIsNone(agent.read_gpu())
+        self.assertIsNone(agent.read_gpu(device=-1))
+
+    def test_nvidia_smi_is_asked_for_the_gpu_that_the_process_sees(self):
+        self.write_smi(74, "123")
+        self.assertEqual(driver.gpu_utilisation(1), 0.74)
+        self.assertIsNone(driver.gpu_utilisation(0))
+        self.assertIsNone(driver.gpu_utilisation(2))
+        for busy, processes in ((74, "123 124"), ("[N/A]", "123"), ("", ""), (101, "123"), ("nan", "123")):
+            self.write_smi(busy, processes)
+            self.assertIsNone(driver.gpu_utilisation(1), busy)
+
+    def test_nvml_is_asked_first(self):
+        self.write_smi(10, "123")
+        nvml = mock.MagicMock()
+        nvml.nvmlDeviceGetUtilizationRates.return_value.gpu = 60
+        nvml.nvmlDeviceGetComputeRunningProcesses.return_value = []
+        with mock.patch.dict(sys.modules, {"pynvml": nvml}):
+            self.assertEqual(driver.gpu_utilisation(1), 0.6)
+            nvml.nvmlDeviceGetHandleByIndex.assert_called_with(3)
+            nvml.nvmlShutdown.assert_called_once()
+            nvml.nvmlDeviceGetUtilizationRates.side_effect = OSError("no permission")
+            self.assertEqual(driver.gpu_utilisation(1), 0.1)
+
+    def test_a_report_has_the_mean(self):
+        self.write_smi(50, "123")
+        agent = goodput.Agent(parameters=4, initial_batch=16, max_batch=64, split_every=0)
+        agent.hold("T4", gpus=1)
+        for step in range(20):
+            agent.begin_step(step)
+            agent.add(array.array("f", [1, 0, step % 2, 0]))
+            agent.end_step(step + 0.5)
+        self.assertNotIn("gpu_utilisation", json.loads(agent.report()))
+        self.assertEqual(agent.read_gpu(1), 0.5)
+        agent.add_gpu_utilisation(1)
+        self.assertEqual(json.loads(agent.report())["gpu_utilisation"], 0.75)
+        for bad in (-0.1, 1.1, float("nan")):
+            with self.assertRaisesRegex(ValueError, "gpu_utilisation is "):
+                agent.add_gpu_utilisation(bad)
 
 
 class Trainers(unittest.TestCase):

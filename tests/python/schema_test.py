@@ -117,6 +117,7 @@ class Schema(unittest.TestCase):
                     agent.add([chance.gauss(1, 1) for _ in range(4)])
                 now += 0.1
                 agent.end_step(now, sync_s)
+                agent.add_gpu_utilisation(chance.random())
                 if text := agent.report():
                     self.assertEqual(json_schema.errors(json.loads(text), kinds["out"], SCHEMA), [], text)
                     seen |= set(json.loads(text))

@@ -68,6 +68,8 @@ struct TrainingReport {
     GradientStatistics gradient{};  ///< both zero if not known yet
     /// Seconds from the start of the training to the end of its first step, if started() was called.
     std::optional<double> start_seconds{};
+    /// Part of the time in which the GPU is busy under the present plan, if add_gpu_utilisation() was called.
+    std::optional<double> gpu_utilisation{};
 };
 
 /// Measures one training run, and chooses its batch plan and learning rate.
@@ -231,6 +233,15 @@ public:
     /// Returns the present holding.
     [[nodiscard]] const Holding& holding() const { return holding_; }
 
+    /// Tells the agent which part of the time, in [0, 1], the GPU was busy while no other process used it, as
+    /// its driver says. The report has the mean under the present plan. Throws std::invalid_argument for
+    /// other numbers.
+    void add_gpu_utilisation(double busy) {
+        require_between("agent", "gpu_utilisation", busy, 0, 1);
+        busy_sum_ += busy;
+        ++busy_count_;
+    }
+
     /// Returns a report for the scheduler, or nothing until the present plan has been timed.
     [[nodiscard]] std::optional<TrainingReport> report() const;
 
@@ -279,6 +290,8 @@ private:
     void change(BatchPlan plan) {
         plan_ = plan;
         warmup_left_ = settings_.warmup_steps;
+        busy_sum_ = 0;
+        busy_count_ = 0;
     }
     void require_outside_step() const {
         if (begun_) bad_input("agent", "step", "not ended", "ended before the plan is changed");
@@ -315,6 +328,8 @@ private:
     // Value of steps_ when norms were last measured.
     std::int64_t measured_at_ = 0;
     int warmup_left_ = 0;
+    double busy_sum_ = 0;  // of what the driver said of the GPU under the present plan
+    int busy_count_ = 0;
     // State of the step that is begun.
     std::int64_t adam_updates_ = 0;
     double began_ = 0, last_mark_ = 0;

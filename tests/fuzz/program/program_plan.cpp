@@ -21,45 +21,52 @@ namespace {
 using fuzz::Exchange;
 using fuzz::Json;
 
-const fuzz::Format format{{"time_s",
-                           "nodes",
-                           "name",
-                           "gpu_type",
-                           "gpus",
-                           "drained",
-                           "rack",
-                           "zone",
-                           "jobs",
-                           "submitted_s",
-                           "restarts",
-                           "restart_cost_s",
-                           "starts_s",
-                           "checkpoint_gib",
-                           "attained_gpu_s",
-                           "gpus_per_replica",
-                           "adapt",
-                           "batch",
-                           "initial",
-                           "max",
-                           "target",
-                           "local",
-                           "rate",
-                           "gradient",
-                           "sqr",
-                           "var",
-                           "noise_scale",
-                           "remaining_examples",
-                           "samples",
-                           "local_batch",
-                           "accumulation",
-                           "step_s",
-                           "sync_s",
-                           "preemptible",
-                           "restarting",
-                           "placement",
-                           "T4",
-                           "A100"},
-                          {"batch", "gpus", "none", "T4", "A100", "small-0", "big-0", "r1", "z1", ""}};
+const fuzz::Format format{
+    {"time_s",
+     "nodes",
+     "name",
+     "gpu_type",
+     "gpus",
+     "drained",
+     "rack",
+     "zone",
+     "jobs",
+     "submitted_s",
+     "restarts",
+     "restart_cost_s",
+     "starts_s",
+     "checkpoint_gib",
+     "attained_gpu_s",
+     "gpus_per_replica",
+     "adapt",
+     "batch",
+     "initial",
+     "max",
+     "target",
+     "local",
+     "rate",
+     "gradient",
+     "sqr",
+     "var",
+     "noise_scale",
+     "remaining_examples",
+     "samples",
+     "local_batch",
+     "accumulation",
+     "step_s",
+     "sync_s",
+     "preemptible",
+     "restarting",
+     "placement",
+     "shares_with",
+     "with",
+     "job",
+     "part",
+     "gpu_utilisation",
+     "sharing",
+     "T4",
+     "A100"},
+    {"batch", "gpus", "none", "T4", "A100", "small-0", "big-0", "r1", "z1", "mps", "a", "b", ""}};
 
 struct Command {
     cli::PlanCommand plan{};
@@ -108,7 +115,7 @@ struct Node {
 };
 
 void check_job(const Exchange& exchange, const Json& wish, const Json& got,
-               std::map<std::string, Node>& nodes) {
+               std::map<std::string, Node>& nodes, bool counted) {
     exchange.check(got["name"] == wish["name"], "the plan is in the order of the jobs");
     std::map<std::string, long long> held;
     if (given(wish, "placement")) held = shares_of(exchange, wish["placement"]["nodes"]);
@@ -134,7 +141,7 @@ void check_job(const Exchange& exchange, const Json& wish, const Json& got,
         exchange.check(nodes.contains(name), "nodes of a plan exist");
         Node& node = nodes.at(name);
         exchange.check(share >= 1, "a share has GPUs");
-        exchange.check((node.left -= share) >= 0, "no GPU is given twice");
+        exchange.check(counted || (node.left -= share) >= 0, "no GPU is given twice");
         exchange.check(!node.drained || stays, "no new job comes to a drained node");
         exchange.check(keeps || node.type == got["gpu_type"], "GPUs of one type");
         sizes.insert(node.gpus);
@@ -162,6 +169,36 @@ void check_job(const Exchange& exchange, const Json& wish, const Json& got,
     exchange.check(got["accumulation"].get<double>() >= 0, "steps are counted from 0");
 }
 
+/// Whether a job has the GPUs of one before it. Pairs are two jobs that name each other and have the same
+/// nodes.
+bool is_second_of_pair(const Exchange& exchange, std::size_t j) {
+    const Json& plan = exchange.answer["plan"];
+    if (!plan[j].contains("with")) return false;
+    const double part = plan[j]["part"].get<double>();
+    exchange.check(part >= 0 && part <= 2, "a part of a speed is one");
+    for (std::size_t k = 0; k < plan.size(); ++k) {
+        if (plan[k]["name"] != plan[j]["with"]) continue;
+        exchange.check(plan[k].value("with", "") == plan[j]["name"], "partners name each other");
+        exchange.check(shares_of(exchange, plan[k]["nodes"]) == shares_of(exchange, plan[j]["nodes"]),
+                       "partners have the same GPUs");
+        return k < j;
+    }
+    exchange.check(false, "a partner is in the plan");
+    return false;
+}
+
+/// Estimates of pairs that nobody measured are parts, and offers have one.
+void check_estimates(const Exchange& exchange) {
+    for (const Json& pair : exchange.answer.value("pairs", Json::array())) {
+        exchange.check(pair["jobs"].size() == 2 && pair["jobs"][0] != pair["jobs"][1], "a pair is two jobs");
+        exchange.check(pair["why"] != "", "an estimate has a reason");
+        for (const auto& [type, parts] : pair["part"].items())
+            for (const Json& part : parts) exchange.check(part >= 0 && part <= 1, "an estimated part is one");
+        for (const Json& type : pair["offered"])
+            exchange.check(pair["part"].contains(type.get<std::string>()), "what is offered is estimated");
+    }
+}
+
 void check_round(const Exchange& exchange, bool explain) {
     const Json &round = exchange.line, &answer = exchange.answer;
     check_no_null(exchange, answer, "", {});
@@ -174,9 +211,10 @@ void check_round(const Exchange& exchange, bool explain) {
     }
     exchange.check(answer["plan"].size() == round["jobs"].size(), "an entry a job");
     for (std::size_t j = 0; j < round["jobs"].size(); ++j) {
-        check_job(exchange, round["jobs"][j], answer["plan"][j], nodes);
+        check_job(exchange, round["jobs"][j], answer["plan"][j], nodes, is_second_of_pair(exchange, j));
         exchange.check(!explain || answer["plan"][j].value("why", "") != "", "--explain says why");
     }
+    check_estimates(exchange);
     const double objective = answer["objective"].get<double>(), bound = answer["bound"].get<double>();
     exchange.check(objective <= bound + 1e-9 * std::max(1.0, std::abs(bound)), "objective <= bound");
     for (const auto& [type, price] : answer["prices"].items()) {

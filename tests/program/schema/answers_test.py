@@ -78,6 +78,9 @@ def plan_lines():
              "batch": {"initial": 64, "target": 64, "local": LOCAL, "rate": {"A100": 300}}}
     beside = {"with": "b", "shares_with": [{"job": "b", "part": {"A100": [0.8, 0.8]}}]}
     yield round_of([node("n", gpus=2)], [job("a", **alone, **beside), job("b", **alone)])
+    for busy in (0.2, 1):
+        offer = {"gpu_utilisation": busy, "shares_with": [{"job": "b"}]}
+        yield round_of([node("n", gpus=2)], [job("a", **alone, **offer), job("b", **alone)], sharing="time_slicing")
     now = {"time_s": 1000, "nodes": [node("n", gpus=4)]}
     due = [job("kept", remaining_examples=1000, deadline_s=5000), job("refused", remaining_examples=1e9, deadline_s=5000),
            job("never", remaining_examples=1e9, deadline_s=5000, deadline="or_never")]

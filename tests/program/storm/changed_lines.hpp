@@ -68,7 +68,8 @@ public:
         return std::move(faults_);
     }
 
-    /// More pairs on offer are never worse.
+    /// More pairs on offer are never worse. Only pairs that say nothing of the others are withdrawn: from
+    /// those that were measured, the program estimates those that were not.
     std::vector<Fault> withdraw_pairs() {
         Json changed = line_;
         bool any = false;
@@ -78,7 +79,9 @@ public:
                 std::any_of(line_["jobs"].begin(), line_["jobs"].end(), [&](const Json& other) {
                     return job.contains("with") || other.value("with", "") == job["name"];
                 });
-            if (!job.contains("shares_with") || together || (!all && storm_.random().chance(0.5))) continue;
+            if (!job.contains("shares_with") || together || tells(job) ||
+                (!all && storm_.random().chance(0.5)))
+                continue;
             job.erase("shares_with");
             any = true;
         }
@@ -104,6 +107,20 @@ public:
     }
 
 private:
+    /// Whether a job's offers say something of other pairs in the line.
+    [[nodiscard]] bool tells(const Json& job) const {
+        const auto is_measured = [](const Json& offer) { return offer.contains("part"); };
+        const auto measured = [&](const Json& offers) {
+            return std::any_of(offers.begin(), offers.end(), is_measured);
+        };
+        const auto all_measured = [&](const Json& offers) {
+            return std::all_of(offers.begin(), offers.end(), is_measured);
+        };
+        const bool estimates = !std::all_of(
+            line_["jobs"].begin(), line_["jobs"].end(),
+            [&](const Json& other) { return all_measured(other.value("shares_with", Json::array())); });
+        return estimates && measured(job["shares_with"]);
+    }
     void fault(std::string claim, std::string detail, const Json& changed) {
         faults_.push_back({std::move(claim), std::move(detail), changed, true});
     }

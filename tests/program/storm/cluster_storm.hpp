@@ -280,6 +280,7 @@ private:
                                 {"memory_gib_per_gpu", {memory, memory}}};
         }
         if (!teams_.is_null() && random_.chance(0.6)) job.asks["team"] = "red";
+        if (random_.chance(0.6)) job.asks["gpu_utilisation"] = std::round(100 * random_.unit()) / 100;
         if (kind_ != Kind::deadlines && random_.chance(0.8)) offer_pairs(job);
         if (runs) let_run(job);
         return jobs_[name] = std::move(job);
@@ -296,8 +297,9 @@ private:
             if (part.empty() || other.asks["gpus"][0] > job.asks["gpus"][1] ||
                 other.asks["gpus"][1] < job.asks["gpus"][0])
                 continue;
-            if (random_.chance(2.0 / static_cast<double>(jobs_.size() + 1)))
-                offers.push_back({{"job", name}, {"part", part}});
+            if (!random_.chance(2.0 / static_cast<double>(jobs_.size() + 1))) continue;
+            offers.push_back({{"job", name}});
+            if (random_.chance(0.6)) offers.back()["part"] = part;  // else nobody has measured them
         }
         if (!offers.empty()) job.asks["shares_with"] = std::move(offers);
     }

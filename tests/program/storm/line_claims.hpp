@@ -56,6 +56,7 @@ public:
             check_job(line_["jobs"][j], answer_["plan"][j]);
         for (std::size_t j = 0; j < line_["jobs"].size(); ++j)
             check_stop(line_["jobs"][j], answer_["plan"][j]);
+        check_estimates();
         return std::move(faults_);
     }
 
@@ -117,6 +118,34 @@ private:
         }
         if (changed && !set_aside && gpus > 0 && (gpus < job["gpus"][0] || gpus > job["gpus"][1]))
             fault("a size that the job must not have", name);
+    }
+
+    /// Of pairs that nobody measured the answer says what it expects, and they come together only where a
+    /// gain is likely.
+    void check_estimates() {
+        for (const Json& pair : answer_.value("pairs", Json::array())) {
+            const std::string name = pair["jobs"].dump();
+            for (const auto& [type, parts] : pair["part"].items())
+                for (const Json& part : parts)
+                    if (!(part >= 0 && part <= 1)) fault("an estimated part that is no part", name);
+            for (const Json& type : pair["offered"])
+                if (!pair["part"].contains(type.get<std::string>()))
+                    fault("an offer on a type without an estimate", name);
+            if (pair["why"] == "") fault("an estimate without a reason", name);
+            const auto first = answers_.find(pair["jobs"][0].get<std::string>());
+            if (first == answers_.end()) {
+                fault("a pair of unknown jobs", name);
+                continue;
+            }
+            const Json& got = *first->second;
+            if (got.value("with", "") != pair["jobs"][1] || got["nodes"].empty() || !got.contains("part"))
+                continue;
+            const auto type = got["gpu_type"].get<std::string>();
+            if (std::count(pair["offered"].begin(), pair["offered"].end(), type) == 0)
+                fault("a pair runs where its gain is not likely", name);
+            else if (pair["part"][type][0] != got["part"])
+                fault("a pair runs at other speeds than estimated", name);
+        }
     }
 
     void check_pair(const Json& job, const Json& got, const std::string& name) {

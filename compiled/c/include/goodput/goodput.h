@@ -274,6 +274,9 @@ GOODPUT_API goodput_status goodput_agent_read(goodput_agent* agent, goodput_agen
 /// Returns the factor on the base learning rate of a group now.
 GOODPUT_API goodput_status goodput_agent_learning_rate_factor(goodput_agent* agent, size_t group,
                                                               double* factor);
+/// Tells the agent which part of the time, 0 to 1, the GPU was busy while no other process used it, as its
+/// driver says (NVML: utilization.gpu / 100). The report has the mean under the present plan.
+GOODPUT_API goodput_status goodput_agent_add_gpu_utilisation(goodput_agent* agent, double busy);
 /// Writes the line for the scheduler, without its end. Unless `length` is null, it gets the length of the
 /// whole text. Unless `text` is null, it gets at most capacity - 1 characters and a zero; GOODPUT_TOO_SMALL
 /// means that there are more. Returns GOODPUT_NOT_YET until the present plan has been timed.

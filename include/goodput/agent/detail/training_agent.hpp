@@ -267,7 +267,8 @@ inline std::optional<TrainingReport> TrainingAgent::report() const {
     if (holding_.gpus == 0) return std::nullopt;
     const auto sample = times_.measured(type_, holding_.shape(), plan_);
     if (!sample) return std::nullopt;
-    return TrainingReport{holding_.gpu_type, *sample, statistics(), start_seconds_};
+    const auto busy = busy_count_ > 0 ? std::optional(busy_sum_ / busy_count_) : std::nullopt;
+    return TrainingReport{holding_.gpu_type, *sample, statistics(), start_seconds_, busy};
 }
 
 template <class Self, class Archive>

@@ -72,12 +72,30 @@ void check_command(const CLI::App& app, const std::string& word) {
                                 "; there are " + list);
 }
 
+/// Returns which option the parsed command does not have, or an empty text.
+std::string unknown_option(const CLI::App& app) {
+    for (const CLI::App* command : app.get_subcommands()) {
+        std::vector<std::string> names;
+        for (const CLI::Option* option : command->get_options())
+            for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+        for (const std::string& word : app.remaining(true)) {
+            const std::string name = word.substr(0, word.find('='));
+            if (name.starts_with("--") && name != "--")
+                return command->get_name() + " has no option '" + name + "'" +
+                       cli::did_you_mean(name, names) + "; see goodput " + command->get_name() + " --help\n";
+        }
+    }
+    return "";
+}
+
 /// Returns the exit status of a command line that cannot be parsed, or that asks for help.
 int end_with(const CLI::App& app, const CLI::ParseError& error) {
     std::ostringstream out, messages;
     const bool fine = app.exit(error, out, messages) == 0;
     std::cout << out.str();
-    if (!messages.str().empty()) std::cerr << "goodput: " << cli::shortened(messages.str());
+    std::string message = fine ? "" : unknown_option(app);
+    if (message.empty()) message = messages.str();
+    if (!message.empty()) std::cerr << "goodput: " << cli::shortened(message);
     return fine ? 0 : wrong_options;
 }
 

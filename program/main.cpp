@@ -54,10 +54,10 @@ const CLI::Validator at_least_0 =
 const CLI::Validator above_0 =
     number_that([](double number) { return number > 0 && std::isfinite(number); }, "a number above 0");
 
-void add_strict(CLI::App* app, bool& strict) {
+void add_strict(CLI::App* app, bool& strict, const std::string& more = "") {
     app->add_flag("--strict", strict,
-                  "Refuse lines with unknown fields or GPU types, which are otherwise warned of on standard "
-                  "error, once each");
+                  "Refuse lines with unknown fields or GPU types" + more +
+                      ", which are otherwise warned of on standard error, once each");
 }
 
 /// Throws std::invalid_argument if the first word is not a command.
@@ -190,7 +190,7 @@ int run(int argc, char** argv) {
                          "File that keeps what is remembered of jobs: read at the start, if it is there, and "
                          "written after every line. Promises are not in it");
     plan_app->add_option("--proof", plan.proof, proof_text);
-    add_strict(plan_app, plan.strict);
+    add_strict(plan_app, plan.strict, ", invalid jobs or nodes");
     plan_app->footer(lines_footer + "\nWhat a line says is then forgotten as if it had not been read.");
 
     CLI::App* share_app = app.add_subcommand(

@@ -54,10 +54,10 @@ const CLI::Validator at_least_0 =
 const CLI::Validator above_0 =
     number_that([](double number) { return number > 0 && std::isfinite(number); }, "a number above 0");
 
-void add_strict(CLI::App* app, bool& strict) {
+void add_strict(CLI::App* app, bool& strict, const std::string& more = "") {
     app->add_flag("--strict", strict,
-                  "Refuse lines with unknown fields or GPU types, which are otherwise warned of on standard "
-                  "error, once each");
+                  "Refuse lines with unknown fields or GPU types" + more +
+                      ", which are otherwise warned of on standard error, once each");
 }
 
 /// Throws std::invalid_argument if the first word is not a command.
@@ -72,12 +72,30 @@ void check_command(const CLI::App& app, const std::string& word) {
                                 "; there are " + list);
 }
 
+/// Returns which option the parsed command does not have, or an empty text.
+std::string unknown_option(const CLI::App& app) {
+    for (const CLI::App* command : app.get_subcommands()) {
+        std::vector<std::string> names;
+        for (const CLI::Option* option : command->get_options())
+            for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+        for (const std::string& word : app.remaining(true)) {
+            const std::string name = word.substr(0, word.find('='));
+            if (name.starts_with("--") && name != "--")
+                return command->get_name() + " has no option '" + name + "'" +
+                       cli::did_you_mean(name, names) + "; see goodput " + command->get_name() + " --help\n";
+        }
+    }
+    return "";
+}
+
 /// Returns the exit status of a command line that cannot be parsed, or that asks for help.
 int end_with(const CLI::App& app, const CLI::ParseError& error) {
     std::ostringstream out, messages;
     const bool fine = app.exit(error, out, messages) == 0;
     std::cout << out.str();
-    if (!messages.str().empty()) std::cerr << "goodput: " << cli::shortened(messages.str());
+    std::string message = fine ? "" : unknown_option(app);
+    if (message.empty()) message = messages.str();
+    if (!message.empty()) std::cerr << "goodput: " << cli::shortened(message);
     return fine ? 0 : wrong_options;
 }
 
@@ -172,7 +190,7 @@ int run(int argc, char** argv) {
                          "File that keeps what is remembered of jobs: read at the start, if it is there, and "
                          "written after every line. Promises are not in it");
     plan_app->add_option("--proof", plan.proof, proof_text);
-    add_strict(plan_app, plan.strict);
+    add_strict(plan_app, plan.strict, ", invalid jobs or nodes");
     plan_app->footer(lines_footer + "\nWhat a line says is then forgotten as if it had not been read.");
 
     CLI::App* share_app = app.add_subcommand(

@@ -69,7 +69,9 @@ public:
                                             std::string_view expected) const {
         std::string_view most = text;
         const std::string_view least = next_part(most, '-');
-        return {number<int>(key, least, expected), number<int>(key, most, expected)};
+        const std::pair<int, int> range{number<int>(key, least, expected), number<int>(key, most, expected)};
+        if (range.first > range.second) goodput::bad_input(subject_, key, value(key, expected), expected);
+        return range;
     }
 
     /// Calls visit(type, text) for the parts of "TYPE:text,TYPE:text".

@@ -22,7 +22,7 @@ complete -c goodput -n "__fish_seen_subcommand_from plan" -l explain -d 'Add "wh
 complete -c goodput -n "__fish_seen_subcommand_from plan" -l advise -d 'Add "advice": how many nodes of each of the line'\''s "offers" are worth their price'
 complete -c goodput -n "__fish_seen_subcommand_from plan" -l memory -r -d 'File that keeps what is remembered of jobs: read at the start, if it is there, and written after every line. Promises are not in it'
 complete -c goodput -n "__fish_seen_subcommand_from plan" -l proof -r -d 'File that gets a certificate of the bound in the format VIPR 1.1, which other programs can check; that of line N > 1 is FILE.N. Adds "proof"'
-complete -c goodput -n "__fish_seen_subcommand_from plan" -l strict -d 'Refuse lines with unknown fields or GPU types, which are otherwise warned of on standard error, once each'
+complete -c goodput -n "__fish_seen_subcommand_from plan" -l strict -d 'Refuse lines with unknown fields or GPU types, invalid jobs or nodes, which are otherwise warned of on standard error, once each'
 complete -c goodput -n "not __fish_seen_subcommand_from $commands" -f -a share -d 'Share GPU types by time among jobs of a fixed size, one JSON document a line'
 complete -c goodput -n "__fish_seen_subcommand_from share" -s h -l help -d 'Print this help message and exit'
 complete -c goodput -n "__fish_seen_subcommand_from share" -l strict -d 'Refuse lines with unknown fields or GPU types, which are otherwise warned of on standard error, once each'

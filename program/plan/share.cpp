@@ -89,6 +89,7 @@ struct Objective {
     std::string_view name;
     goodput::ShareResult (*answer)(const Question&);
     bool looks_at_pairs = false;
+    bool needs_work = false;  ///< whether jobs without `left` get no time
 };
 constexpr std::array<Objective, 12> objectives{{
     {"max_min", best_shares<goodput::MaxMin>, true},
@@ -99,7 +100,7 @@ constexpr std::array<Objective, 12> objectives{{
                                        : fill_water(q.paired, q.hierarchy, q.options);
      },
      true},
-    {"finish_time_fairness", best_shares<goodput::FinishTimeFairness>, true},
+    {"finish_time_fairness", best_shares<goodput::FinishTimeFairness>, true, true},
     {"sum", best_shares<goodput::SumOfRates>, true},
     {"sum_per_dollar",
      [](const Question& q) {
@@ -108,7 +109,7 @@ constexpr std::array<Objective, 12> objectives{{
          return best_shares<goodput::SumPerDollar>(q);
      },
      true},
-    {"makespan", best_shares<goodput::Makespan>, true},
+    {"makespan", best_shares<goodput::Makespan>, true, true},
     {"nash", best_shares<goodput::NashWelfare>, true},
     {"isolated", [](const Question& q) { return share_isolated(q.paired.alone); }},
     {"proportional", [](const Question& q) { return share_proportionally(q.paired.alone); }},
@@ -246,6 +247,11 @@ Json serve(const Field& line) {
     read(line, question);
     if (!question.paired.pairs.empty() && !objective->looks_at_pairs)
         line.warn("pairs", "objective \"" + std::string(objective->name) + "\" does not look at pairs");
+    const std::vector<goodput::ShareJob>& jobs = question.paired.alone.jobs;
+    if (objective->needs_work && !jobs.empty() &&
+        std::all_of(jobs.begin(), jobs.end(), [](const auto& job) { return job.steps_left <= 0; }))
+        line.warn("left", "objective \"" + std::string(objective->name) +
+                              "\" gives no time to jobs without left, and no job has it");
     const Stopwatch watch;
     const goodput::ShareResult result = objective->answer(question);
     const double milliseconds = watch.milliseconds();

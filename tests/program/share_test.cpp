@@ -386,6 +386,20 @@ TEST_CASE("a gap may be asked for, and no jobs or types is no error") {
     CHECK(program.finish().status == 0);
 }
 
+TEST_CASE("objectives that give no time to jobs without work warn if no job has any") {
+    for (const char* objective : {"makespan", "finish_time_fairness", "max_min"}) {
+        CAPTURE(objective);
+        Program program = share();
+        Json question = Json::parse(R"({"gpus":{"v":4},"jobs":[{"rate":{"v":3}},{"rate":{"v":2}}]})");
+        question["objective"] = objective;
+        CHECK(ask(program, question)["status"] == "optimal");
+        const Program::End end = program.finish();
+        CHECK(end.status == 0);
+        const bool warned = end.errors.find("no job has it") != std::string::npos;
+        CHECK(warned == (question["objective"] != "max_min"));
+    }
+}
+
 TEST_CASE("a line that cannot be used says why, and the next is served") {
     struct Case {
         std::string line;

@@ -110,6 +110,7 @@ class Documents(Case):
         by_kind = json.dumps({"kind": "NodeList", "items": bare[:1]})
         by_kind += json.dumps({"kind": "PodList", "items": bare[1:]})
         self.assertEqual(run(by_kind)[1], first)
+        self.assertEqual(run({"items": objects})[1], first)
         self.assertEqual(run("\ufeff" + json.dumps(listed(*objects)))[1], first)
 
     def test_what_is_no_json_is_told_with_its_place(self):

@@ -138,6 +138,7 @@ TEST_CASE("a comment that makes no sense is refused with its key, its value and 
     CHECK(refusal("goodput gpus=many batch=128-4096 local=t4:1-64").find("gpus is many") !=
           std::string::npos);
     CHECK(refusal("goodput gpus=1-8 batch=128 local=t4:1-64").find("batch is 128") != std::string::npos);
+    CHECK(refusal("goodput gpus=8-1 batch=128-4096 local=t4:1-64").find("gpus is 8-1") != std::string::npos);
     CHECK(refusal("goodput gpus=1-8 batch=1-9 local=t4").find("local=t4:1-64,a100:1-256") !=
           std::string::npos);
     CHECK(refusal(good + " gpus=2-4").find("given twice") != std::string::npos);

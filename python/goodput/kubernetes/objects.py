@@ -68,7 +68,8 @@ def _flattened(document: Any, before: int) -> Iterator[Any]:
     if not isinstance(document, dict):
         raise Unreadable(f"document {before + 1} is {_kind_of(document)}, but an object of the API was expected")
     items = document.get("items")
-    if text(document, "kind").endswith("List") and isinstance(items, list):
+    listed = text(document, "kind").endswith("List") or "kind" not in document  # written by hand, it may have no kind
+    if listed and isinstance(items, list):
         kind = text(document, "kind")[:-4]  # a NodeList may leave out the kind of its items
         for item in items:
             yield {"kind": kind, **item} if kind and isinstance(item, dict) else item

@@ -192,6 +192,27 @@ TEST_CASE("an answer has the published parameters of every measured type, and wh
     }
 }
 
+TEST_CASE("small batches that wait for the host give the model a least time, a line gives none") {
+    RefinedThroughput waiting{.alpha_c = 0.004, .beta_c = 2e-4, .launch_seconds = 0.02};
+    Json line = empty_line();
+    for (const int batch : {1, 2, 8, 32, 256, 512, 1024})
+        line["samples"].push_back(sample("aws", waiting, {1, 1}, batch));
+    for (const int batch : {4, 128, 2048}) line["predict"].push_back(question("aws", {1, 1}, batch, 3));
+    Program program = fit();
+    const Json answer = ask(program, line);
+    CHECK(answer["models"]["aws"]["launch_seconds"].get<double>() > 0.015);
+    for (std::size_t i = 0; i < 3; ++i) {
+        const int batch = line["predict"][i]["local_batch"].get<int>();
+        CHECK(relative_error(answer["predictions"][i], 4 * waiting.compute_seconds(batch)) < 0.05);
+        CHECK(holds(answer["predictions"][i], 4 * waiting.compute_seconds(batch)));
+    }
+    waiting.launch_seconds = 0;
+    line["samples"].clear();
+    for (const int batch : {1, 2, 8, 32, 256, 512, 1024})
+        line["samples"].push_back(sample("aws", waiting, {1, 1}, batch));
+    CHECK(!ask(program, line)["models"]["aws"].contains("launch_seconds"));
+}
+
 TEST_CASE("a tenth of the measurements three times too long moves no prediction by five per cent") {
     support::Random random(11);
     const std::vector<int> batches{32, 64, 100, 180, 256};

@@ -457,7 +457,7 @@ TEST_CASE("runs stay within the budget, pay for themselves, and end where it is 
 }
 
 TEST_CASE("where everything is measured nothing needs to be run") {
-    RandomJob job(1);
+    RandomJob job(2);
     SamplesByType samples = job.known;
     for (int times = 0; times < 3; ++times) {
         for (const Option& option : job.candidates) job.run(option, samples);

@@ -206,9 +206,9 @@ Json memory_answer(const Field& memory) {
         auto found = std::find_if(by_type.begin(), by_type.end(),
                                   [&](const auto& entry) { return entry.first == type; });
         if (found == by_type.end()) found = by_type.insert(found, {type, {}});
-        const double bytes = sample["gib"].number_at_least(0) * bytes_per_gib;
-        if (!(bytes >= 1 && bytes <= 1e18)) sample["gib"].refuse("above 0 and at most 1e8");
-        found->second.push_back({sample["local_batch"].count(1, 1 << 30), bytes});
+        const double gib = sample["gib"].number_at_least(1e-9);
+        if (gib > 1e8) sample["gib"].refuse("at most 1e8");
+        found->second.push_back({sample["local_batch"].count(1, 1 << 30), gib * bytes_per_gib});
     });
     goodput::MemoryFitOptions options;
     if (const Field fixed = memory["fixed_gib"]; fixed.given())

@@ -16,7 +16,7 @@
 //    as correlated.
 //
 // If the computing times are more probable with a least time of the host's launches than without one
-// (launch_floor.hpp), 1 to 5 follow once more with that time as a parameter. The steps that take it have a
+// (launch_evidence.hpp), 1 to 5 follow once more with that time as a parameter. The steps that take it have a
 // scatter of their own.
 //
 // The prior of how computing scales with replicas (alone, straggling) holds only as long as it is likely.
@@ -37,6 +37,7 @@
 
 #include "goodput/core/error.hpp"
 #include "goodput/core/sample.hpp"
+#include "goodput/fit/detail/launch_evidence.hpp"
 #include "goodput/fit/detail/refined_problem.hpp"
 #include "goodput/fit/job_fit.hpp"
 #include "goodput/fit/least_squares.hpp"
@@ -136,6 +137,7 @@ private:
     std::vector<ShapeSums> shape_sums_{};
     RefinedFit previous_{};  ///< the start of the last fit
     LaunchEvidence evidence_{};
+    std::vector<ComputingTime> computing_times_{};
     RefinedFit without_floor_{};
     double explained_ = 0;                ///< weighted mean of the squared errors of the last fit
     double without_floor_explained_ = 0;  ///< the same of the fit without a floor
@@ -150,7 +152,8 @@ inline void RefinedFitting::fit(std::span<const ThroughputSample> samples, const
     begin(samples, options, warm, fit);
     const FitParameters fallback = warm ? x_ : problem_.residuals.mean;
     if (!finish(options, fallback, fit)) return fall_back(samples, warm, fit);
-    const LaunchFloor floor = evidence_(problem_.computing_times(x_));
+    problem_.list_computing_times(x_, computing_times_);
+    const LaunchFloor floor = evidence_(computing_times_);
     if (!(floor.log_odds > 0)) return;
     without_floor_ = fit;
     without_floor_explained_ = explained_;

@@ -243,8 +243,8 @@ struct RefinedProblem {
     /// points.
     void read(std::span<const ThroughputSample> samples, const LaunchFloor* with_floor = nullptr);
 
-    /// Computing times on one replica, by what x says of the scaling with replicas, for LaunchEvidence.
-    [[nodiscard]] std::vector<ComputingTime> computing_times(const FitParameters& x) const;
+    /// Replaces `times` by the computing times on one replica, by what x says of the scaling with replicas.
+    void list_computing_times(const FitParameters& x, std::vector<ComputingTime>& times) const;
 
     /// Lets the evidence for the floor take the place of the prior of computing. Where it leaves the slope
     /// open, its means and deviations hold; otherwise the measurements are left to find them.
@@ -254,15 +254,15 @@ struct RefinedProblem {
     void write(const FitParameters& x, RefinedThroughput& model) const;
 };
 
-inline std::vector<ComputingTime> RefinedProblem::computing_times(const FitParameters& x) const {
-    std::vector<ComputingTime> times;
+inline void RefinedProblem::list_computing_times(const FitParameters& x,
+                                                 std::vector<ComputingTime>& times) const {
+    times.clear();
     for (const RefinedRow& row : residuals.rows) {
         if (!row.split) continue;
         const double scaling =
             row.alone ? x[alone_factor] : x[straggling_exponent] * row.features.shape.log_replicas;
         times.push_back({row.features.batch.batch, row.log_compute - scaling, row.weight});
     }
-    return times;
 }
 
 inline double RefinedProblem::divide_scatter(const FitParameters& x) {

@@ -38,6 +38,7 @@
 #include <vector>
 
 #include "goodput/fit/detail/launch_floor.hpp"
+#include "goodput/fit/detail/log_gamma.hpp"
 #include "goodput/fit/detail/log_step.hpp"
 
 namespace goodput::detail {
@@ -81,9 +82,25 @@ inline double median_above(double bound, double center, double deviation) {
 /// Weighs a floor against a straight line.
 class LaunchEvidence {
 public:
-    explicit LaunchEvidence(LaunchPrior prior = {}) : prior_(prior) {}
+    explicit LaunchEvidence(LaunchPrior prior = {}) : prior_(prior) {
+        for (int i = 0; i < shares; ++i) {
+            const double z = 6.0 * i / (shares - 1) - 3;
+            const double odds = std::exp(prior.share_logit + z), part = odds / (1 + odds);
+            shares_[static_cast<std::size_t>(i)] = {-z * z / 2 - std::log(shares), part, std::log(part),
+                                                    -std::log1p(odds)};
+        }
+        for (int i = 0; i < line_shares; ++i) {
+            const double z = 8.0 * i / (line_shares - 1) - 4;
+            // Both parameters have a deviation of 1, so ln(alpha / (beta reference)) has one of sqrt(2). The
+            // density is that of z, of which the shares of a floor have steps of another width.
+            line_shares_[static_cast<std::size_t>(i)] = {
+                -z * z / 2 + std::log(8.0 / (line_shares - 1) * (shares - 1) / 6.0 / shares),
+                1 / (1 + std::exp(-std::numbers::sqrt2 * z)), 0, 0};
+        }
+    }
 
-    /// `times` need not be sorted. Fewer than three batches say nothing about a floor.
+    /// `times` need not be sorted. Fewer than three batches say nothing about a floor. Means and variances
+    /// stay 0 where the odds are against a floor.
     [[nodiscard]] LaunchFloor operator()(std::span<const ComputingTime> times) {
         times_.assign(times.begin(), times.end());
         std::sort(times_.begin(), times_.end(),
@@ -145,20 +162,30 @@ private:
             squares += time.weight * off * (time.log_seconds - mean);
         }
     };
-    static constexpr int shares = 33;  ///< values of r, over three deviations on both sides
+    static constexpr int shares = 33, line_shares = 65;
 
-    /// ln of the probability of times with these weighted squares, integrated over the scatter.
-    [[nodiscard]] static double log_misfit(double squares, double weight, double scatter, double freedom) {
-        return freedom / 2 * std::log(freedom * square(scatter)) -
-               (weight + freedom) / 2 * std::log(squares + freedom * square(scatter)) +
-               std::lgamma((weight + freedom) / 2) - std::lgamma(freedom / 2);
-    }
-    /// The scatter that these squares imply, where `parameters` were fitted.
-    [[nodiscard]] static double scatter_of(double squares, double weight, double parameters, double scatter,
-                                           double freedom) {
-        return std::sqrt((squares + freedom * square(scatter)) /
-                         (weight - std::min(parameters, weight / 2) + freedom));
-    }
+    /// A part that alpha may have of h, or of the time at a reference batch.
+    struct Share {
+        double log_prior, part, log_part, log_rest;
+    };
+    /// ln of the probability of times with weighted squares, integrated over their scatter, and the scatter
+    /// that the squares imply.
+    class Misfit {
+    public:
+        /// `parameters` were fitted to times of this weight.
+        Misfit(double weight, double parameters, double scatter, double freedom)
+            : assumed_(freedom * square(scatter)),
+              power_((weight + freedom) / 2),
+              constant_(freedom / 2 * std::log(assumed_) + log_gamma(power_) - log_gamma(freedom / 2)),
+              freedom_(weight - std::min(parameters, weight / 2) + freedom) {}
+        [[nodiscard]] double log_probability(double squares) const {
+            return constant_ - power_ * std::log(squares + assumed_);
+        }
+        [[nodiscard]] double variance(double squares) const { return (squares + assumed_) / freedom_; }
+
+    private:
+        double assumed_, power_, constant_, freedom_;
+    };
 
     /// Lets all times of a batch weigh as much as one, because they share the deviation of the batch from any
     /// law. Returns the number of batches.
@@ -176,52 +203,52 @@ private:
     }
 
     void add_split(const Floor& on, const Sums& above, double split, double next) {
-        const double height = std::exp(on.mean);
-        const double scatter =
-            scatter_of(on.squares, on.weight, 1, prior_.floor_scatter, LaunchPrior::floor_freedom);
-        const double floor_variance = square(scatter) / on.weight;
-        const double log_floor =
-            log_misfit(on.squares, on.weight, prior_.floor_scatter, LaunchPrior::floor_freedom) +
-            std::log(floor_variance) / 2;
+        const double height = std::exp(on.mean), low = std::log(split), high = std::log(next);
+        const Misfit floor(on.weight, 1, prior_.floor_scatter, LaunchPrior::floor_freedom);
+        const double floor_variance = floor.variance(on.squares) / on.weight;
+        const double log_floor = floor.log_probability(on.squares) + std::log(floor_variance) / 2;
         const double knee = std::log(times_.front().batch * prior_.seconds_by_floor) - on.mean;
-        // Used if all batches lie on the floor.
-        const BoundedNormal beyond(knee, prior_.knee_deviation, std::log(split),
-                                   std::numeric_limits<double>::infinity());
-        const double middle = median_above(std::log(split), knee, prior_.knee_deviation);
-        for (int i = 0; i < shares; ++i) {
-            const double z = 6.0 * i / (shares - 1) - 3;
-            const double r = 1 / (1 + std::exp(-(prior_.share_logit + z)));
-            const double log_share = -z * z / 2 - std::log(shares);
-            const double left = std::log1p(-r) + on.mean;  // ln(h - alpha)
-            Part part{.log_weight = log_floor + log_share,
-                      .log_floor = on.mean,
-                      .log_constant = on.mean + std::log(r),
-                      .log_slope = 0,
-                      .slope_variance = 0,
-                      .floor_variance = floor_variance,
-                      .split = split};
-            if (!(above.weight > 0)) {
-                if (!(beyond.mass > 0)) continue;
+        const auto part_of = [&](const Share& share) {
+            return Part{.log_weight = log_floor + share.log_prior,
+                        .log_floor = on.mean,
+                        .log_constant = on.mean + share.log_part,
+                        .log_slope = share.log_rest + on.mean,  // ln(h - alpha)
+                        .slope_variance = 0,
+                        .floor_variance = floor_variance,
+                        .split = split};
+        };
+        if (!(above.weight > 0)) {  // all batches lie on the floor
+            const BoundedNormal beyond(knee, prior_.knee_deviation, low, high);
+            if (!(beyond.mass > 0)) return;
+            const double middle = median_above(low, knee, prior_.knee_deviation);
+            for (const Share& share : shares_) {
+                Part part = part_of(share);
                 part.log_weight += std::log(beyond.mass);
-                part.log_slope = left - middle;
+                part.log_slope -= middle;
                 part.slope_variance = beyond.variance;
-            } else {
-                const double alpha = r * height, beta = (above.slope - alpha * above.both) / above.slope2;
-                if (!(beta > 0)) continue;
-                const double squares = above.squares(alpha, beta);
-                const double deviation =
-                    scatter_of(squares, above.weight, 2, prior_.line_scatter, LaunchPrior::line_freedom) /
-                    (std::sqrt(above.slope2) * beta);
-                const double center = left - std::log(beta);
-                const BoundedNormal within(center, deviation, std::log(split), std::log(next));
-                if (!(within.mass > 1e-12)) continue;
-                part.log_weight +=
-                    log_misfit(squares, above.weight, prior_.line_scatter, LaunchPrior::line_freedom) +
-                    std::log(within.mass * deviation / prior_.knee_deviation) -
-                    square((center - knee) / prior_.knee_deviation) / 2;
-                part.log_slope = left - within.mean;
-                part.slope_variance = within.variance;
+                parts_.push_back(part);
             }
+            return;
+        }
+        const Misfit line(above.weight, 2, prior_.line_scatter, LaunchPrior::line_freedom);
+        const double per_slope = 1 / std::sqrt(above.slope2);
+        for (const Share& share : shares_) {
+            constexpr double far = 7.1, least_mass = 1e-12;  // so far out there is less
+            const double alpha = share.part * height,
+                         beta = (above.slope - alpha * above.both) / above.slope2;
+            if (!(beta > 0)) continue;
+            const double squares = above.squares(alpha, beta);
+            const double deviation = std::sqrt(line.variance(squares)) * per_slope / beta;
+            Part part = part_of(share);
+            const double center = part.log_slope - std::log(beta);
+            if (low - center > far * deviation || center - high > far * deviation) continue;
+            const BoundedNormal within(center, deviation, low, high);
+            if (!(within.mass > least_mass)) continue;
+            part.log_weight += line.log_probability(squares) +
+                               std::log(within.mass * deviation / prior_.knee_deviation) -
+                               square((center - knee) / prior_.knee_deviation) / 2;
+            part.log_slope -= within.mean;
+            part.slope_variance = within.variance;
             parts_.push_back(part);
         }
     }
@@ -236,24 +263,16 @@ private:
             weight += time.weight;
         }
         const double reference = std::exp(log_batch / weight);
-        // Both parameters have a deviation of 1, so ln(alpha / (beta reference)) has one of sqrt(2).
-        constexpr int steps = 65;
+        const Misfit line(weight, 2, prior_.line_scatter, LaunchPrior::line_freedom);
         double most = -std::numeric_limits<double>::infinity(), sum = 0;
-        for (int i = 0; i < steps; ++i) {
-            const double z = 8.0 * i / (steps - 1) - 4;
-            const double r = 1 / (1 + std::exp(-std::numbers::sqrt2 * z));
-            const double slope = (1 - r) / reference;
+        for (const Share& share : line_shares_) {
+            const double r = share.part, slope = (1 - r) / reference;
             const double curve =
                 r * r * all.constant2 + 2 * r * slope * all.both + slope * slope * all.slope2;
             const double level = (r * all.constant + slope * all.slope) / curve;
             const double squares = all.squares(level * r, level * slope);
-            const double scatter =
-                scatter_of(squares, weight, 2, prior_.line_scatter, LaunchPrior::line_freedom);
-            // The density of z, of which the shares of a floor have steps of another width.
-            const double log_weight =
-                -z * z / 2 + std::log(8.0 / (steps - 1) * (shares - 1) / 6.0 / shares) +
-                log_misfit(squares, weight, prior_.line_scatter, LaunchPrior::line_freedom) +
-                std::log(square(scatter) / weight) / 2;
+            const double log_weight = share.log_prior + line.log_probability(squares) +
+                                      std::log(line.variance(squares) / weight) / 2;
             sum =
                 log_weight > most ? sum * std::exp(most - log_weight) + 1 : sum + std::exp(log_weight - most);
             most = std::max(most, log_weight);
@@ -278,6 +297,8 @@ private:
                 floor.split = part.split;
             }
         }
+        floor.log_odds = most + std::log(sum) - log_line();
+        if (!(floor.log_odds > 0)) return;
         const auto values = [](const Part& part) {
             return std::array<double, 3>{part.log_floor, part.log_constant, part.log_slope};
         };
@@ -291,12 +312,13 @@ private:
             for (std::size_t k = 0; k < 3; ++k)
                 second[k] += weight * (square(values(part)[k] - first[k]) + within[k]);
         }
-        floor.log_odds = most + std::log(sum) - log_line();
         floor.mean = first;
         floor.variance = second;
     }
 
     LaunchPrior prior_;
+    std::array<Share, shares> shares_{};            ///< over three deviations on both sides
+    std::array<Share, line_shares> line_shares_{};  ///< the same without a floor, over four deviations
     std::vector<ComputingTime> times_{};
     std::vector<Part> parts_{};
     std::vector<Sums> above_{};

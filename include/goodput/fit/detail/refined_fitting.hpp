@@ -120,7 +120,8 @@ private:
 
     void begin(std::span<const ThroughputSample> samples, const RefinedFitOptions& options, bool warm,
                RefinedFit& fit);
-    void begin_with(const LaunchFloor& floor, std::span<const ThroughputSample> samples, RefinedFit& fit);
+    void begin_with(const LaunchFloor& floor, std::span<const ThroughputSample> samples, bool warm,
+                    RefinedFit& fit);
     /// Minimises from the start in x_. Returns whether `fit` then explains the samples, and is whole.
     bool finish(const RefinedFitOptions& options, const FitParameters& fallback, RefinedFit& fit);
     [[nodiscard]] FitParameters warm_start() const;
@@ -148,7 +149,7 @@ inline void RefinedFitting::fit(std::span<const ThroughputSample> samples, const
     detail::validate(options);
     if (samples.empty()) bad_input(options.subject, "samples", "empty", "at least one measurement");
     for (const ThroughputSample& sample : samples) goodput::validate(sample, options.subject);
-    const bool warm = options.start && is_whole(*options.start) && options.start->model.launch_seconds == 0;
+    const bool warm = options.start && is_whole(*options.start);
     begin(samples, options, warm, fit);
     const FitParameters fallback = warm ? x_ : problem_.residuals.mean;
     if (!finish(options, fallback, fit)) return fall_back(samples, warm, fit);
@@ -157,7 +158,7 @@ inline void RefinedFitting::fit(std::span<const ThroughputSample> samples, const
     if (!(floor.log_odds > 0)) return;
     without_floor_ = fit;
     without_floor_explained_ = explained_;
-    begin_with(floor, samples, fit);
+    begin_with(floor, samples, warm && previous_.model.launch_seconds > 0, fit);
     if (!finish(options, problem_.residuals.mean, fit) || !holds(fit)) fit = without_floor_;
 }
 
@@ -193,9 +194,10 @@ inline bool RefinedFitting::finish(const RefinedFitOptions& options, const FitPa
     return better && is_whole(fit);
 }
 
-/// Sets up the samples again, with a floor, and starts from the fit without one, in x_.
+/// Sets up the samples again, with a floor, and starts from the previous fit, which had one, or else from the
+/// fit without one, in x_.
 inline void RefinedFitting::begin_with(const LaunchFloor& floor, std::span<const ThroughputSample> samples,
-                                       RefinedFit& fit) {
+                                       bool warm, RefinedFit& fit) {
     const FitParameters before = x_;
     const double scatter = problem_.residuals.scatter;
     problem_.read(samples, &floor);
@@ -205,9 +207,14 @@ inline void RefinedFitting::begin_with(const LaunchFloor& floor, std::span<const
     fit.prior.mean[computing_slope] = floor.mean[2] - std::log(fit.reference_seconds / fit.reference_batch);
     for (const RefinedParameter at : {computing_constant, computing_slope})
         fit.prior.deviation[at] = problem_.residuals.deviation[at];
-    x_ = problem_.residuals.mean;
-    for (std::size_t i = 0; i < refined_parameters; ++i)
-        if (i != computing_constant && i != computing_slope) x_[i] = before[i];
+    if (warm) {
+        x_ = warm_start();
+        x_[problem_.residuals.terms.launch_level()] = previous_.coordinates.back();
+    } else {
+        x_ = problem_.residuals.mean;
+        for (std::size_t i = 0; i < refined_parameters; ++i)
+            if (i != computing_constant && i != computing_slope) x_[i] = before[i];
+    }
     problem_.residuals.scatter = scatter;
     fit.stragglers = 0;
 }
@@ -229,8 +236,11 @@ inline void RefinedFitting::begin(std::span<const ThroughputSample> samples, con
     fit.iterations = fit.stragglers = 0;
     fit.status = FitStatus::converged;
     problem_.set_prior(options.prior, fit.reference_batch, fit.reference_seconds);
-    problem_.residuals.scatter = warm ? previous_.step_deviation : 0.05;
+    const bool had_floor = warm && previous_.model.launch_seconds > 0;
+    problem_.residuals.scatter = warm && !had_floor ? previous_.step_deviation : 0.05;
     x_ = warm ? warm_start() : cold_start(problem_, line);
+    // The line above a floor is no start for a line through all batches.
+    if (had_floor) set_line(problem_, line, x_);
 }
 
 /// Returns to the previous fit, or to the prior. Its errors are computed with equal weights for all

@@ -434,16 +434,23 @@ inline std::optional<ScalingStart> unexpected_scaling(const RefinedProblem& samp
     return std::nullopt;
 }
 
+/// Sets the coordinates of computing to a line, with neither parameter 0.
+inline void set_line(const RefinedProblem& samples, const Line& line, FitParameters& x) {
+    const double middle = samples.middle_batch(), least = 1e-3 * line.at(middle);
+    x[computing_constant] = std::log(std::max(line.intercept, least));
+    x[computing_slope] = std::log(std::max(line.slope, least / middle));
+}
+
 /// Returns the start of a fit: computing from the line, and synchronising from what the steps then imply at
 /// each of three overlaps. Returns the prior's mean if that explains the samples better.
 inline FitParameters cold_start(const RefinedProblem& samples, const Line& line) {
     FitParameters best = samples.residuals.mean;
     double least_squares = samples.residuals.squares(best);
-    const double middle = samples.middle_batch(), least = 1e-3 * line.at(middle);
     const auto consider = [&](const ScalingStart& scaling) {
         FitParameters x = samples.residuals.mean;
-        x[computing_constant] = std::log(std::max(line.intercept, least)) + scaling.level;
-        x[computing_slope] = std::log(std::max(line.slope, least / middle)) + scaling.level;
+        set_line(samples, line, x);
+        x[computing_constant] += scaling.level;
+        x[computing_slope] += scaling.level;
         if (scaling.straggling != 0) x[straggling_exponent] = scaling.straggling;
         if (scaling.alone != 0) x[alone_factor] = scaling.alone;
         for (const double overlap : {0.25, 1.0, 3.0}) {

@@ -83,6 +83,7 @@ Json json_of(const goodput::RefinedFit& fit) {
     json["beta_r"] = published.beta_r;
     json["gamma"] = published.gamma;
 
+    if (model.launch_seconds > 0) json["launch_seconds"] = model.launch_seconds;
     json["alone"] = model.alone;
     json["straggling"] = model.straggling;
     json["node_seconds"] = model.node_seconds;

@@ -961,29 +961,7 @@ class ShapeFactor(TypedDict):
     sync: float
 
 
-class Model(TypedDict):
-    """The fitted model of one GPU type: the nearest parameters of Pollux's form (alpha_c to gamma), and those
-    of the refined model.
-
-    alpha_c (required): Seconds of computing that do not depend on the batch.
-    beta_c (required): Seconds of computing per example.
-    alpha_n (required): Seconds of synchronising two replicas on several nodes.
-    beta_n (required): Further seconds of synchronising per replica beyond two, on several nodes.
-    alpha_r (required): Seconds of synchronising two replicas on one node.
-    beta_r (required): Further seconds of synchronising per replica beyond two, on one node.
-    gamma (required): Overlap of computing and synchronising, from 1 (none) to 10.
-    alone (required): Factor on computing of a single replica, compared with one of several.
-    straggling (required): Growth of computing with the number of replicas, because each step waits for the slowest.
-    node_seconds (required): Seconds of synchronising within a node.
-    node_gpus (required): Growth of node_seconds with the number of replicas on the node.
-    network_seconds (required): Seconds of synchronising between nodes.
-    network_gpus (required): Growth of network_seconds with the number of replicas per node.
-    network_nodes (required): Growth of network_seconds with the number of nodes.
-    network_ring (required): Growth of network_seconds along a ring of all replicas.
-    batches (required): Factors of single batches.
-    shapes (required): Factors of single shapes.
-    from_prior (required): Names of the parameters that the samples do not settle.
-    """
+class _ModelRequired(TypedDict):
     alpha_c: float
     beta_c: float
     alpha_n: float
@@ -1002,6 +980,34 @@ class Model(TypedDict):
     batches: List[BatchFactor]
     shapes: List[ShapeFactor]
     from_prior: List[str]
+
+
+class Model(_ModelRequired, total=False):
+    """The fitted model of one GPU type: the nearest parameters of Pollux's form (alpha_c to gamma), and those
+    of the refined model.
+
+    alpha_c (required): Seconds of computing that do not depend on the batch.
+    beta_c (required): Seconds of computing per example.
+    alpha_n (required): Seconds of synchronising two replicas on several nodes.
+    beta_n (required): Further seconds of synchronising per replica beyond two, on several nodes.
+    alpha_r (required): Seconds of synchronising two replicas on one node.
+    beta_r (required): Further seconds of synchronising per replica beyond two, on one node.
+    gamma (required): Overlap of computing and synchronising, from 1 (none) to 10.
+    launch_seconds (above 0): The least seconds of computing: the host launches kernels one by one. Left out where only
+        the line counts.
+    alone (required): Factor on computing of a single replica, compared with one of several.
+    straggling (required): Growth of computing with the number of replicas, because each step waits for the slowest.
+    node_seconds (required): Seconds of synchronising within a node.
+    node_gpus (required): Growth of node_seconds with the number of replicas on the node.
+    network_seconds (required): Seconds of synchronising between nodes.
+    network_gpus (required): Growth of network_seconds with the number of replicas per node.
+    network_nodes (required): Growth of network_seconds with the number of nodes.
+    network_ring (required): Growth of network_seconds along a ring of all replicas.
+    batches (required): Factors of single batches.
+    shapes (required): Factors of single shapes.
+    from_prior (required): Names of the parameters that the samples do not settle.
+    """
+    launch_seconds: float
 
 
 class _PredictionRequired(TypedDict):

@@ -144,7 +144,7 @@ TEST_SUITE("data") {
             }
         MESSAGE("error ", ours.geometric_mean(), ", of all steps ", ours.of_all(), ", held ", ours.held(),
                 "; Pollux's form ", of_pollux_form.geometric_mean(), ", ", of_pollux_form.of_all());
-        // 0.109 against 0.155, and 0.222 against 0.310.
+        // 0.111 against 0.155, and 0.223 against 0.310.
         CHECK(ours.geometric_mean() <= 0.75 * of_pollux_form.geometric_mean());
         CHECK(ours.of_all() <= 0.75 * of_pollux_form.of_all());
         CHECK(ours.held() >= 0.86);
@@ -178,8 +178,9 @@ TEST_SUITE("data") {
             }
         MESSAGE("error ", ours.geometric_mean(), ", of all steps ", ours.of_all(), ", held ", ours.held(),
                 "; Pollux's form ", of_pollux_form.geometric_mean(), ", ", of_pollux_form.of_all());
-        // 0.173.
-        CHECK(ours.geometric_mean() <= 0.25);
+        // 0.113 against 0.145, and 0.188 against 0.241.
+        CHECK(ours.geometric_mean() <= 0.9 * of_pollux_form.geometric_mean());
+        CHECK(ours.of_all() <= 0.9 * of_pollux_form.of_all());
         CHECK(ours.held() >= 0.86);
     }
 }

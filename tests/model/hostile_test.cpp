@@ -102,9 +102,10 @@ std::vector<TypeModel> spoilt_models() {
             models.push_back(of(model));
         }
         for (double RefinedThroughput::*field :
-             {&RefinedThroughput::alpha_c, &RefinedThroughput::beta_c, &RefinedThroughput::alone,
-              &RefinedThroughput::node_seconds, &RefinedThroughput::network_seconds,
-              &RefinedThroughput::network_ring, &RefinedThroughput::gamma}) {
+             {&RefinedThroughput::alpha_c, &RefinedThroughput::beta_c, &RefinedThroughput::launch_seconds,
+              &RefinedThroughput::alone, &RefinedThroughput::node_seconds,
+              &RefinedThroughput::network_seconds, &RefinedThroughput::network_ring,
+              &RefinedThroughput::gamma}) {
             RefinedThroughput model = refined();
             model.*field = bad;
             models.push_back(of(model));
@@ -256,6 +257,7 @@ TEST_CASE("The largest models that are accepted predict a number everywhere, and
             m.beta_c = seconds();
             for (double batch = random.integer(1, 9); batch < 1e9; batch *= random.integer(2, 99))
                 m.batches.push_back({batch, factor()});
+            m.launch_seconds = seconds();
             m.alone = factor();
             const double most = most_model_exponent;
             m.straggling = extreme(-most, most);

@@ -77,6 +77,9 @@ inline void randomise(goodput::RefinedThroughput& model, Random& random, const B
         return a.batch == b.batch;
     };
     model.batches.erase(std::unique(model.batches.begin(), model.batches.end(), same), model.batches.end());
+    if (random.chance(0.5))  // the time of some batch on the line, or of none
+        model.launch_seconds =
+            random.between(0.3, 1.2) * model.line_seconds(log_between(random, 1, 1.5 * largest.atomic));
     model.alone = random.between(0.7, 1.3);
     model.straggling = random.between(-0.1, 0.3);
     model.node_seconds = some_seconds(random, 0.5);

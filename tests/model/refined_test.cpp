@@ -44,6 +44,34 @@ Shape random_shape(Random& random) {
 
 }  // namespace
 
+TEST_CASE("Computing takes the least time or the line, whichever is longer; 0 changes nothing") {
+    Random random(9);
+    for (int i = 0; i < 500; ++i) {
+        CAPTURE(i);
+        const RefinedThroughput line = random_model(random);
+        RefinedThroughput least = line;
+        least.launch_seconds = line.line_seconds(random.between(1, 200));
+        RefinedThroughput more = least;
+        more.launch_seconds *= 1.5;
+        for (int asked = 0; asked < 20; ++asked) {
+            const int batch = random.integer(1, 300);
+            const Shape shape = random_shape(random);
+            const BatchPlan plan{batch, random.integer(0, 3)};
+            CHECK(line.compute_seconds(batch) == line.line_seconds(batch));
+            CHECK(least.compute_seconds(batch) ==
+                  std::max(least.launch_seconds, line.compute_seconds(batch)));
+            CHECK(least.iteration_seconds(shape, plan) >= line.iteration_seconds(shape, plan));
+            CHECK(more.iteration_seconds(shape, plan) >= least.iteration_seconds(shape, plan));
+            if (line.compute_seconds(batch) >= least.launch_seconds)
+                CHECK(least.iteration_seconds(shape, plan) == line.iteration_seconds(shape, plan));
+        }
+        if (!line.batches.empty()) continue;
+        // Without factors time never falls with the batch.
+        for (int batch = 1; batch < 300; ++batch)
+            CHECK(least.compute_seconds(batch + 1) >= least.compute_seconds(batch));
+    }
+}
+
 // Nothing but the line, no straggling, and laws that do not depend on the number of replicas: there Pollux's
 // model with beta_n = beta_r = 0 says the same.
 TEST_CASE("where every refinement is neutral it is Pollux's model") {

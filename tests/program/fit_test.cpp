@@ -192,6 +192,27 @@ TEST_CASE("an answer has the published parameters of every measured type, and wh
     }
 }
 
+TEST_CASE("small batches that wait for the host give the model a least time, a line gives none") {
+    RefinedThroughput waiting{.alpha_c = 0.004, .beta_c = 2e-4, .launch_seconds = 0.02};
+    Json line = empty_line();
+    for (const int batch : {1, 2, 8, 32, 256, 512, 1024})
+        line["samples"].push_back(sample("aws", waiting, {1, 1}, batch));
+    for (const int batch : {4, 128, 2048}) line["predict"].push_back(question("aws", {1, 1}, batch, 3));
+    Program program = fit();
+    const Json answer = ask(program, line);
+    CHECK(answer["models"]["aws"]["launch_seconds"].get<double>() > 0.015);
+    for (std::size_t i = 0; i < 3; ++i) {
+        const int batch = line["predict"][i]["local_batch"].get<int>();
+        CHECK(relative_error(answer["predictions"][i], 4 * waiting.compute_seconds(batch)) < 0.05);
+        CHECK(holds(answer["predictions"][i], 4 * waiting.compute_seconds(batch)));
+    }
+    waiting.launch_seconds = 0;
+    line["samples"].clear();
+    for (const int batch : {1, 2, 8, 32, 256, 512, 1024})
+        line["samples"].push_back(sample("aws", waiting, {1, 1}, batch));
+    CHECK(!ask(program, line)["models"]["aws"].contains("launch_seconds"));
+}
+
 TEST_CASE("a tenth of the measurements three times too long moves no prediction by five per cent") {
     support::Random random(11);
     const std::vector<int> batches{32, 64, 100, 180, 256};
@@ -272,7 +293,7 @@ TEST_CASE(
     Program program = fit();
     for (const RefinedThroughput& truth : {refined, slow_network, fast_links}) {
         const RefinedThroughput fast = slower(truth, 0.2);
-        std::vector<Json> predictions;
+        std::vector<Json> predictions, models;
         for (std::size_t others = 0; others <= factors.size(); ++others) {
             Json line = empty_line();
             for (std::size_t t = 0; t < others; ++t)
@@ -283,12 +304,27 @@ TEST_CASE(
             const Json answer = ask(program, line);
             CHECK(answer["models"].size() == others + 1);
             predictions.push_back(answer["predictions"]);
+            models.push_back(answer["models"]["dgx"]);
+        }
+        // One type says as much as experience with jobs in general, three say three times as much. So a half
+        // and a quarter of the error of synchronising is left.
+        for (const auto& [name, truth_seconds] : {std::pair{"node_seconds", fast.node_seconds},
+                                                  std::pair{"network_seconds", fast.network_seconds}}) {
+            CAPTURE(name);
+            const auto error = [&, n = name, s = truth_seconds](std::size_t others) {
+                return std::abs(std::log(models[others][n].get<double>() / s));
+            };
+            CHECK(error(1) < std::max(0.1, 0.6 * error(0)));
+            CHECK(error(3) < std::max(0.1, 0.35 * error(0)));
         }
         for (std::size_t i = 0; i < more_shapes.size(); ++i) {
             const double seconds = fast.iteration_seconds(more_shapes[i], {128, 0});
             const auto error = [&](std::size_t others) {
                 return relative_error(predictions[others][i], seconds);
             };
+            const bool hidden = predictions[0][i]["iteration_s"].get<double>() <
+                                1.1 * predictions[0][0]["iteration_s"].get<double>();
+            const bool falsely_hidden = hidden && error(0) > std::log(2.0);
             CAPTURE(more_shapes[i].nodes);
             CAPTURE(more_shapes[i].gpus);
             CAPTURE(truth.network_seconds);
@@ -302,10 +338,10 @@ TEST_CASE(
             CAPTURE(error(0));
             CAPTURE(error(1));
             CAPTURE(error(3));
-            // One type says as much as experience with jobs in general, three say more. Where synchronising
-            // is hidden, that leaves little of the error; where it is all, most.
-            CHECK(error(1) < std::max(0.02, 0.8 * error(0)));
-            CHECK(error(3) < std::max(0.02, 0.5 * error(0)));
+            // Of the error of the step less is left where synchronising is hidden. More is left where only
+            // the guess takes it for hidden: the first half then shows in no step.
+            CHECK(error(1) < std::max(0.02, (falsely_hidden ? 0.85 : 0.8) * error(0)));
+            CHECK(error(3) < std::max(0.02, (falsely_hidden ? 0.55 : 0.5) * error(0)));
             // Borrowed, so less sure than one's own measurements.
             CHECK(width(predictions[1][i]) > 2 * width(predictions[1][i + more_shapes.size()]));
         }

@@ -9,6 +9,7 @@
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -332,6 +333,63 @@ TEST_CASE("a memory that was saved and read back knows what it knew") {
     }
 }
 
+/// Saved by version 1, in which models had no least computing time: a step of 0.42 s on one GPU.
+constexpr const char* saved_by_version_1 = R"(goodput job memory 1
+1 0 0 1 1 1:a 0 0 0 0 1 24:batch 32/1-0x1@0/1-0x1@0 1 0 0: 0 0 0 1 1:a 32 0 0 1 1
+24:batch 32/1-0x1@0/1-0x1@0 1 1 1:a 24:batch 32/1-0x1@0/1-0x1@0 0: 0 32 0 2 1 0 1 0 1 0 1 0 1
+24:batch 32/1-0x1@0/1-0x1@0 32 2 0 0 0 1 32 0 1 1 1 1 1 32 0 0.42 0 0 0 1 0 0 0 0 0 0 0 0 0 2 1 0.21
+0.006562499999999997 1 32 1 1 0 0.05250000000000002 0.5 0.10500000000000004 0.25 0.25 1 2 0 1 1 32 0 1
+0.20999999999999996 0.006562499999999997 0 1 0 0.05249999999999999 0.5 0.105 0.25 0.25 1 2 0 0 1 0 0 2
+-0.6931471805599452 2.222879999999827 -0.6931471805599455 2.222879999999811 0 1.010720000000162 0 inf
+-2.0794415416798357 inf 0.5 inf 0.6931471805599453 inf 0.25 inf 0.25 inf 0 inf 0 inf 0.21
+0.006562499999999997 1 32 1 1 0 0.05250000000000002 0.5 0.10500000000000004 0.25 0.25 1 2 0 0 0 0 0 0 0
+0 0 0 0 0 2.220446049250313e-16 2.220446049250313e-16 1 0 1 0 0.026832815729997475 2.5
+-0.6931471805599453 -0.6931471805599453 0 0 -2.0794415416798357 0.5 0.6931471805599453 0.25 0.25 0 0
+1.4142135623730951 1.4142135623730951 0.21213203435596426 0.05830951894845301 1.4142135623730951
+0.4301162633521313 0.7071067811865476 0.291547594742265 0.291547594742265 0.4301162633521313
+1.118033988749895 0.1 0.15 0.05 32 0.42 12 -1.5606477482646683 -5.026383651064395 0 0
+-2.9469421093845587 0.5 0.6931471805599453 0.25 0.25 0 0 0 144 1.0527791459856395 -0.9472208540142809
+-0.04262493843064546 0 0 0 0 0 0 0 0 -0.009472208540143641 -0.9472208540142807 1.0527791459856357
+-0.04262493843064411 0 0 0 0 0 0 0 0 -0.009472208540142779 -0.04262493843064546 -0.042624938430644105
+0.043081877770621294 0 0 0 0 0 0 0 0 -0.00042624938430644655 0 0 0 0.0034000000000000002 0 0 0 0 0 0 0 0
+0 0 0 0 2.0000000000000004 0 0 0 0 0 0 0 0 0 0 0 0 0.185 0 0 0 0 0 0 0 0 0 0 0 0 0.5000000000000001 0 0
+0 0 0 0 0 0 0 0 0 0 0.08499999999999998 0 0 0 0 0 0 0 0 0 0 0 0 0.08499999999999998 0 0 0 0 0 0 0 0 0 0
+0 0 0.185 0 0 0 0 0 0 0 0 0 0 0 0 1.2500000000000002 0 -0.009472208540143643 -0.009472208540142779
+-0.0004262493843064465 0 0 0 0 0 0 0 0 0.00990527791459856 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0
+0.20999999999999996 0.006562499999999997 0 1 0 0.05249999999999999 0.5 0.105 0.25 0.25 1 2 0 0 0 0 0 0 0
+0 0 0 0 0 0 0 0 0 0 3 0.026832815729997475 2 -0.6931471805599453 -0.6931471805599453 0 0
+-2.0794415416798357 0.5 0.6931471805599453 0.25 0.25 0 0 1.327853450685131 1.3278534506851307
+0.2109987427513617 0.05830951894845301 1.4142135623730951 0.4301162633521313 0.7071067811865476
+0.291547594742265 0.291547594742265 0.4301162633521313 1.118033988749895 0.1 0.15 0.05 32
+0.41999999999999993 11 -1.5606477482646686 -5.026383651064395 0 0 -2.946942109384559 0.5
+0.6931471805599453 0.25 0.25 0 0 121 0.9609060278364028 0.9609060278364028 0 0 0.9609060278364028 0 0 0
+0 0 0 0.9609060278364028 0.9609060278364028 0 0 0.9609060278364028 0 0 0 0 0 0 0 0 0.044520469442655315
+0 0 0 0 0 0 0 0 0 0 0 0.0034000000000000002 0 0 0 0 0 0 0 0.9609060278364028 0.9609060278364028 0 0
+2.960906027836403 0 0 0 0 0 0 0 0 0 0 0 0.185 0 0 0 0 0 0 0 0 0 0 0 0.5000000000000001 0 0 0 0 0 0 0 0 0
+0 0 0.08499999999999998 0 0 0 0 0 0 0 0 0 0 0 0.08499999999999998 0 0 0 0 0 0 0 0 0 0 0 0.185 0 0 0 0 0
+0 0 0 0 0 0 1.2500000000000002 0
+)";
+
+TEST_CASE("the memory of an earlier version is read, and its models have no least computing time") {
+    JobMemory memory;
+    memory.load(saved_by_version_1);
+    const JobHistory* history = memory.histories().find("a");
+    REQUIRE(history != nullptr);
+    REQUIRE(history->model().types.size() == 2);
+    for (const TypeModel& type : history->model().types) {
+        const auto& refined = std::get<RefinedThroughput>(type.throughput);
+        CHECK(refined.launch_seconds == 0);
+        CHECK(refined.iteration_seconds({1, 1}, {32, 0}) > 0);
+    }
+    CHECK(history->model().types[0].iteration_seconds({1, 1}, {32, 0}) == doctest::Approx(0.42));
+    // What it writes is of this version.
+    const std::string saved = memory.save();
+    CHECK(saved.starts_with("goodput job memory 2\n"));
+    JobMemory next;
+    next.load(saved);
+    CHECK(next.save() == saved);
+}
+
 TEST_CASE("what was not saved so is refused, and the memory stays as it was") {
     JobMemory memory;
     Snapshot snapshot = snapshot_of({job_of("a", "k"), job_of("b")});
@@ -339,8 +397,8 @@ TEST_CASE("what was not saved so is refused, and the memory stays as it was") {
                                                   {.samples = {{1, sample_of(1, 16)}}}});
     memory.keep(snapshot, plan(snapshot));
     const std::string saved = memory.save();
-    CHECK_THROWS_WITH_AS(memory.load("goodput job memory 2\n"),
-                         doctest::Contains("saved memory: title is goodput job memory 2"),
+    CHECK_THROWS_WITH_AS(memory.load("goodput job memory 3\n"),
+                         doctest::Contains("saved memory: title is goodput job memory 3"),
                          std::invalid_argument);
     for (std::size_t length = 0; length < saved.size(); ++length)
         CHECK_THROWS_AS(memory.load(saved.substr(0, length)), std::invalid_argument);

@@ -135,6 +135,17 @@ TEST_CASE(
     CHECK(beyond > 10);
 }
 
+TEST_CASE("a job that ends as it begins, by the whole seconds of its epochs, has held nothing") {
+    support::LoneJob world;
+    world.applications[0].restart_seconds = 0;
+    world.applications[0].slowdown = 0.0015;  // an epoch takes 0.063 s
+    const ReplayResult result = replay(world.cluster, world.applications, world.submissions, Sia{});
+    CHECK(result.jobs[0].completed_seconds == 120);
+    CHECK(result.held_periods.empty());
+    // Its round is charged all the same.
+    CHECK(result.jobs[0].gpu_seconds == 60);
+}
+
 TEST_CASE("GPUs are given back by the end of a round, even if the last whole second of a job ends after it") {
     support::LoneJob world;
     world.applications[0].slowdown = 1.37;  // an epoch takes 57.54 s

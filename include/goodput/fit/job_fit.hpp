@@ -14,9 +14,10 @@
 // and their uncertainty. It minimises the squared errors of the logarithms of computing and step times over
 // the samples, plus the prior's terms (the residuals are in fit/throughput_terms.hpp, the prior in
 // refined_prior.hpp, the method in detail/refined_fitting.hpp). Whatever the samples leave open keeps the
-// prior's value and uncertainty. A parameter is identified if the samples have halved its variance. A
-// result that cannot be trusted is replaced by the previous fit, or by the prior around the measured
-// computing times (minimise.hpp).
+// prior's value and uncertainty. If small batches may wait for the host (detail/launch_evidence.hpp), a
+// second fit with a least computing time follows, and takes the place of the first one if it holds. A
+// parameter is identified if the samples have halved its variance. A result that cannot be trusted is
+// replaced by the previous fit, or by the prior around the measured computing times (minimise.hpp).
 //
 // Fits are incremental. A type whose measurements have not changed keeps its evidence as long as the
 // reference batch, its unit, stays the same. Every fit starts from the last one. The cost is two fits for

@@ -33,10 +33,10 @@ struct Scatter {
     double deviation = 0, freedom = 0;
 
     /// Computes the scatter from weighted squared errors. `parameters` reduces the degrees of freedom.
-    Scatter(double squares, double weights, double parameters) {
+    Scatter(double squares, double weights, double parameters, double assumed_deviation = 0.03,
+            double assumed_freedom = 2) {
         // The prior assumes a scatter of 3 %, worth two samples, because a perfect fit to few samples
         // proves little. Parameters take up less than one sample each, because their priors hold them back.
-        constexpr double assumed_deviation = 0.03, assumed_freedom = 2;
         freedom = weights - std::min(parameters, weights / 2) + assumed_freedom;
         deviation = std::sqrt((squares + assumed_freedom * square(assumed_deviation)) / freedom);
     }

@@ -28,13 +28,15 @@
 // fitted to measurements. Jobs are distributed only if that pays. So two nodes should reach four fifths of
 // twice the speed of one, which means that synchronising takes a quarter of the computing time. Two GPUs of
 // one node should come closer to twice the speed: they synchronise in half of that time, an eighth of the
-// computing time. One standard deviation is a factor of e. The GPUs of a node share its links, anything
-// from one bus per GPU to one bus for all, so the exponent of synchronising within a node is around a half.
-// A ring passes the network card of a node once, however many of its GPUs take part, and the cost of a tree
-// hardly grows with the nodes; the cost of other methods grows in proportion to both. Rings and trees are
-// the rule, so the network's exponents, in the GPUs per node and in the nodes, are around a quarter. (The
-// former used to be a half, until the published profiles of docs/fit.md contradicted it.) gamma = 2 lies
-// between no overlap and full overlap.
+// computing time. That alone would make two nodes take twice as long as two GPUs of one node. But where
+// several nodes were never measured, steps on them then came out too slow, in Sia's profiles and in
+// ElasticFlow's tables alike. So they take the square root of two times as long. One standard deviation is
+// a factor of e. The GPUs of a node share its links, anything from one bus per GPU to one bus for all, so
+// the exponent of synchronising within a node is around a half. A ring passes the network card of a node
+// once, however many of its GPUs take part, and the cost of a tree hardly grows with the nodes; the cost of
+// other methods grows in proportion to both. Rings and trees are the rule, so the network's exponents, in
+// the GPUs per node and in the nodes, are around a quarter. (The former used to be a half, until the
+// published profiles of docs/fit.md contradicted it.) gamma = 2 lies between no overlap and full overlap.
 
 #include <array>
 #include <cmath>
@@ -106,7 +108,7 @@ struct RefinedPopulation {
                                                 0,
                                                 -3 * std::numbers::ln2,
                                                 0.5,
-                                                std::numbers::ln2,
+                                                std::numbers::ln2 / 2,
                                                 0.25,
                                                 0.25,
                                                 0,
@@ -159,12 +161,16 @@ struct RefinedFit {
     FitStatus status = FitStatus::prior_kept;  ///< how the fit ended
     double step_deviation = 0;                 ///< standard deviation of ln(step time) about the model
     double degrees_of_freedom = 1;             ///< degrees of freedom of step_deviation
+    double launch_deviation = 0;  ///< the same of steps that wait for the host, if model.launch_seconds > 0
+    double launch_freedom = 1;    ///< degrees of freedom of launch_deviation
+    double launch_batch = 0;      ///< the largest measured batch that waits for the host, if any does
 
-    RefinedPrior prior{};               ///< the prior of the fit
-    double reference_batch = 1;         ///< atomic batch whose computing time is reference_seconds
-    double reference_seconds = 1;       ///< approximate; the prior's unit of time
-    std::vector<double> coordinates{};  ///< by RefinedParameter, then ln of the factors of model.batches
-    std::vector<double> covariance{};   ///< covariance of the coordinates by rows, prior included
+    RefinedPrior prior{};          ///< the prior of the fit
+    double reference_batch = 1;    ///< atomic batch that computes in reference_seconds
+    double reference_seconds = 1;  ///< approximate; the prior's unit of time
+    /// By RefinedParameter, then ln of the factors of model.batches, then ln of model.launch_seconds if > 0.
+    std::vector<double> coordinates{};
+    std::vector<double> covariance{};  ///< covariance of the coordinates by rows, prior included
     /// Variances of ln of the factors in model.shapes: computing, synchronising.
     std::vector<std::array<double, 2>> shape_variances{};
 
@@ -174,6 +180,11 @@ struct RefinedFit {
         if (const ShapeFactor* own = model.factor_of(shape))
             return shape_variances[static_cast<std::size_t>(own - model.shapes.data())];
         return {detail::square(prior.compute_deviation), detail::square(prior.sync_deviation)};
+    }
+
+    /// Number of coordinates that a fit of this model has.
+    [[nodiscard]] std::size_t expected_coordinates() const {
+        return refined_parameters + model.batches.size() + (model.launch_seconds > 0 ? 1 : 0);
     }
 
     /// Returns what the samples alone say about each parameter, in the prior's units.
@@ -209,10 +220,13 @@ inline std::string RefinedFit::report() const { return detail::report_of(*this, 
 /// Whether a fit's model can be used for predictions, with finite numbers for its uncertainty.
 [[nodiscard]] inline bool is_whole(const RefinedFit& fit) {
     const std::size_t count = fit.coordinates.size();
-    if (count != refined_parameters + fit.model.batches.size() || fit.covariance.size() != count * count ||
+    if (count != fit.expected_coordinates() || fit.covariance.size() != count * count ||
         fit.shape_variances.size() != fit.model.shapes.size())
         return false;
     const auto positive = [](double number) { return std::isfinite(number) && number > 0; };
+    if (fit.model.launch_seconds > 0 &&
+        !(positive(fit.launch_deviation) && positive(fit.launch_freedom) && positive(fit.launch_batch)))
+        return false;
     bool whole = positive(fit.step_deviation) && positive(fit.degrees_of_freedom) && is_valid(fit.model) &&
                  detail::all_finite(fit.coordinates) && detail::all_finite(fit.covariance);
     for (std::size_t i = 0; i < count; ++i) whole = whole && fit.covariance[i * count + i] > 0;

@@ -94,6 +94,7 @@ struct ThroughputRow {
     double weight = 1;                                    ///< at most 1
     int further_steps = 0;  ///< accumulation steps before the last step that log_step includes
     bool alone = false;     ///< a single replica
+    double scatter = 1;     ///< factor on the scatter of all rows, above 0
     bool split = true;      ///< computing was measured; if not, log_compute is that of the step
 };
 
@@ -170,7 +171,7 @@ public:
         double from_prior = 0, from_rows = 0;
         for (const double units : to_units(x)) from_prior += units * units;
         for_each_row(x, [&](const Row& row, const RowErrors& errors) {
-            from_rows += row.weight *
+            from_rows += row.weight / (row.scatter * row.scatter) *
                          (errors.step * errors.step + compute_weight(row) * errors.compute * errors.compute);
         });
         return from_prior + from_rows / (scatter * scatter);
@@ -188,13 +189,15 @@ public:
                                  row.alone ? 0 : terms.log_sync(values, row.features), gamma));
     }
 
-    /// Gives each row whose error of the step at parameters x exceeds `limit` (stragglers, warm-up) the
-    /// weight (limit / error)^2. The limit is four robust standard deviations. All other rows get the
-    /// weight 1, and so do all rows if there are fewer than four or `robust` is false.
+    /// Gives each row whose error of the step at parameters x, divided by the row's own scatter, exceeds
+    /// `limit` (stragglers, warm-up) the weight (limit / error)^2. The limit is four robust standard
+    /// deviations. All other rows get the weight 1, and so do all rows if there are fewer than four or
+    /// `robust` is false.
     WeighedRows weigh(const FitParameters& x, bool robust) {
         errors_.clear();
-        for_each_row(x,
-                     [&](const Row&, const RowErrors& errors) { errors_.push_back(std::abs(errors.step)); });
+        for_each_row(x, [&](const Row& row, const RowErrors& errors) {
+            errors_.push_back(std::abs(errors.step) / row.scatter);
+        });
         double limit = std::numeric_limits<double>::infinity();
         if (robust && rows.size() >= 4) {
             sorted_ = errors_;
@@ -250,7 +253,7 @@ void ThroughputResiduals<Terms>::operator()(const double* y, double* residuals, 
     residuals[own] = 0;
     double* at = residuals + own + 1;
     const auto write = [&](const Row& row, const RowErrors& errors) {
-        const double unit = std::sqrt(row.weight) / scatter;
+        const double unit = std::sqrt(row.weight) / (scatter * row.scatter);
         *at++ = unit * errors.step;
         if (const double part = compute_weight(row); part > 0)
             *at++ = unit * std::sqrt(part) * errors.compute;
@@ -275,7 +278,7 @@ void ThroughputResiduals<Terms>::operator()(const double* y, double* residuals, 
             touched.for_each_derivative(
                 term, [&](std::size_t i, double slope) { slope_at(to, i) += by * slope * deviation[i]; });
         };
-        const double unit = std::sqrt(row.weight) / scatter;
+        const double unit = std::sqrt(row.weight) / (scatter * row.scatter);
         const typename Touched::Scalar log_compute(terms.log_compute(for_compute, row.features));
         RowErrors errors;
         if (row.alone) {

@@ -66,9 +66,10 @@ concept ThroughputModel = requires(const Model& model, Shape shape, BatchPlan pl
 ///
 ///     s C + (C^gamma + sync_seconds(shape)^gamma)^(1/gamma),    C = compute_seconds(b) compute_factor(shape)
 ///
-/// where C is linear in the atomic batch b except at the kinks that `batches[i].batch` lists. The members
-/// compute_factor() and batches are optional. The model's type BrokenLine is the model itself, so a class
-/// derived from a model is not taken for a BrokenLineModel. Satisfied by PolluxThroughput and
+/// where C is linear in the atomic batch b except at the kinks that `batches[i].batch` lists, and where
+/// line_seconds(b) meets launch_seconds, below which C does not fall. The members compute_factor(), batches,
+/// launch_seconds and line_seconds() are optional. The model's type BrokenLine is the model itself, so a
+/// class derived from a model is not taken for a BrokenLineModel. Satisfied by PolluxThroughput and
 /// RefinedThroughput.
 template <class Model>
 concept BrokenLineModel = ThroughputModel<Model> && std::same_as<typename Model::BrokenLine, Model> &&

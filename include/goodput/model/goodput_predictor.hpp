@@ -162,10 +162,10 @@ void for_each_number(const PolluxThroughput& model, Input& input) {
 
 template <class Input>
 void for_each_number(const RefinedThroughput& model, Input& input) {
-    const auto& [alpha_c, beta_c, batches, alone, straggling, node_seconds, node_gpus, network_seconds,
-                 network_gpus, network_nodes, network_ring, gamma, shapes] = model;
-    for (const double number : {alpha_c, beta_c, alone, straggling, node_seconds, node_gpus, network_seconds,
-                                network_gpus, network_nodes, network_ring, gamma})
+    const auto& [alpha_c, beta_c, batches, launch_seconds, alone, straggling, node_seconds, node_gpus,
+                 network_seconds, network_gpus, network_nodes, network_ring, gamma, shapes] = model;
+    for (const double number : {alpha_c, beta_c, launch_seconds, alone, straggling, node_seconds, node_gpus,
+                                network_seconds, network_gpus, network_nodes, network_ring, gamma})
         input(number);
     input(std::span<const BatchFactor>(batches));
     input(std::span<const ShapeFactor>(shapes));

@@ -118,6 +118,7 @@ void for_each_limit(const RefinedThroughput& model, const Require& require) {
     constexpr double factor = most_model_factor, exponent = most_model_exponent;
     require("alpha_c", model.alpha_c, 0, most_model_seconds);
     require("beta_c", model.beta_c, 0, most_model_seconds);
+    require("launch_seconds", model.launch_seconds, 0, most_model_seconds);
     require("alone", model.alone, 1 / factor, factor);
     require("straggling", model.straggling, -exponent, exponent);
     require("node_seconds", model.node_seconds, 0, most_model_seconds);

@@ -22,7 +22,7 @@
 //
 // On n nodes with K replicas, k = K / n of them per node, and an atomic batch of b examples
 //
-//     C = c(b) f(K),      f(1) = alone, f(K) = K^straggling
+//     C = max(launch, c(b)) f(K),      f(1) = alone, f(K) = K^straggling
 //     S = node_seconds (K / 2)^node_gpus                                      K >= 2 replicas on one node
 //     S = network_seconds k^network_gpus (n / 2)^network_nodes R              n >= 2 nodes, R = network_ring
 //                                                                             if n >= 3, else 1
@@ -37,6 +37,8 @@
 // 3. All replicas wait for the slowest of them. A single replica has no hooks that collect gradients, and
 //    its other work differs as well.
 // 4. Each measured shape has factors of its own on C and S, because shapes deviate from these laws.
+// 5. A small batch keeps the GPU waiting for the host, which launches kernels one by one. Computing then
+//    takes launch_seconds, whatever the batch.
 //
 // For one shape this is Pollux's model with a broken line for the computing time. All times are in seconds.
 
@@ -133,6 +135,7 @@ struct RefinedThroughput {
     double alpha_c = 0;                  ///< s, computing on several replicas: constant part
     double beta_c = 0;                   ///< s per example, computing
     std::vector<BatchFactor> batches{};  ///< factors on the straight line, ascending by batch
+    double launch_seconds = 0;           ///< s, the least computing time; 0 if only the line counts
     double alone = 1;                    ///< factor on the computing time of a single replica
     double straggling = 0;               ///< exponent of the number of replicas in the computing time
     double node_seconds = 0;             ///< s, synchronising two replicas on one node
@@ -147,6 +150,11 @@ struct RefinedThroughput {
     /// Seconds that one of several replicas computes on `atomic_batch` examples, without the factor of its
     /// shape.
     [[nodiscard]] double compute_seconds(double atomic_batch) const {
+        return std::max(launch_seconds, line_seconds(atomic_batch));
+    }
+
+    /// The same if the host launched kernels in no time.
+    [[nodiscard]] double line_seconds(double atomic_batch) const {
         const auto line = [&](double batch) { return alpha_c + beta_c * batch; };
         if (batches.empty()) return line(atomic_batch);
         const auto above = std::upper_bound(batches.begin(), batches.end(), atomic_batch,

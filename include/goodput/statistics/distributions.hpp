@@ -9,23 +9,11 @@
 #include <cmath>
 #include <numbers>
 
+#include "goodput/fit/detail/log_gamma.hpp"
+
 namespace goodput::inline v0_1 {
 
 namespace detail {
-
-/// Returns the remainder of Stirling's formula for ln Gamma(a). `a` must be at least 10 (Abramowitz and
-/// Stegun 6.1.41).
-inline double stirling_rest(double a) {
-    const double inverse = 1 / a, square = inverse * inverse;
-    return inverse * (1.0 / 12 + square * (-1.0 / 360 + square * (1.0 / 1260 - square / 1680)));
-}
-
-/// ln Gamma(a) for a > 0. std::lgamma is not used, because it writes the sign to a global variable, so
-/// threads would race.
-inline double log_gamma(double a) {
-    if (a < 10) return std::log(std::tgamma(a));
-    return (a - 0.5) * std::log(a) - a + 0.5 * std::log(2 * std::numbers::pi) + stirling_rest(a);
-}
 
 /// e^exponent, limited to positive finite numbers. It never falls as the exponent rises.
 inline double bounded_exp(double exponent) { return std::exp(std::clamp(exponent, -600.0, 600.0)); }

@@ -16,11 +16,16 @@
 
 namespace goodput::inline v0_1 {
 
+/// Whether a step on `batch` examples takes the time that the host needs to launch kernels.
+inline bool waits_for_host(const RefinedFit& fit, double batch) {
+    return fit.model.launch_seconds > fit.model.line_seconds(batch);
+}
+
 /// Calls visit(i, slope) for each coordinate i on which ln C depends. C is the computing time of `batch`
 /// examples on a shape, as the model predicts it without the factor by which this shape deviates from the
-/// model.
+/// model, as if the host launched kernels in no time.
 template <class Visit>
-void for_each_compute_slope(const RefinedFit& fit, Shape shape, double batch, Visit&& visit) {
+void for_each_line_slope(const RefinedFit& fit, Shape shape, double batch, Visit&& visit) {
     const auto& breaks = fit.model.batches;
     const detail::RefinedBatch located =
         detail::locate_batch(batch, breaks.size(), [&](std::size_t i) { return breaks[i].batch; });
@@ -36,6 +41,25 @@ void for_each_compute_slope(const RefinedFit& fit, Shape shape, double batch, Vi
 template <class Visit>
 void for_each_sync_slope(Shape shape, Visit&& visit) {
     detail::RefinedShape(shape).for_each_sync_term(visit);
+}
+
+/// Calls visit(i, slope) for the coordinates i on which ln C depends while the host is the bottleneck.
+template <class Visit>
+void for_each_launch_slope(const RefinedFit& fit, Shape shape, Visit&& visit) {
+    const bool alone = shape.gpus < 2;
+    visit(std::size_t{alone ? alone_factor : straggling_exponent}, alone ? 1.0 : std::log(shape.gpus));
+    visit(fit.coordinates.size() - 1, 1.0);
+}
+
+/// Calls visit(i, slope) for each coordinate i on which ln C depends. C is the computing time of `batch`
+/// examples on a shape, as the model predicts it without the factor by which this shape deviates from the
+/// model.
+template <class Visit>
+void for_each_compute_slope(const RefinedFit& fit, Shape shape, double batch, Visit&& visit) {
+    if (waits_for_host(fit, batch))
+        for_each_launch_slope(fit, shape, visit);
+    else
+        for_each_line_slope(fit, shape, batch, visit);
 }
 
 /// Returns the part of the covariance of ln C at two batches (given by their logarithms) that exists

@@ -24,6 +24,11 @@
 // where share is d ln T / d ln C, which is nearly one if little of S is visible. Above the median, z share
 // is replaced by its largest value at any z up to this one, so that quantiles rise with the probability.
 //
+// If computing takes at least the time that the host needs to launch kernels, ln of this time and of the line
+// are both normal, and the quantile of C is the larger one of their quantiles. The line is below this time at
+// every measured batch that waits for the host, so it rises above it at most in proportion to the batch.
+// Steps that wait for the host have a scatter of their own.
+//
 // The forecast ignores errors that are common to all shapes.
 
 #include <algorithm>
@@ -76,6 +81,8 @@ public:
     /// and below the median.
     [[nodiscard]] double reducible_variance() const {
         const double half = (log_iteration(sync_deviation_) - log_iteration(-sync_deviation_)) / 2;
+        if (launch_deviation_ > 0)
+            return half * half + (by_compute(1, true, 0) + by_compute(1, false, 0)) / 2;
         return half * half + compute_variance(0);
     }
 
@@ -86,8 +93,8 @@ private:
         const double scatter = detail::student_quantile(coverage, freedom_) * scatter_;
         const double center = log_iteration(0), change = (above ? size : -size) * sync_deviation_;
         const double by_sync = log_iteration(change) - center;
-        const double by_compute = above ? most_by_compute(size) : size * size * compute_variance(change);
-        const double away = std::sqrt(by_sync * by_sync + by_compute + scatter * scatter);
+        const double from_compute = above ? most_by_compute(size) : by_compute(size, false, change);
+        const double away = std::sqrt(by_sync * by_sync + from_compute + scatter * scatter);
         return detail::bounded_exp(above ? center + away : center - away);
     }
 
@@ -95,7 +102,7 @@ private:
     /// of u, this expression first rises and then falls, because a longer S reduces the share of C. Without
     /// the maximum, a more cautious quantile could lie below a less cautious one.
     [[nodiscard]] double most_by_compute(double size) const {
-        const auto at = [this](double u) { return u * u * compute_variance(u * sync_deviation_); };
+        const auto at = [this](double u) { return by_compute(u, true, u * sync_deviation_); };
         const double here = at(size);
         if (at(0.99 * size) <= here) return here;
         double low = 0, high = size;
@@ -104,6 +111,17 @@ private:
             (at(left) < at(right) ? low : high) = at(left) < at(right) ? left : right;
         }
         return std::max(here, at((low + high) / 2));
+    }
+
+    /// Returns (u share)^2 var ln C. If there is a least computing time, u deviations of ln C are the
+    /// distance of the larger of both terms, each u of its deviations away.
+    [[nodiscard]] double by_compute(double u, bool above, double log_sync_change) const {
+        if (!(launch_deviation_ > 0)) return u * u * compute_variance(log_sync_change);
+        const double signed_u = above ? u : -u;
+        const double launch = log_launch_ratio_ + signed_u * launch_deviation_;
+        const double line = log_line_ratio_ + signed_u * std::sqrt(compute_variance_);
+        const double moved = std::max(launch, std::min(line, launch + log_beyond_launch_));
+        return moved * moved * squared_share(log_sync_change);
     }
 
     /// Returns the synchronising time multiplied by e^log_sync_change, limited to a finite number.
@@ -119,16 +137,26 @@ private:
     /// Variance of ln of the iteration's time due to computing, at the given change of the synchronising
     /// time.
     [[nodiscard]] double compute_variance(double log_sync_change) const {
+        return squared_share(log_sync_change) * compute_variance_;
+    }
+
+    /// (d ln T / d ln C)^2 at one synchronising time.
+    [[nodiscard]] double squared_share(double log_sync_change) const {
         const OverlappedStep step =
             PolluxThroughput{.gamma = gamma_}.overlapped_step(compute_, changed(log_sync_change));
         const double iteration = accumulation_ * compute_ + step.seconds;
         const double share = (accumulation_ + step.per_compute) * compute_ / iteration;
-        return share * share * compute_variance_;
+        return share * share;
     }
 
     double compute_ = 0, sync_ = 0, gamma_ = 1, accumulation_ = 0;
     double sync_deviation_ = 0;    ///< standard deviation of ln of sync_
-    double compute_variance_ = 0;  ///< variance of ln of compute_
+    double compute_variance_ = 0;  ///< variance of ln of compute_, or of the line alone
+    double launch_deviation_ =
+        0;                       ///< standard deviation of ln of the least computing time; 0 if there is none
+    double log_line_ratio_ = 0;  ///< ln of the line over compute_
+    double log_launch_ratio_ = 0;   ///< ln of the least computing time over compute_
+    double log_beyond_launch_ = 0;  ///< ln of the batch over the largest measured one that waits for the host
     double scatter_ = 0, freedom_ = 1;
 };
 
@@ -140,8 +168,7 @@ inline Forecast::Forecast(const RefinedFit& fit, Shape shape, BatchPlan plan)
     detail::require_configuration("forecast", shape, plan);
     const RefinedThroughput& model = fit.model;
     const std::size_t coordinates = fit.coordinates.size();
-    if (coordinates != refined_parameters + model.batches.size() ||
-        fit.covariance.size() != coordinates * coordinates ||
+    if (coordinates != fit.expected_coordinates() || fit.covariance.size() != coordinates * coordinates ||
         fit.shape_variances.size() != model.shapes.size())
         bad_input("forecast", "fit", "of no measurement of the job", "fitted, or predicted from other types");
     validate(model, "forecast");
@@ -157,12 +184,27 @@ inline Forecast::Forecast(const RefinedFit& fit, Shape shape, BatchPlan plan)
     };
     const double log_batch = std::log(plan.atomic_batch);
     compute_variance_ = unmeasured_covariance(fit, log_batch, log_batch) + variance([&](const auto& visit) {
-                            for_each_compute_slope(fit, shape, plan.atomic_batch, visit);
+                            for_each_line_slope(fit, shape, plan.atomic_batch, visit);
                         });
+    if (model.launch_seconds > 0) {
+        log_line_ratio_ =
+            std::log(model.line_seconds(plan.atomic_batch) / model.compute_seconds(plan.atomic_batch));
+        log_launch_ratio_ = std::log(model.launch_seconds / model.compute_seconds(plan.atomic_batch));
+        const double from_launches =
+            variance([&](const auto& visit) { for_each_launch_slope(fit, shape, visit); });
+        launch_deviation_ = std::sqrt(std::max(from_launches, 1e-12));
+        log_beyond_launch_ = std::max(log_batch - std::log(fit.launch_batch), 0.0);
+        if (waits_for_host(fit, plan.atomic_batch)) {
+            scatter_ = fit.launch_deviation;
+            freedom_ = fit.launch_freedom;
+        }
+    }
     if (shape.gpus < 2) return;
     const double from_laws = variance([&](const auto& visit) { for_each_sync_slope(shape, visit); });
     const auto [from_compute_factor, from_sync_factor] = fit.factor_variances(shape);
     compute_variance_ += from_compute_factor;
+    if (launch_deviation_ > 0)
+        launch_deviation_ = std::sqrt(launch_deviation_ * launch_deviation_ + from_compute_factor);
     sync_deviation_ = std::sqrt(from_laws + from_sync_factor);
 }
 

@@ -15,6 +15,10 @@
 // 5. Compute the covariance: the inverse of the sum's second derivatives, where samples of one shape count
 //    as correlated.
 //
+// If the computing times are more probable with a least time of the host's launches than without one
+// (launch_evidence.hpp), 1 to 5 follow once more with that time as a parameter. The steps that take it have a
+// scatter of their own.
+//
 // The prior of how computing scales with replicas (alone, straggling) holds only as long as it is likely.
 // Beyond two of the prior's deviations it pulls no harder, and the fit starts from the measured scaling.
 //
@@ -33,6 +37,7 @@
 
 #include "goodput/core/error.hpp"
 #include "goodput/core/sample.hpp"
+#include "goodput/fit/detail/launch_evidence.hpp"
 #include "goodput/fit/detail/refined_problem.hpp"
 #include "goodput/fit/job_fit.hpp"
 #include "goodput/fit/least_squares.hpp"
@@ -115,8 +120,13 @@ private:
 
     void begin(std::span<const ThroughputSample> samples, const RefinedFitOptions& options, bool warm,
                RefinedFit& fit);
+    void begin_with(const LaunchFloor& floor, std::span<const ThroughputSample> samples, bool warm,
+                    RefinedFit& fit);
+    /// Minimises from the start in x_. Returns whether `fit` then explains the samples, and is whole.
+    bool finish(const RefinedFitOptions& options, const FitParameters& fallback, RefinedFit& fit);
     [[nodiscard]] FitParameters warm_start() const;
     bool adjust(RefinedFit& fit, double& scatter);
+    [[nodiscard]] bool holds(const RefinedFit& fit) const;
     void add_shape_factors(RefinedFit& fit);
     void estimate_covariance(RefinedFit& fit);
     void fall_back(std::span<const ThroughputSample> samples, bool warm, RefinedFit& fit) const;
@@ -127,6 +137,11 @@ private:
     FitParameters x_{};  ///< the current coordinates
     std::vector<ShapeSums> shape_sums_{};
     RefinedFit previous_{};  ///< the start of the last fit
+    LaunchEvidence evidence_{};
+    std::vector<ComputingTime> computing_times_{};
+    RefinedFit without_floor_{};
+    double explained_ = 0;                ///< weighted mean of the squared errors of the last fit
+    double without_floor_explained_ = 0;  ///< the same of the fit without a floor
 };
 
 inline void RefinedFitting::fit(std::span<const ThroughputSample> samples, const RefinedFitOptions& options,
@@ -137,6 +152,31 @@ inline void RefinedFitting::fit(std::span<const ThroughputSample> samples, const
     const bool warm = options.start && is_whole(*options.start);
     begin(samples, options, warm, fit);
     const FitParameters fallback = warm ? x_ : problem_.residuals.mean;
+    if (!finish(options, fallback, fit)) return fall_back(samples, warm, fit);
+    problem_.list_computing_times(x_, computing_times_);
+    const LaunchFloor floor = evidence_(computing_times_);
+    if (!(floor.log_odds > 0)) return;
+    without_floor_ = fit;
+    without_floor_explained_ = explained_;
+    begin_with(floor, samples, warm && previous_.model.launch_seconds > 0, fit);
+    if (!finish(options, problem_.residuals.mean, fit) || !holds(fit)) fit = without_floor_;
+}
+
+/// Whether a fit with a floor explains samples well enough that were measured several times at each batch.
+/// They tell the scatter from the levels of single batches, which the fit without a floor has as factors. The
+/// Bayesian information criterion decides.
+inline bool RefinedFitting::holds(const RefinedFit& fit) const {
+    constexpr double often = 4;
+    const auto samples = static_cast<double>(fit.samples);
+    if (samples < often * static_cast<double>(problem_.batches.size())) return true;
+    const double fewer =
+        static_cast<double>(without_floor_.coordinates.size()) - static_cast<double>(fit.coordinates.size());
+    const double worse = std::log(explained_ / without_floor_explained_);
+    return !(samples * worse >= fewer * std::log(samples));
+}
+
+inline bool RefinedFitting::finish(const RefinedFitOptions& options, const FitParameters& fallback,
+                                   RefinedFit& fit) {
     fit.status =
         minimise_in_rounds(minimise_, buffers_, problem_.residuals, x_, options.max_iterations,
                            options.robust, fit, [&](double& scatter) { return adjust(fit, scatter); });
@@ -151,7 +191,32 @@ inline void RefinedFitting::fit(std::span<const ThroughputSample> samples, const
         add_shape_factors(fit);
         estimate_covariance(fit);
     }
-    if (!better || !is_whole(fit)) fall_back(samples, warm, fit);
+    return better && is_whole(fit);
+}
+
+/// Sets up the samples again, with a floor, and starts from the previous fit, which had one, or else from the
+/// fit without one, in x_.
+inline void RefinedFitting::begin_with(const LaunchFloor& floor, std::span<const ThroughputSample> samples,
+                                       bool warm, RefinedFit& fit) {
+    const FitParameters before = x_;
+    const double scatter = problem_.residuals.scatter;
+    problem_.read(samples, &floor);
+    problem_.set_prior(fit.prior, fit.reference_batch, fit.reference_seconds);
+    problem_.believe(floor);
+    fit.prior.mean[computing_constant] = floor.mean[1] - std::log(fit.reference_seconds);
+    fit.prior.mean[computing_slope] = floor.mean[2] - std::log(fit.reference_seconds / fit.reference_batch);
+    for (const RefinedParameter at : {computing_constant, computing_slope})
+        fit.prior.deviation[at] = problem_.residuals.deviation[at];
+    if (warm) {
+        x_ = warm_start();
+        x_[problem_.residuals.terms.launch_level()] = previous_.coordinates.back();
+    } else {
+        x_ = problem_.residuals.mean;
+        for (std::size_t i = 0; i < refined_parameters; ++i)
+            if (i != computing_constant && i != computing_slope) x_[i] = before[i];
+    }
+    problem_.residuals.scatter = scatter;
+    fit.stragglers = 0;
 }
 
 /// Sets up the samples, their prior and the start.
@@ -171,8 +236,11 @@ inline void RefinedFitting::begin(std::span<const ThroughputSample> samples, con
     fit.iterations = fit.stragglers = 0;
     fit.status = FitStatus::converged;
     problem_.set_prior(options.prior, fit.reference_batch, fit.reference_seconds);
-    problem_.residuals.scatter = warm ? previous_.step_deviation : 0.05;
+    const bool had_floor = warm && previous_.model.launch_seconds > 0;
+    problem_.residuals.scatter = warm && !had_floor ? previous_.step_deviation : 0.05;
     x_ = warm ? warm_start() : cold_start(problem_, line);
+    // The line above a floor is no start for a line through all batches.
+    if (had_floor) set_line(problem_, line, x_);
 }
 
 /// Returns to the previous fit, or to the prior. Its errors are computed with equal weights for all
@@ -226,6 +294,7 @@ inline bool RefinedFitting::adjust(RefinedFit& fit, double& scatter) {
     // Laws with as many parameters as shapes pass through all shapes, so they seem to leave no room for
     // factors of the shapes. With more shapes, the samples of one shape share its factors, which do not
     // average out.
+    if (problem_.residuals.terms.launches) scatter = problem_.divide_scatter(x_);
     scatter = std::sqrt(square(scatter) + problem_.own_variance(x_));
     const bool loosened = problem_.loosen(x_);
     for (const RefinedParameter at : {alone_factor, straggling_exponent})
@@ -241,7 +310,8 @@ inline void RefinedFitting::add_shape_factors(RefinedFit& fit) {
     shape_sums_.assign(problem_.shapes.size(), {});
     residuals.for_each_row(x_, [&](const RefinedRow& row, const RowErrors& errors) {
         ShapeSums& sums = shape_sums_[row.features.shape_index];
-        const double weight = unit * row.weight, half = weight * residuals.compute_weight(row);
+        const double weight = unit * row.weight / square(row.scatter),
+                     half = weight * residuals.compute_weight(row);
         const double share = errors.sync_share, rest = 1 - share;
         sums.compute_compute += weight * rest * rest + half;
         sums.compute_sync += weight * rest * share;
@@ -268,6 +338,7 @@ inline void RefinedFitting::add_shape_factors(RefinedFit& fit) {
         fit.shape_variances.push_back({sync_sync / determinant, compute_compute / determinant});
     }
     double squared_compute = 0, computes = 0, squared_step = 0, weighted_step = 0, weights = 0;
+    double weighted_floor = 0, floor_weights = 0, launch_batch = 0;
     residuals.for_each_row(x_, [&](const RefinedRow& row, const RowErrors& errors) {
         const ShapeSums& sums = shape_sums_[row.features.shape_index];
         const double excess =
@@ -278,8 +349,10 @@ inline void RefinedFitting::add_shape_factors(RefinedFit& fit) {
             computes += 1;
         }
         squared_step += square(step);
-        weighted_step += row.weight * square(step);
-        weights += row.weight;
+        const bool waits = problem_.waits_for_host(x_, row);
+        if (waits) launch_batch = std::max(launch_batch, row.features.batch.batch);
+        (waits ? weighted_floor : weighted_step) += row.weight * square(step);
+        (waits ? floor_weights : weights) += row.weight;
     });
     fit.compute_rmsle = std::sqrt(squared_compute / std::max(computes, 1.0));
     fit.step_rmsle = std::sqrt(squared_step / fit.samples);
@@ -287,6 +360,12 @@ inline void RefinedFitting::add_shape_factors(RefinedFit& fit) {
                           static_cast<double>(problem_.parameters() + fit.model.shapes.size()));
     fit.step_deviation = scatter.deviation;
     fit.degrees_of_freedom = scatter.freedom;
+    explained_ = (weighted_step + weighted_floor) / (weights + floor_weights);
+    const Scatter on_floor(weighted_floor, floor_weights, 1, LaunchPrior().floor_scatter,
+                           LaunchPrior::floor_freedom);
+    fit.launch_deviation = problem_.residuals.terms.launches ? on_floor.deviation : 0;
+    fit.launch_freedom = problem_.residuals.terms.launches ? on_floor.freedom : 1;
+    fit.launch_batch = problem_.residuals.terms.launches ? launch_batch : 0;
 }
 
 inline void RefinedFitting::estimate_covariance(RefinedFit& fit) {

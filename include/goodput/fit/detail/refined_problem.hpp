@@ -21,7 +21,9 @@
 
 #include "goodput/core/configuration.hpp"
 #include "goodput/core/sample.hpp"
+#include "goodput/fit/detail/launch_floor.hpp"
 #include "goodput/fit/detail/line.hpp"
+#include "goodput/fit/model_fit.hpp"
 #include "goodput/fit/refined_fit.hpp"
 #include "goodput/fit/throughput_terms.hpp"
 #include "goodput/model/throughput.hpp"
@@ -95,21 +97,35 @@ struct RefinedTerms {
     static constexpr int most_touched = 6;
 
     std::vector<double> breaks{};  ///< batches, ascending, at most most_break_points
+    bool launches = false;         ///< whether launching kernels takes a least time, the last parameter
 
-    [[nodiscard]] std::size_t parameters() const { return refined_parameters + breaks.size(); }
+    [[nodiscard]] std::size_t parameters() const {
+        return refined_parameters + breaks.size() + (launches ? 1 : 0);
+    }
+    /// Index of ln of the least time.
+    [[nodiscard]] std::size_t launch_level() const { return refined_parameters + breaks.size(); }
 
     template <class X>
     [[nodiscard]] auto log_compute(X& x, const Features& features) const {
         using std::exp, std::log;
         using Scalar = std::remove_cvref_t<decltype(exp(x[computing_constant]))>;
-        const Scalar constant = exp(x[computing_constant]), slope = exp(x[computing_slope]);
-        const RefinedBatch& at = features.batch;
-        const auto seconds_at = [&](std::size_t i, double batch) {
-            return Scalar(exp(x[refined_parameters + i]) * (constant + slope * batch));
-        };
         const Scalar scaling = features.shape.alone()
                                    ? Scalar(x[alone_factor])
                                    : Scalar(x[straggling_exponent] * features.shape.log_replicas);
+        if (launches) {
+            const Scalar line = log_line(x, features.batch, Scalar(0)), least = x[launch_level()];
+            return least > line ? Scalar(scaling + least) : Scalar(scaling + line);
+        }
+        return log_line(x, features.batch, scaling);
+    }
+    /// ln of the line of computing at a batch, without the least time, plus `scaling`.
+    template <class X, class Scalar>
+    [[nodiscard]] Scalar log_line(X& x, const RefinedBatch& at, const Scalar& scaling) const {
+        using std::exp, std::log;
+        const Scalar constant = exp(x[computing_constant]), slope = exp(x[computing_slope]);
+        const auto seconds_at = [&](std::size_t i, double batch) {
+            return Scalar(exp(x[refined_parameters + i]) * (constant + slope * batch));
+        };
         if (at.low != at.high)
             return Scalar(scaling + log(seconds_at(at.low, at.low_batch) * (1 - at.part) +
                                         seconds_at(at.high, at.high_batch) * at.part));
@@ -212,14 +228,75 @@ struct RefinedProblem {
         return changed;
     }
 
-    /// Takes in valid samples. Keeps its buffers.
-    void read(std::span<const ThroughputSample> samples);
+    /// Whether the host's launches take longer at x than the line of computing says.
+    [[nodiscard]] bool waits_for_host(const FitParameters& x, const RefinedRow& row) const {
+        if (!residuals.terms.launches) return false;
+        const std::span<const double> values(x.data(), parameters());
+        return x[residuals.terms.launch_level()] > residuals.terms.log_line(values, row.features.batch, 0.0);
+    }
+
+    /// Computes the scatter of the steps on the line at x, which it returns, and that of the steps that wait
+    /// for the host, which becomes the ratio of their rows.
+    double divide_scatter(const FitParameters& x);
+
+    /// Takes in valid samples. Keeps its buffers. With a floor, only batches above its split get break
+    /// points.
+    void read(std::span<const ThroughputSample> samples, const LaunchFloor* with_floor = nullptr);
+
+    /// Replaces `times` by the computing times on one replica, by what x says of the scaling with replicas.
+    void list_computing_times(const FitParameters& x, std::vector<ComputingTime>& times) const;
+
+    /// Lets the evidence for the floor take the place of the prior of computing. Where it leaves the slope
+    /// open, its means and deviations hold; otherwise the measurements are left to find them.
+    void believe(const LaunchFloor& found);
 
     /// Writes the model for these coordinates, without the factors of single shapes.
     void write(const FitParameters& x, RefinedThroughput& model) const;
 };
 
-inline void RefinedProblem::read(std::span<const ThroughputSample> samples) {
+inline void RefinedProblem::list_computing_times(const FitParameters& x,
+                                                 std::vector<ComputingTime>& times) const {
+    times.clear();
+    for (const RefinedRow& row : residuals.rows) {
+        if (!row.split) continue;
+        const double scaling =
+            row.alone ? x[alone_factor] : x[straggling_exponent] * row.features.shape.log_replicas;
+        times.push_back({row.features.batch.batch, row.log_compute - scaling, row.weight});
+    }
+}
+
+inline double RefinedProblem::divide_scatter(const FitParameters& x) {
+    double on_floor = 0, floor_weights = 0, on_line = 0, line_weights = 0;
+    residuals.for_each_row(x, [&](const RefinedRow& row, const RowErrors& errors) {
+        const bool waits = waits_for_host(x, row);
+        (waits ? on_floor : on_line) += row.weight * square(errors.step);
+        (waits ? floor_weights : line_weights) += row.weight;
+    });
+    const double line = Scatter(on_line, line_weights, static_cast<double>(parameters())).deviation;
+    const double floor =
+        Scatter(on_floor, floor_weights, 1, LaunchPrior().floor_scatter, LaunchPrior::floor_freedom)
+            .deviation;
+    for (RefinedRow& row : residuals.rows) row.scatter = waits_for_host(x, row) ? floor / line : 1;
+    return line;
+}
+
+inline void RefinedProblem::believe(const LaunchFloor& found) {
+    constexpr double open = 0.5;  // a standard deviation of ln beta
+    FitParameters &mean = residuals.mean, &deviation = residuals.deviation;
+    const std::size_t level = residuals.terms.launch_level();
+    mean[level] = found.mean[0];
+    deviation[level] = 1;
+    const std::array<double, 2> wide{1, 2};
+    const std::array<std::size_t, 2> line{computing_constant, computing_slope};
+    for (std::size_t i = 0; i < 2; ++i) {
+        mean[line[i]] = found.mean[i + 1];
+        deviation[line[i]] = found.variance[2] > square(open) ? std::sqrt(found.variance[i + 1]) : wide[i];
+    }
+}
+
+inline void RefinedProblem::read(std::span<const ThroughputSample> samples, const LaunchFloor* with_floor) {
+    residuals.terms.launches = with_floor != nullptr;
+    const double split = with_floor ? with_floor->split : 0;
     const auto by_shape = [](const RefinedShape& at, Shape wanted) { return at.shape < wanted; };
     shapes.clear();
     batches.clear();
@@ -240,9 +317,10 @@ inline void RefinedProblem::read(std::span<const ThroughputSample> samples) {
     for (const ThroughputSample& sample : samples) {
         const double atomic = sample.plan.atomic_batch;
         const auto at = std::lower_bound(breaks.begin(), breaks.end(), atomic);
-        if (measured(sample) && (at == breaks.end() || *at != atomic)) breaks.insert(at, atomic);
+        if (measured(sample) && atomic > split && (at == breaks.end() || *at != atomic))
+            breaks.insert(at, atomic);
     }
-    const std::size_t all = breaks.size(), count = std::min(all, most_break_points);
+    const std::size_t all = breaks.size(), count = std::min(all, most_break_points - (with_floor ? 1 : 0));
     for (std::size_t i = 0; i < count; ++i) breaks[i] = breaks[count < 2 ? 0 : i * (all - 1) / (count - 1)];
     breaks.resize(count);
     residuals.rows.clear();
@@ -258,6 +336,7 @@ inline void RefinedProblem::read(std::span<const ThroughputSample> samples) {
 inline void RefinedProblem::write(const FitParameters& x, RefinedThroughput& model) const {
     model.alpha_c = std::exp(x[computing_constant]);
     model.beta_c = std::exp(x[computing_slope]);
+    model.launch_seconds = residuals.terms.launches ? std::exp(x[residuals.terms.launch_level()]) : 0;
     model.alone = std::exp(x[alone_factor]);
     model.straggling = x[straggling_exponent];
     model.node_seconds = std::exp(x[node_level]);
@@ -355,16 +434,23 @@ inline std::optional<ScalingStart> unexpected_scaling(const RefinedProblem& samp
     return std::nullopt;
 }
 
+/// Sets the coordinates of computing to a line, with neither parameter 0.
+inline void set_line(const RefinedProblem& samples, const Line& line, FitParameters& x) {
+    const double middle = samples.middle_batch(), least = 1e-3 * line.at(middle);
+    x[computing_constant] = std::log(std::max(line.intercept, least));
+    x[computing_slope] = std::log(std::max(line.slope, least / middle));
+}
+
 /// Returns the start of a fit: computing from the line, and synchronising from what the steps then imply at
 /// each of three overlaps. Returns the prior's mean if that explains the samples better.
 inline FitParameters cold_start(const RefinedProblem& samples, const Line& line) {
     FitParameters best = samples.residuals.mean;
     double least_squares = samples.residuals.squares(best);
-    const double middle = samples.middle_batch(), least = 1e-3 * line.at(middle);
     const auto consider = [&](const ScalingStart& scaling) {
         FitParameters x = samples.residuals.mean;
-        x[computing_constant] = std::log(std::max(line.intercept, least)) + scaling.level;
-        x[computing_slope] = std::log(std::max(line.slope, least / middle)) + scaling.level;
+        set_line(samples, line, x);
+        x[computing_constant] += scaling.level;
+        x[computing_slope] += scaling.level;
         if (scaling.straggling != 0) x[straggling_exponent] = scaling.straggling;
         if (scaling.alone != 0) x[alone_factor] = scaling.alone;
         for (const double overlap : {0.25, 1.0, 3.0}) {

@@ -68,10 +68,23 @@ public:
         const double most = std::min(limits.max_atomic_batch, limits.max_batch);
         if (!(least <= most)) return;
         Point last{least, model.compute_seconds(least)};
-        const auto go_to = [&](double batch) {
+        const auto add = [&](double batch) {
             const Point next{batch, model.compute_seconds(batch)};
             add_piece(last, next);
             last = next;
+        };
+        const auto go_to = [&](double batch) {
+            if constexpr (requires { model.launch_seconds; }) {
+                // The line is straight up to `batch`. It bends where it meets the time of the launches.
+                const double from = model.line_seconds(last.batch) - model.launch_seconds;
+                const double to = model.line_seconds(batch) - model.launch_seconds;
+                if ((from < 0) != (to < 0)) {
+                    const double bend = last.batch + (batch - last.batch) * (from / (from - to));
+                    for (const double near : {std::floor(bend), std::floor(bend) + 1})
+                        if (near > last.batch && near < batch) add(near);
+                }
+            }
+            add(batch);
         };
         if constexpr (requires { model.batches; })
             for (const auto& broken : model.batches)

@@ -28,7 +28,8 @@ namespace goodput::inline v0_1 {
 
 namespace detail {
 
-inline constexpr std::string_view saved_title = "goodput job memory 1";
+inline constexpr std::string_view saved_title = "goodput job memory 2";
+inline constexpr std::string_view earlier_title = "goodput job memory 1";
 
 }  // namespace detail
 
@@ -132,7 +133,7 @@ GOODPUT_BODY std::string JobMemory::save() const {
 
 GOODPUT_BODY void JobMemory::load(std::string_view saved) {
     JobMemory other(histories_);
-    detail::TextReader reader(detail::saved_title, saved);
+    detail::TextReader reader(detail::saved_title, detail::earlier_title, saved);
     reader(other.last_time_, other.learned_, other.histories_);
     reader.end();
     if (!std::isfinite(other.last_time_.value_or(0)))

@@ -61,23 +61,26 @@ struct SavedFields {
             visit(value.batch, value.factor);
         else if constexpr (std::is_same_v<Plain, ShapeFactor>)
             visit(value.shape, value.compute, value.sync);
-        else if constexpr (std::is_same_v<Plain, RefinedThroughput>)
+        else if constexpr (std::is_same_v<Plain, RefinedThroughput>) {
             visit(value.alpha_c, value.beta_c, value.batches, value.alone, value.straggling,
                   value.node_seconds, value.node_gpus, value.network_seconds, value.network_gpus,
                   value.network_nodes, value.network_ring, value.gamma, value.shapes);
-        else if constexpr (std::is_same_v<Plain, TypeModel>)
+            if (visit.knows_launches()) visit(value.launch_seconds);
+        } else if constexpr (std::is_same_v<Plain, TypeModel>)
             visit(value.throughput, value.most_replicas, value.fitted, value.last_plan);
         else if constexpr (std::is_same_v<Plain, ParameterEvidence>)
             visit(value.value, value.variance);
         else if constexpr (std::is_same_v<Plain, RefinedPrior>)
             visit(value.mean, value.deviation, value.break_deviation, value.sync_deviation,
                   value.compute_deviation);
-        else if constexpr (std::is_same_v<Plain, RefinedFit>)
+        else if constexpr (std::is_same_v<Plain, RefinedFit>) {
             visit(value.model, value.identified, value.compute_rmsle, value.step_rmsle, value.samples,
                   value.stragglers, value.iterations, value.status, value.step_deviation,
                   value.degrees_of_freedom, value.prior, value.reference_batch, value.reference_seconds,
                   value.coordinates, value.covariance, value.shape_variances);
-        else if constexpr (std::is_same_v<Plain, TypeFit>)
+            if (visit.knows_launches())
+                visit(value.launch_deviation, value.launch_freedom, value.launch_batch);
+        } else if constexpr (std::is_same_v<Plain, TypeFit>)
             visit(value.evidence, value.fit);
         else
             Plain::fields(value, visit);
@@ -102,6 +105,8 @@ public:
         (write(values), ...);
     }
     [[nodiscard]] std::string text() && { return std::move(text_); }
+    /// Whether models have a least computing time.
+    [[nodiscard]] static bool knows_launches() { return true; }
 
 private:
     void append(std::string_view word) {
@@ -159,16 +164,20 @@ private:
     std::string text_;
 };
 
-/// Reads what a TextWriter has written. Throws std::invalid_argument at the first place where the text
-/// differs from that form.
+/// Reads what a TextWriter has written, or the text of an earlier version with another title, whose models
+/// had no least computing time. Throws std::invalid_argument at the first place where the text differs from
+/// that form.
 class TextReader {
 public:
-    TextReader(std::string_view title, std::string_view text) : text_(text) {
-        if (text_.substr(0, title.size()) != title)
-            bad_input("saved memory", "title", text_.substr(0, std::min(text_.find('\n'), title.size())),
-                      title);
-        at_ = title.size();
+    TextReader(std::string_view title, std::string_view earlier_title, std::string_view text) : text_(text) {
+        const std::string_view first = text_.substr(0, text_.find('\n'));
+        if (first != title && first != earlier_title)
+            bad_input("saved memory", "title", first.substr(0, title.size()), title);
+        knows_launches_ = first == title;
+        at_ = first.size();
     }
+    /// Whether models in the text have a least computing time.
+    [[nodiscard]] bool knows_launches() const { return knows_launches_; }
 
     template <class... T>
     void operator()(T&... values) {
@@ -274,6 +283,7 @@ private:
 
     std::string_view text_;
     std::size_t at_ = 0;
+    bool knows_launches_ = true;
 };
 
 }  // namespace goodput::inline v0_1::detail

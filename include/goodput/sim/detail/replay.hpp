@@ -262,12 +262,13 @@ private:
                !std::isinf(timeline_.next_seconds());
     }
 
-    /// Records what the job holds from `time` on, and its partner.
+    /// Records what the job holds from `time` on, and its partner. A world that rounds times, or an event at
+    /// the moment of a decision, can end a period as it begins. Then the job held nothing.
     void note_held(std::size_t job, const Configuration& configuration, double time,
                    std::optional<std::size_t> partner = {}) {
         HeldPeriod& open = holds_since_[job];
         if (open.configuration == configuration && open.beside == partner) return;
-        if (!open.configuration.empty()) {
+        if (!open.configuration.empty() && time > open.begin_seconds) {
             open.end_seconds = time;
             result_.held_periods.push_back(open);
         }

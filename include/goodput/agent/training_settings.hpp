@@ -56,8 +56,8 @@ struct TrainingSettings {
     int split_every = 8;
     /// Factor by which the averages of the noise scale are multiplied per step at the initial batch. The
     /// noise scale changes during training. 0 means noise_smoothing(): 0.996, which averages over at most
-    /// 500 steps, or 0.994 with Adam, whose bounded norms scatter less. A larger value would be steadier,
-    /// but lag further behind.
+    /// 500 steps, or 0.994 with Adam, whose bounded norms scatter less. A larger value would be steadier, but
+    /// lag further behind.
     double smoothing = 0;
 
     int warmup_steps = 3;  ///< steps after a start or a change of plan whose times are ignored

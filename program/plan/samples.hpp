@@ -28,6 +28,7 @@ inline goodput::ThroughputSample read_sample(const Field& field, std::string_vie
     const char* const timed = sample.whole_iteration ? "iteration_s" : "step_s";
     if (sample.whole_iteration && field["step_s"].given())
         field["step_s"].refuse("left out where iteration_s is given");
+    if (!field[timed].given()) field[timed].refuse("a number unless iteration_s is given");
     sample.step_seconds = field[timed].number();
     sample.sync_known = field["sync_s"].given();
     if (sample.sync_known) sample.sync_seconds = field["sync_s"].number();

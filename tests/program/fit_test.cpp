@@ -456,7 +456,7 @@ TEST_CASE("a line that cannot be used says why, and the next is served as if it 
         {with("accumulation", "none"), {"samples[0].accumulation", "none", "integer"}},
         {with("step_s", 0), {"step_s", "0"}},
         {with("step_s", -0.1), {"step_s", "-0.1"}},
-        {with("step_s", nullptr), {"step_s", "null", "number"}},
+        {with("step_s", nullptr), {"step_s", "null", "a number unless iteration_s is given"}},
         {with("sync_s", 100), {"sync_s", "100"}},
         {with("sync_s", -1), {"sync_s", "-1"}},
         {asking("gpus", 0), {"predict[0].gpus", "0"}},

@@ -472,7 +472,8 @@ TEST_CASE("where everything is measured nothing needs to be run") {
         const double largest = *std::max_element(deviations.begin(), deviations.end());
         known += largest <= 0.1;
         const auto choose = [&](double tolerance) {
-            return choose_profile_runs(job.candidates, job.options, types, {.tolerance = tolerance});
+            return choose_profile_runs(job.candidates, job.options, types,
+                                       {.runs = 1, .tolerance = tolerance});
         };
         const ProfileRuns plan = choose(1.001 * largest);
         CHECK(plan.stop == ProfileStop::known);

@@ -215,6 +215,8 @@ TEST_CASE("where no utilisation is known, jobs count as what was seen, or as bus
     const double assumed = seen.assumed_utilisation();
     CHECK(parts_by_utilisation({assumed, assumed}, GpuSharing::time_slicing)[0] == doctest::Approx(0.8));
     // A pair that does not run says nothing of speeds.
+    const std::vector<SeenPair> one_runs{{{0, 1}, {0.9, 0.7}}, {{2, 3}, {0, 0}}};
+    CHECK(UtilisedPairs(jobs, one_runs, GpuSharing::time_slicing).assumed_utilisation() == assumed);
     CHECK(UtilisedPairs(jobs, std::vector<SeenPair>{{{0, 1}, {0, 0}}}, GpuSharing::time_slicing)
               .assumed_utilisation() == 1);
 }

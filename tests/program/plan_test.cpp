@@ -1388,4 +1388,39 @@ TEST_CASE("plan: promises outlive rounds, restarts of the program, and announced
     }
 }
 
+TEST_CASE("plan: a queue stops no running job for one that finds no cores and memory") {
+    const auto node = [](const char* name) {
+        return Json{{"name", name}, {"gpu_type", "A"}, {"gpus", 4}, {"cores", 16}, {"memory_gib", 64}};
+    };
+    const auto job = [](const char* name, double left) {
+        return Json{
+            {"name", name},
+            {"submitted_s", 0},
+            {"gpus", {4, 4}},
+            {"adapt", "gpus"},
+            {"batch",
+             {{"initial", 256}, {"target", 256}, {"local", {{"A", {1, 256}}}}, {"rate", {{"A", 100}}}}},
+            {"remaining_examples", left}};
+    };
+    Json runs = job("runs", 1e6), restarts = job("restarts", 1e7), shortest = job("shortest", 1e4);
+    runs["placement"] = {{"nodes", {{"n0", 4}}}};
+    restarts["placement"] = {{"nodes", {{"n1", 4}}}};
+    restarts["restarting"] = true;
+    // Its memory is that of the second node alone, which the job in a restart keeps.
+    shortest["host"] = {{"cores_per_gpu", {2, 2}}, {"memory_gib_per_gpu", {40, 40}}};
+    Json line{{"time_s", 100}, {"nodes", {node("n0"), node("n1")}}, {"jobs", {runs, restarts, shortest}}};
+    line["nodes"][1]["memory_gib"] = 256;
+    for (const char* policy : {"srtf", "goodput"}) {
+        CAPTURE(policy);
+        Program program = plan({"--policy", policy});
+        const Json answer = ask(program, line);
+        CHECK(answer["plan"][0]["starts"] == "stays");
+        CHECK(answer["plan"][2]["nodes"].empty());
+        // If the shorter job fits, the queue does stop the running one.
+        line["nodes"][0]["memory_gib"] = 256;
+        if (std::string_view(policy) == "srtf") CHECK(ask(program, line)["plan"][0]["starts"] == "stops");
+        line["nodes"][0]["memory_gib"] = 64;
+    }
+}
+
 }  // namespace cli_plan

@@ -122,8 +122,9 @@ class Leftovers {
 public:
     /// Offers free GPUs to jobs without nodes, and calls `give(job, option, placement)` for each job that
     /// gets some. `chosen` has the options of jobs with nodes. `taken_back` has the jobs whose option the
-    /// station withdrew. For them any option that the policy does not forbid is better than nothing. If the
-    /// station knows the room left on nodes, options must fit it. Ends when `clock` is late.
+    /// station withdrew. For them, and for the running jobs that a policy has stopped in their favour, any
+    /// option that the policy does not forbid is better than nothing. If the station knows the room left on
+    /// nodes, options must fit it. Ends when `clock` is late.
     template <class Give>
     void offer(const Snapshot& snapshot, const OpenNodes& open, const Offers& offers, const Rows& rows,
                std::span<const std::size_t> chosen, const PlacerJoint& placer, const Plan& plan,
@@ -136,7 +137,8 @@ public:
         find_left(problem, chosen, plan);
         for (const auto& [was_given, held, value, j] : waiting_) {
             if (clock.late(snapshot.cluster.nodes.size())) break;
-            order_options(problem, offers.options_of(j), j, rows.held[j], was_given);
+            const bool any_option = was_given || (held && !taken_back.empty());
+            order_options(problem, offers.options_of(j), j, rows.held[j], any_option);
             for (const std::size_t k : options_) {
                 const std::span<const ResourceUse> uses = problem.uses(j, k);
                 if (!std::all_of(uses.begin(), uses.end(),
@@ -195,8 +197,10 @@ private:
             double most = 0;
             for (const double value : problem.values(j)) most = std::max(most, value);
             const bool was_given = std::binary_search(taken_back.begin(), taken_back.end(), j);
-            if (most > 0 || was_given)
-                waiting_.push_back({was_given, !snapshot.jobs[j].placement.empty(), most, j});
+            const bool held = !snapshot.jobs[j].placement.empty();
+            // A queue offers nothing to the running job that it stops for one whose option is withdrawn.
+            if (most > 0 || was_given || (held && !taken_back.empty()))
+                waiting_.push_back({was_given, held, most, j});
         }
         const auto order = [](const Waiting& waiting) {
             return std::tuple(!waiting.was_given, !waiting.held, -waiting.value, waiting.job);
@@ -206,10 +210,10 @@ private:
     }
     /// Sorts options: first the held one, then by value, then by goodput.
     void order_options(const AllotmentProblem& problem, std::span<const Option> options, std::size_t j,
-                       std::size_t held, bool was_given) {
+                       std::size_t held, bool any_option) {
         options_.clear();
         for (std::size_t k = 0; k < options.size(); ++k)
-            if (problem.value(j, k) > 0 || (was_given && problem.value(j, k) == 0 && options[k].goodput > 0))
+            if (problem.value(j, k) > 0 || (any_option && problem.value(j, k) == 0 && options[k].goodput > 0))
                 options_.push_back(k);
         const auto order = [&](std::size_t k) {
             return std::tuple(k != held, -problem.value(j, k), -options[k].goodput, k);

@@ -246,7 +246,7 @@ private:
                      "submitted_s",
                      "restarts",
                      "restart_cost_s",
-                     "starts_s",
+                     "restart_s",
                      "checkpoint_gib",
                      "attained_gpu_s",
                      "gpus",
@@ -493,7 +493,7 @@ private:
             if (!(value >= 0 && value <= most)) field.refuse("a number from 0 to " + goodput::text_of(most));
             return value;
         };
-        if (const Field starts = about["starts_s"]; starts.given())
+        if (const Field starts = about["restart_s"]; starts.given())
             starts.for_each([&](const Field& start) {
                 reports.start_seconds.push_back(amount(start, goodput::most_start_seconds));
             });

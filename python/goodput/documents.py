@@ -222,9 +222,9 @@ class Job(_JobRequired, _JobWords, total=False):
     name (required): Name that no other job has, the same in all lines.
     submitted_s (required): Time of submission, in seconds on the clock of time_s.
     restarts (0 to 2147483647): Number of restarts so far, in which the first start does not count; if missing, 0.
-    restart_cost_s (at least 0): Seconds that one more restart or move costs; if missing, estimated from starts_s and
+    restart_cost_s (at least 0): Seconds that one more restart or move costs; if missing, estimated from restart_s and
         checkpoint_gib.
-    starts_s: Seconds from the start of a run to the end of its first step, of each run that reported them; if missing,
+    restart_s: Seconds from the start of a run to the end of its first step, of each run that reported them; if missing,
         30 is assumed.
     checkpoint_gib (0 to 1e06): Size of a checkpoint in GiB, of which each costs 2 s in a restart; if missing, 0.
     attained_gpu_s (at least 0): GPU-seconds that the job has held so far; if missing, 0.
@@ -269,7 +269,7 @@ class Job(_JobRequired, _JobWords, total=False):
     """
     restarts: Optional[int]
     restart_cost_s: Optional[float]
-    starts_s: Optional[Sequence[float]]
+    restart_s: Optional[Sequence[float]]
     checkpoint_gib: Optional[float]
     attained_gpu_s: Optional[float]
     adapt: Optional[Literal["batch", "gpus", "none"]]

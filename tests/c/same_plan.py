@@ -99,7 +99,7 @@ def new_job(chance, names, now, index):
                      "rate": {name: chance.uniform(100, 3000) for name in local if chance.random() < 0.6}}}
     if chance.random() < 0.4:
         del job["restart_cost_s"]
-        job["starts_s"] = [chance.uniform(5, 60) for _ in range(chance.randint(0, 2))]
+        job["restart_s"] = [chance.uniform(5, 60) for _ in range(chance.randint(0, 2))]
         job["checkpoint_gib"] = chance.choice([0, 1.5, 20])
     if chance.random() < 0.6:
         job["gradient"] = {"sqr": 1.0, "var": chance.uniform(1, 50)}

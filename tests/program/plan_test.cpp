@@ -525,10 +525,10 @@ TEST_CASE("a line that cannot be used says why, changes nothing, and the next is
         {with("restarts", -1), {who, "restarts", "-1"}},
         {with("restarts", 1e18), {who, "restarts", "1e+18", "integer"}},
         {with("restart_cost_s", -3), {who, "restart_cost_s", "-3"}},
-        {with("starts_s", 20), {who, "starts_s", "20", "array"}},
-        {with("starts_s", {20, -1}), {who, "starts_s[1]", "-1", "from 0 to 1e+07"}},
-        {with("starts_s", {1e300}), {who, "starts_s[0]", "1e+300", "from 0 to 1e+07"}},
-        {with("starts_s", {"soon"}), {who, "starts_s[0]", "soon", "number"}},
+        {with("restart_s", 20), {who, "restart_s", "20", "array"}},
+        {with("restart_s", {20, -1}), {who, "restart_s[1]", "-1", "from 0 to 1e+07"}},
+        {with("restart_s", {1e300}), {who, "restart_s[0]", "1e+300", "from 0 to 1e+07"}},
+        {with("restart_s", {"soon"}), {who, "restart_s[0]", "soon", "number"}},
         {with("checkpoint_gib", -1), {who, "checkpoint_gib", "-1", "from 0 to 1e+06"}},
         {with("checkpoint_gib", 1e7), {who, "checkpoint_gib", "10000000", "from 0 to 1e+06"}},
         {with("checkpoint_gib", "big"), {who, "checkpoint_gib", "big", "number"}},
@@ -759,15 +759,15 @@ TEST_CASE("plan: a job that does not say what a restart costs gets an estimate f
             return answer(more, policy) == answer({{"restart_cost_s", seconds}}, policy);
         };
         CHECK(as_if(Json::object(), 30));
-        CHECK(as_if({{"restart_cost_s", nullptr}, {"starts_s", nullptr}}, 30));
-        CHECK(as_if({{"starts_s", Json::array()}}, 30));
+        CHECK(as_if({{"restart_cost_s", nullptr}, {"restart_s", nullptr}}, 30));
+        CHECK(as_if({{"restart_s", Json::array()}}, 30));
         CHECK(as_if({{"checkpoint_gib", 10}}, 50));
-        CHECK(as_if({{"starts_s", {63}}}, 66.0 / 1.1));
-        CHECK(as_if({{"starts_s", {20, 22}}, {"checkpoint_gib", 8.5}}, 45 / 2.1 + 17));
+        CHECK(as_if({{"restart_s", {63}}}, 66.0 / 1.1));
+        CHECK(as_if({{"restart_s", {20, 22}}, {"checkpoint_gib", 8.5}}, 45 / 2.1 + 17));
         CHECK(!as_if(Json::object(), 31));
         // What the line says counts as it stands, and so does 0.
-        CHECK(as_if({{"restart_cost_s", 0}, {"starts_s", {63}}, {"checkpoint_gib", 10}}, 0));
-        CHECK(as_if({{"restart_cost_s", 7}, {"starts_s", {63}}}, 7));
+        CHECK(as_if({{"restart_cost_s", 0}, {"restart_s", {63}}, {"checkpoint_gib", 10}}, 0));
+        CHECK(as_if({{"restart_cost_s", 7}, {"restart_s", {63}}}, 7));
         CHECK(!as_if(Json::object(), 0));
     }
 }

@@ -34,7 +34,7 @@ const fuzz::Format format{
      "submitted_s",
      "restarts",
      "restart_cost_s",
-     "starts_s",
+     "restart_s",
      "checkpoint_gib",
      "attained_gpu_s",
      "gpus_per_replica",

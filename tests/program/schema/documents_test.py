@@ -45,7 +45,7 @@ class Documents(unittest.TestCase):
 
     def test_help_says_what_a_field_means_with_unit_and_range(self):
         text = " ".join(pydoc.render_doc(documents.Job, renderer=pydoc.plaintext).replace("|", " ").split())
-        for words in ("restart_cost_s (at least 0): Seconds that one more restart or move costs; if missing, estimated from starts_s "
+        for words in ("restart_cost_s (at least 0): Seconds that one more restart or move costs; if missing, estimated from restart_s "
                       "and checkpoint_gib.",
                       "attained_gpu_s (at least 0): GPU-seconds", "weight (1e-09 to 1e+09)", "name (required): ",
                       "with: Name of the job that has the GPUs of placement"):

@@ -262,7 +262,7 @@ private:
         job.restart = restart;
         if (estimated) {
             job.asks.erase("restart_cost_s");
-            if (!starts.empty()) job.asks["starts_s"] = starts;
+            if (!starts.empty()) job.asks["restart_s"] = starts;
             if (checkpoint > 0) job.asks["checkpoint_gib"] = checkpoint;
         }
         if (kind_ != Kind::pairs && random_.chance(0.75)) {

@@ -120,8 +120,7 @@ private:
 
     void begin(std::span<const ThroughputSample> samples, const RefinedFitOptions& options, bool warm,
                RefinedFit& fit);
-    void begin_with(const LaunchFloor& floor, std::span<const ThroughputSample> samples, bool warm,
-                    RefinedFit& fit);
+    void begin_with(const LaunchFloor& floor, std::span<const ThroughputSample> samples, RefinedFit& fit);
     /// Minimises from the start in x_. Returns whether `fit` then explains the samples, and is whole.
     bool finish(const RefinedFitOptions& options, const FitParameters& fallback, RefinedFit& fit);
     [[nodiscard]] FitParameters warm_start() const;
@@ -158,7 +157,7 @@ inline void RefinedFitting::fit(std::span<const ThroughputSample> samples, const
     if (!(floor.log_odds > 0)) return;
     without_floor_ = fit;
     without_floor_explained_ = explained_;
-    begin_with(floor, samples, warm && previous_.model.launch_seconds > 0, fit);
+    begin_with(floor, samples, fit);
     if (!finish(options, problem_.residuals.mean, fit) || !holds(fit)) fit = without_floor_;
 }
 
@@ -194,10 +193,10 @@ inline bool RefinedFitting::finish(const RefinedFitOptions& options, const FitPa
     return better && is_whole(fit);
 }
 
-/// Sets up the samples again, with a floor, and starts from the previous fit, which had one, or else from the
-/// fit without one, in x_.
+/// Sets up the samples again, with a floor. Starts from the fit without one, in x_: a start from the previous
+/// fit's floor would let the result depend on the order of measurements.
 inline void RefinedFitting::begin_with(const LaunchFloor& floor, std::span<const ThroughputSample> samples,
-                                       bool warm, RefinedFit& fit) {
+                                       RefinedFit& fit) {
     const FitParameters before = x_;
     const double scatter = problem_.residuals.scatter;
     problem_.read(samples, &floor);
@@ -207,14 +206,9 @@ inline void RefinedFitting::begin_with(const LaunchFloor& floor, std::span<const
     fit.prior.mean[computing_slope] = floor.mean[2] - std::log(fit.reference_seconds / fit.reference_batch);
     for (const RefinedParameter at : {computing_constant, computing_slope})
         fit.prior.deviation[at] = problem_.residuals.deviation[at];
-    if (warm) {
-        x_ = warm_start();
-        x_[problem_.residuals.terms.launch_level()] = previous_.coordinates.back();
-    } else {
-        x_ = problem_.residuals.mean;
-        for (std::size_t i = 0; i < refined_parameters; ++i)
-            if (i != computing_constant && i != computing_slope) x_[i] = before[i];
-    }
+    x_ = problem_.residuals.mean;
+    for (std::size_t i = 0; i < refined_parameters; ++i)
+        if (i != computing_constant && i != computing_slope) x_[i] = before[i];
     problem_.residuals.scatter = scatter;
     fit.stragglers = 0;
 }

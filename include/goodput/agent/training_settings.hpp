@@ -94,7 +94,7 @@ struct Holding {
     std::string gpu_type = "gpu";  ///< the scheduler's name for the GPU type
     int nodes = 1;                 ///< nodes
     int gpus = 1;                  ///< GPUs in total, one replica each
-    int max_atomic_batch = 0;      ///< most examples that fit one of these GPUs; 0: as in the settings
+    int max_atomic_batch = 0;      ///< most examples that fit on one of these GPUs; 0: as in the settings
 
     /// Nodes and replicas.
     [[nodiscard]] Shape shape() const { return {nodes, gpus}; }

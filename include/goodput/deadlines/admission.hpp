@@ -76,7 +76,7 @@ struct Admission {
     /// (`reachable`).
     std::vector<double> work_prices{};
     double needed = 0;     ///< price of the work that all jobs need
-    double reachable = 0;  ///< price of the most work that all GPUs can do
+    double reachable = 0;  ///< largest price of the work that all GPUs can do
     /// A job that could not end in time even if it had the whole cluster, if there is one.
     std::optional<std::size_t> impossible_alone{};
     std::size_t rounds = 0;    ///< rounds that looked for new configurations
@@ -124,7 +124,7 @@ inline std::vector<SameCapacity> same_capacities(const TimeGrid& grid) {
     return spans;
 }
 
-/// Returns the most work that a job could do before its deadline if it had the whole cluster.
+/// Returns how much work a job could do before its deadline if it had the whole cluster.
 inline double most_alone(const TimeGrid& grid, std::span<const SameCapacity> spans, const DeadlineJob& job,
                          std::span<const DeadlineOption> options) {
     // The job can start only where an interval begins.

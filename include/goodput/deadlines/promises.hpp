@@ -37,7 +37,7 @@ enum class Promise {
     kept,     ///< a plan ends the job in time, and GPUs are reserved for it
     refused,  ///< no plan was found that also keeps the earlier promises
     broken,   ///< the job has a promise, and no plan can keep it any more
-    at_risk   ///< the job has a promise; no plan that keeps it is known, and none is ruled out
+    at_risk   ///< the job has a promise; no plan that keeps it was found, but there may be one
 };
 
 /// The answer to a job with a deadline: its state, and the GPUs that a round should give it. Times are on

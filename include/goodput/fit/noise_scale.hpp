@@ -99,7 +99,7 @@ public:
     }
 
     /// Whether observe() would take these norms in. Returns false if they are not finite, or so large that
-    /// the estimates would not be finite. Throws what observe() throws.
+    /// the estimates would not be finite. Throws the exceptions of observe().
     [[nodiscard]] static bool usable(const GradientNorms& step) {
         require_positive("noise scale estimator", "scale", step.scale);
         require_positive("noise scale estimator", "steps", step.steps);

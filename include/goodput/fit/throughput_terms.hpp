@@ -61,7 +61,7 @@ struct FeaturesOf<Terms> {
     using type = typename Terms::Features;
 };
 
-/// The most parameters that one term of one sample may depend on.
+/// The largest number of parameters that one term of one sample may depend on.
 template <class Terms>
 constexpr int most_touched() {
     if constexpr (requires { Terms::most_touched; })
@@ -74,8 +74,9 @@ constexpr int most_touched() {
 
 /// The terms of a throughput model with at most 36 unbounded parameters theta: `x[i]` is parameter i, a
 /// number or a Ceres jet. A term that depends on no parameter may be a number. A model may define a type
-/// Features that it reads instead of the sample, and a constant most_touched, the most parameters that one
-/// term of one sample reads. log_sync() is called only for samples with at least two replicas.
+/// Features that it reads instead of the sample, and a constant most_touched, the largest number of
+/// parameters that one term of one sample reads. log_sync() is called only for samples with at least two
+/// replicas.
 template <class Terms>
 concept ThroughputTerms = requires(const Terms& terms, std::span<const double>& x,
                                    const typename detail::FeaturesOf<Terms>::type& features) {

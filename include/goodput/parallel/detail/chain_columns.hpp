@@ -158,7 +158,7 @@ private:
             return tables_.most_visits(s, set, missing);
         };
         if (dead_ends_.insert(std::move(here)).second && tables_.has_room(left_, missing, visits)) {
-            // Try columns first in which few stages move, then those whose zones have most GPUs left.
+            // Try columns first in which few stages move, then those whose zones have the most GPUs left.
             std::vector<std::tuple<std::size_t, int, std::size_t>> next;
             for (std::size_t c = 0; c < tables_.columns().size(); ++c) {
                 if (!within[c] || tables_.step(column, c) > most) continue;

@@ -251,8 +251,8 @@ private:
         return steps;
     }
 
-    /// Most nodes of the first search towards a target, and the factor by which later searches may have
-    /// more.
+    /// Largest number of nodes of the first search towards a target, and the factor by which later searches
+    /// may have more.
     static constexpr std::size_t most_entered_at_first = 8, growth_of_entries = 16;
     static constexpr std::size_t most_entered_in_dive = 400;
     static constexpr std::size_t work_of_large = std::size_t{1} << 24;  ///< in table entries read or written

@@ -70,8 +70,8 @@ struct Alternative {
 /// The next larger shape that a job was not offered, because of its own limit, the policy's limit, or both.
 struct SizeLimit {
     int gpus = 0;            ///< GPUs of the shape
-    int most_by_job = 0;     ///< most GPUs that the job may have
-    int most_by_policy = 0;  ///< most GPUs that the policy lets it grow to this round
+    int most_by_job = 0;     ///< largest number of GPUs that the job may have
+    int most_by_policy = 0;  ///< number of GPUs to which the policy lets it grow this round
 
     /// Whether the job's own limit rules it out.
     [[nodiscard]] bool by_job() const { return gpus > most_by_job; }

@@ -155,8 +155,8 @@ struct SavedFields;
 /// The histories of all jobs, by kind.
 class KindHistories {
 public:
-    /// Most kinds that are remembered while no job of them is present. This is enough for the programs that
-    /// a large group of people runs again and again.
+    /// Largest number of kinds that are remembered while none of their jobs is present. This is enough for
+    /// the programs that a large group of people runs again and again.
     static constexpr std::size_t most_kinds = 1024;
     /// A measurement is skipped if the model predicts it up to this relative error. This needs measurements
     /// of the same shape at two batch sizes at least, and does not apply to pipelines.

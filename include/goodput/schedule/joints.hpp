@@ -210,7 +210,7 @@ struct Joints {
 
 // Questions to the parts about one job: how large it may become, and how good its options are.
 
-/// Finds the most GPUs of each type that the policy offers a job this round.
+/// Finds how many GPUs of each type the policy offers a job at most this round.
 inline void find_most_gpus(const PolicyJoint& policy, const Snapshot& snapshot, std::size_t job,
                            std::vector<int>& most) {
     most.assign(snapshot.cluster.gpu_types.size(), std::numeric_limits<int>::max());

@@ -72,8 +72,8 @@ inline void validate(const ShareHierarchy& hierarchy, const ShareProblem& proble
 
 /// Returns shares by water filling. A job's level is workers * rate / (weight * proportional rate). The
 /// objective is the lowest level of the jobs that can run, and prices prove its bound. With entities the
-/// lowest level may be the last one found, so the status says whether every level was found. Refuses what
-/// ShareProblem::validate() and validate(ShareHierarchy) do (std::invalid_argument).
+/// lowest level may be the last one found, so the status says whether every level was found. Throws
+/// std::invalid_argument if ShareProblem::validate() or validate(ShareHierarchy) does.
 [[nodiscard]] ShareResult fill_water(const ShareProblem& problem, const ShareHierarchy& hierarchy = {},
                                      const ShareOptions& options = {});
 

@@ -31,7 +31,8 @@ struct TrainingSettings {
     int initial_batch = 0;
     int max_batch = 0;         ///< largest total batch size
     int min_atomic_batch = 1;  ///< fewest examples per GPU and microbatch
-    /// Most examples per GPU and microbatch (memory), unless Holding::max_atomic_batch is set.
+    /// Largest number of examples per GPU and microbatch, which memory limits, unless
+    /// Holding::max_atomic_batch is set.
     int max_atomic_batch = 0;
 
     /// Whether the training loop averages its gradients anyway and passes the average to

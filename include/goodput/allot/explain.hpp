@@ -112,8 +112,8 @@ struct Explanation {
                                      std::span<const std::size_t> choice, std::size_t job);
 
 /// Explains all jobs and all resources. Solves the relaxation twice for each resource, as long as the
-/// deadline allows (by default there is none). Allocates memory. A result of another problem, or an
-/// infeasible result (see conflict.hpp), gets std::invalid_argument.
+/// deadline allows (by default there is none). Allocates memory. Throws std::invalid_argument for a result
+/// of another problem and for an infeasible result (see conflict.hpp).
 [[nodiscard]] Explanation explain(const AllotmentProblem& problem, const AllotResult& result,
                                   std::optional<std::chrono::nanoseconds> deadline = {});
 

@@ -312,7 +312,7 @@ private:
     static constexpr double far_above = 0x1p30;
     static constexpr std::size_t usual_passes = 64;
     static constexpr std::size_t most_resources_in_one_block = 8, most_blocks = 64;
-    /// Most entries of choices_, unless the usual number of passes needs more.
+    /// Largest number of entries of choices_, unless the usual number of passes needs more.
     static constexpr std::size_t most_choices = std::size_t{1} << 26;
 
     PriceMaster master_;

@@ -134,7 +134,7 @@ inline double HostNeeds::factor(const HostShare& share) const {
     const double factor = needs->factor(share), step = sample.step_seconds * factor;
     if (!(step >= least_step_seconds && step <= most_step_seconds)) return sample;
     sample.step_seconds = step;
-    // Keep synchronisation below the step in spite of rounding.
+    // Keep synchronisation below the step despite rounding.
     sample.sync_seconds = std::min(sample.sync_seconds * factor, std::nextafter(step, 0.0));
     return sample;
 }

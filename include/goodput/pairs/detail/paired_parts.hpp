@@ -434,10 +434,10 @@ struct PairedFactor {
     }
 };
 
-/// The rows of limits, of which a pair uses half of what each of its partners would use. After them, every
-/// job in a pair has one row, which lets it run once, alone or in one of its pairs. If such jobs must not
-/// run alone (together_only), there is one row of capacity 0 instead, of which their own options would use
-/// a unit.
+/// The rows of limits; a pair uses half of what each of its partners would use of them. After these rows,
+/// every job in a pair has one row, which lets it run once, alone or in one of its pairs. If jobs in pairs
+/// must not run alone (together_only), there is instead one row of capacity 0, and each of their own
+/// options would use a unit of it.
 class PairedLimits {
 public:
     PairedLimits() = default;

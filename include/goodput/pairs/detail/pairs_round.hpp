@@ -98,7 +98,7 @@ public:
         for (std::size_t i = 0; i < pairing_->planned.size(); ++i) {
             if (!runs(i)) continue;
             DecisionExplanation of_pair = all[jobs().size() + i];
-            // Leave out the row that lets each job run once: no other job pays for it.
+            // Leave out the row that lets each job run once, because no other job competes for it.
             of_pair.price = price_of(job_of(i), chosen(i), engine_.allotted().prices);
             for (const std::size_t j : pairing_->pair(i).jobs) {
                 all[j] = of_pair;

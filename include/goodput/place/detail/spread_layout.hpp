@@ -1,7 +1,7 @@
 #ifndef GOODPUT_PLACE_DETAIL_SPREAD_LAYOUT_HPP
 #define GOODPUT_PLACE_DETAIL_SPREAD_LAYOUT_HPP
 
-// Brings jobs of one pool that are placed anew close together (topology_placer.hpp, steps 1 to 4).
+// Brings jobs of one pool that get new whole nodes close together (topology_placer.hpp, steps 1 to 4).
 //
 // A job roams if it takes whole nodes and does not stay where it runs. Roaming jobs exchange their nodes
 // among each other and with wholly free ones. For jobs that must stay within a domain, such as a rack,
@@ -27,8 +27,8 @@
 
 namespace goodput::inline v0_1::detail {
 
-/// Returns the level in one domain of which all nodes of a request must be. Returns the number of levels if
-/// the nodes may be anywhere.
+/// Returns the level with a domain that must contain all nodes of a request, or the number of levels if the
+/// nodes may be anywhere.
 inline std::size_t level_within(const Topology& topology, const PlacementRequest& request) {
     const auto& levels = topology.levels;
     if (request.within.empty() || request.part.shape.nodes < 2) return levels.size();

@@ -52,7 +52,7 @@ public:
 
     /// Prepares to improve the allotment `incumbent` until it is proven within the gap. The first call for
     /// a problem also improves the prices as long as that lowers the bound. `known`: a bound known so far.
-    /// Returns what is known then, or nothing if the relaxation does not apply.
+    /// Returns the bound and status afterwards, or nothing if the relaxation does not apply.
     std::optional<SearchOutcome> prepare(const CompactProblem& problem, const Relaxation& linear,
                                          double known, Incumbent& incumbent, const AllotOptions& options,
                                          Clock& clock) {
@@ -92,8 +92,9 @@ public:
     }
 
     /// Leaves out, until widen(), options that are part of no allotment worth more than `target`. Returns
-    /// with what the search of the core should start, and gives its second bound (`later`) the prices.
-    /// Returns nothing if no allotment can be worth more.
+    /// what the search of the core (the choices that prices on capacities leave undecided) should start
+    /// with, and gives its second bound (`later`) the prices. Returns nothing if no allotment can be worth
+    /// more.
     std::optional<SearchStart> narrow(const Relaxation& linear, double target, const AllotOptions& options,
                                       LaterKnapsacks& later) {
         tree_.descent().go_on(options);

@@ -49,8 +49,8 @@ using SeparateFitter = std::function<SeparateFit(std::span<const ThroughputSampl
 /// The measurements and models that are remembered of one job.
 class JobHistory {
 public:
-    /// Most measurements kept per GPU type. This allows several for every shape and batch that a job is
-    /// likely to run.
+    /// Largest number of measurements kept per GPU type. This allows several for every shape and batch that
+    /// a job is likely to run.
     static constexpr std::size_t most_samples = 256;
 
     /// Makes a history without measurements. GPU types may be added later.

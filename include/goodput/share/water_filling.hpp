@@ -295,7 +295,7 @@ private:
         return std::isfinite(lowest) ? lowest : 0;
     }
 
-    /// Returns a job's rate at its height, in steps/s. A trace of its top rate is due to rounding, and
+    /// Returns a job's rate at its height, in steps/s. A tiny part of its top rate is due to rounding, and
     /// counts as 0.
     [[nodiscard]] double rate_at_height(std::size_t job) const {
         const double rate = one_[job] * height_[job];

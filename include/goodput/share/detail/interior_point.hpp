@@ -25,7 +25,7 @@
 // the row of its time from the row of its rate. The determinant then is a sum of products of differences.
 //
 // Arrays have one row per group of jobs and one column per type. Entries that do not exist (shares of types
-// where a group cannot run, rows of rates of which nothing is asked) always have slack 0 and price 1.
+// where a group cannot run, rows of rates for which nothing is required) always have slack 0 and price 1.
 
 #include <algorithm>
 #include <array>

@@ -74,13 +74,13 @@ public:
     /// Returns the GPUs that exist now: those of cluster() except on nodes that failed since.
     [[nodiscard]] int gpus() const { return gpus_; }
 
-    /// Returns what happens up to `now` and has not been returned before, in order.
+    /// Returns, in order, what happens up to `now` and was not returned by an earlier call.
     [[nodiscard]] std::span<const Happening> until(double now) {
         const std::size_t first = next_;
         while (next_ < happenings_.size() && happenings_[next_].time_seconds <= now) ++next_;
         return std::span<const Happening>(happenings_).subspan(first, next_ - first);
     }
-    /// Returns when the next event happens, or infinity if there is none.
+    /// Returns the time of the next event, or infinity if there is none.
     [[nodiscard]] double next_seconds() const {
         return next_ < happenings_.size() ? happenings_[next_].time_seconds
                                           : std::numeric_limits<double>::infinity();

@@ -1,9 +1,9 @@
 #ifndef GOODPUT_ALLOT_CONFLICT_HPP
 #define GOODPUT_ALLOT_CONFLICT_HPP
 
-// Finds out which jobs that must run exclude each other. A conflict is a set of such jobs that do not fit
-// together even if no other job runs. It is irreducible if the rest fits as soon as any one of its jobs is
-// left out. There are many conflicts, and small ones say most. The search tries in this order:
+// Finds jobs that all must run, but do not fit together. A conflict is a set of such jobs that does not fit
+// even if no other job runs. It is irreducible if the rest fits as soon as any one of its jobs is left out.
+// There are many conflicts, and small ones say most. The search tries in this order:
 //
 // 1. A single job none of whose options fits the empty cluster.
 // 2. Two jobs, by trying the pairs, as long as that is cheap.

@@ -7,8 +7,8 @@
 // says which jobs hold how many GPUs at the same time, in sizes at which they can run. Within an interval,
 // several configurations can run one after the other, each for a part of the time: a mixture. A linear
 // program over all configurations (detail/deadline_program.hpp) decides whether such mixtures do all the
-// work. It ends with a plan, or with prices of work at which the work that all jobs need costs more than
-// any work that all GPUs together can do.
+// work. It finds a plan, or prices of work at which the work that all jobs need costs more than any work
+// that the GPUs can do. These prices prove that there is no plan.
 //
 // Before the program is solved, plans are made job by job (detail/progressive_filling.hpp). This suffices
 // if there is plenty of room.

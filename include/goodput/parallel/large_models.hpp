@@ -2,7 +2,7 @@
 #define GOODPUT_PARALLEL_LARGE_MODELS_HPP
 
 // Records which jobs of a round are large models, and their parallelism plans. The maker ParallelPlans and
-// the launcher of the jobs share this book. Copies of a book are the same book.
+// the launcher of the jobs share these records. All copies of a LargeModels have the same records.
 //
 // A configuration's plan is the best one on its GPUs. The first plan found for a configuration stays unless
 // a better one is found while no job runs it, so that a running job continues with its plan.

@@ -1,12 +1,13 @@
 #ifndef GOODPUT_PARALLEL_DETAIL_CHAIN_COLUMNS_HPP
 #define GOODPUT_PARALLEL_DETAIL_CHAIN_COLUMNS_HPP
 
-// Finds the best zones for the stages of a chain, pipeline by pipeline. A column holds the zones of one
-// pipeline's stages, and a walk from column to column gives the zones of all replicas. The seconds depend
-// only on which messages and neighbours occur, not on how often. So the search tries all limits on the
-// seconds of each boundary's messages and of gradient reduction, and asks for each whether the columns
-// within the limits can suffice. If they can, it looks for a walk. If it does not find one, the chain stays
-// open at these seconds.
+// Finds the best zones for the stages of a chain, pipeline by pipeline. A chain is a class of replicas (GPU
+// type and tensor-parallel degree) for each stage. A column holds the zones of one pipeline's stages, and a
+// walk from column to column gives the zones of all replicas. The seconds depend only on which messages and
+// neighbours occur, not on how often. So the search tries all limits on the seconds of each boundary's
+// messages and of gradient reduction, and asks for each whether the columns within the limits can suffice.
+// If they can, it looks for a walk. If it finds none, the chain stays open, that is, a plan with these
+// seconds is neither found nor ruled out.
 
 #include <algorithm>
 #include <cstddef>

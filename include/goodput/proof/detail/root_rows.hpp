@@ -2,7 +2,8 @@
 #define GOODPUT_PROOF_DETAIL_ROOT_ROWS_HPP
 
 // The part of ProofLog that derives rows before the first branching: that the objective is better than a
-// multiple of the granule, that too large options are not taken, capacities rounded down, and cuts.
+// multiple of the granule, that options that are too large are not taken, capacities rounded down, and
+// cuts.
 
 #include <algorithm>
 #include <cmath>

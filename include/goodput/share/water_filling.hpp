@@ -18,7 +18,7 @@
 // another from rising. Then the jobs whose rates have a price stop, and there may be as many levels as
 // kinds of jobs.
 //
-// The programs ask for a trace less than the full rate of jobs that have stopped (WaterLevels::gives). If
+// The programs ask for slightly less than the full rate of jobs that have stopped (WaterLevels::gives). If
 // these jobs had to keep all that they have, they alone would use up everything that has a price, and the
 // prices would prove the present shares best whatever the other jobs do. The level itself is computed from
 // the prices with the full rates.

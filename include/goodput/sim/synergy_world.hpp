@@ -12,9 +12,9 @@
 //   An iteration counts as an example.
 //
 // The factor is what the profile says about the cores and memory that the job holds: HostNeeds::factor,
-// bilinear between measured points. A point counts at least as much as every point with no more of either.
-// Published allocators sometimes compute it differently, for example for a demand that is cut to a node. To
-// make a round progress by their factor, call credit().
+// bilinear between measured points. No point counts less than another point with no more cores and no more
+// memory. Published allocators sometimes compute it differently, for example for a demand that is cut to a
+// node. To make a round progress by their factor, call credit().
 
 #include <algorithm>
 #include <cmath>

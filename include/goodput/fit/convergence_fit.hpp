@@ -18,18 +18,18 @@
 //     ln(phi / G)      normal, mean 1, deviation 2; G is the geometric mean of the measured batch sizes
 //     ln scatter       normal around ln 0.05, deviation 0.8: between 1.3 and 19 % in 90 of 100 workloads
 //
-// They are the rounded and widened figures of the reference convergence points of MLPerf (mlcommons/logging,
-// 2026; bert, deepseekv3_671b, dlrm, flux1, gpt3, llama2_70b_lora, llama31_405b, qwen35_397b_grpo, retinanet,
-// rgat; ssd and gnn have the points of the last two). Their noise scales lie between 38 and 240,000 examples,
-// but between 1.4 and 4.6 times the geometric mean of their batch sizes, except for one (deepseekv3_671b) of
-// which only an upper end is known. The scatter is between 0.3 and 16 %; 4 to 5 % is the most likely median.
-// A prior relative to the batch sizes holds for tokens as for examples. It assumes that the batch sizes are
-// ordinary ones for the job.
+// These priors are rounded and widened figures of the reference convergence points of MLPerf
+// (mlcommons/logging, 2026; bert, deepseekv3_671b, dlrm, flux1, gpt3, llama2_70b_lora, llama31_405b,
+// qwen35_397b_grpo, retinanet, rgat; ssd and gnn have the points of the last two). Their noise scales lie
+// between 38 and 240,000 examples, but between 1.4 and 4.6 times the geometric mean of their batch sizes,
+// except for one (deepseekv3_671b) of which only an upper end is known. The scatter is between 0.3 and 16
+// %; 4 to 5 % is the most likely median. A prior relative to the batch sizes holds for tokens as for
+// examples. It assumes that the batch sizes are ordinary ones for the job.
 //
 // The posterior distribution is summed on a grid of ln phi and ln scatter, ln A in closed form; the grid of
 // ln phi narrows to where the distribution is. The noise scale is the median. It is finite and above 0
 // whatever was measured. Runs at a single batch size leave it at the prior. If examples do not grow with
-// the batch size, the measurements have no upper end for it: `high_from_prior`.
+// the batch size, the measurements give no upper limit for it (`high_from_prior`).
 //
 // Time and memory are O(measurements).
 

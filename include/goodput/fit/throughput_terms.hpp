@@ -20,9 +20,10 @@
 // replaces T. Each parameter adds one residual, (theta - mean) / deviation of its prior. This is also the
 // unit in which the solver counts the parameter. Ceres' jets compute the derivatives of the terms.
 //
-// One more residual is always 0 but has a slope. Towards gamma = 1 the slopes of the other residuals by the
-// overlap vanish exponentially, so J^T J alone promises too much and steps go too far. Near gamma = 1 the
-// second derivative of the sum by theta is about the first one, and this residual adds it to J^T J.
+// One more residual is always 0 but has a slope. Towards gamma = 1 the derivatives of the other residuals
+// with respect to the overlap vanish exponentially, so J^T J alone promises too much and steps go too far.
+// Near gamma = 1 the second derivative of the sum with respect to theta is about the first one, and this
+// residual adds it to J^T J.
 //
 // PolluxTerms are the terms of Pollux's model, for fit_model(). The published fit minimises the same errors
 // within bounds and without a prior (program/peers/sia/published_fit.hpp reproduces it exactly).

@@ -56,7 +56,8 @@ struct PairEstimate {
 
 namespace detail {
 
-/// A job's speed while sharing, as a fraction of its speed alone, and its derivatives by the logarithms.
+/// A job's speed while sharing, as a fraction of its speed alone, and its derivatives with respect to the
+/// logarithms.
 struct PartOfSpeed {
     double part = 1;
     std::array<double, 3> by_own{}, by_other{};

@@ -241,9 +241,9 @@ private:
         return beside;
     }
 
-    /// Returns whether the policy serves the same options with and without pairs on offer. If not, it is a
-    /// queue, which decides what each job gets, and does not know that two jobs take GPUs together or not
-    /// at all. Jobs that it serves would get nothing.
+    /// Returns whether the policy serves the same options with and without pairs. If not, it is a queue,
+    /// which decides what each job gets, and does not know that two jobs take GPUs together or not at all.
+    /// Jobs that it serves would get nothing.
     [[nodiscard]] static bool serves_alike(std::span<const OptionRow> rows, const std::vector<Beside>& with,
                                            const std::vector<Beside>& without) {
         for (std::size_t r = 0; r < rows.size(); ++r)

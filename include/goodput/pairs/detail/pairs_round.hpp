@@ -14,7 +14,7 @@
 // bound holds for every way to pair them. A pair uses half of what each of its jobs alone would use of a
 // limit.
 //
-// If many jobs are in pairs, so many rows would take too long. Then prices choose disjoint pairs, and an
+// If many jobs are in pairs, these rows would take too long. Then prices choose disjoint pairs, and an
 // allotment of these pairs and of single jobs decides which of the pairs run together
 // (detail/pair_mix.hpp).
 //

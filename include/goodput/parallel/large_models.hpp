@@ -106,7 +106,7 @@ public:
         require_between([&] { return "job '" + job + "'"; }, "global_batch", large.global_batch, 1, 1 << 30);
         state_->jobs[job] = {std::move(large), {}, ++state_->versions};
     }
-    /// Forgets a job that has ended, or is no large model any more.
+    /// Forgets a job that has ended, or is no longer a large model.
     void forget(const std::string& job) { state_->jobs.erase(job); }
     /// Returns the large model of that job, or nullptr if the job is none.
     [[nodiscard]] const LargeModel* find(const std::string& job) const {

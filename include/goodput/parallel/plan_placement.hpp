@@ -110,7 +110,7 @@ private:
     }
 
     /// Places the largest degrees first, each group on the node with the tightest fit, or else on the one
-    /// with most room. This finds nodes for all groups if degrees divide one another and the nodes.
+    /// with the most room. This finds nodes for all groups if degrees divide one another and the nodes.
     void fill() {
         placed_.assign(items_.size(), std::vector<int>(places_.size()));
         std::vector<std::size_t> order(items_.size());

@@ -2,7 +2,7 @@
 #define GOODPUT_SCHEDULE_JOINTS_HPP
 
 // Joints connect a Scheduler's parts, whose types the user chooses, with the engine that plans a round,
-// which is no template (round_engine.hpp). A joint holds a pointer to one part and pointers to its
+// which is not a template (round_engine.hpp). A joint holds a pointer to one part and pointers to its
 // functions. The pointer of a function that the part does not have is null. A member comment that consists
 // of one name, such as GrowthLimit, gives the concept that describes the function. For a part of your own,
 // only the functions that fill joints, such as policy_joint(), are compiled anew.

@@ -37,10 +37,10 @@
 // 7 on a node with 7 GPUs), and over several nodes only whole nodes (Sia, section 3.4). Below a whole node
 // each of these sizes divides the next, so every allotment that respects the rows of the nodes can be
 // placed (detail/node_blocks.hpp). A job whose limits allow none of these sizes gets two options, its
-// fewest and its most GPUs, on as few nodes as possible. A job with Adaptivity::none always gets max_gpus,
-// as does any job with min_gpus == max_gpus, also on as few nodes as possible. An allotment with such sizes
-// may respect all rows and still find no nodes. What a job holds is always among its options if it may have
-// that many GPUs, whatever the maker lists.
+// smallest and its largest number of GPUs, on as few nodes as possible. A job with Adaptivity::none always
+// gets max_gpus, as does any job with min_gpus == max_gpus, also on as few nodes as possible. An allotment
+// with such sizes may respect all rows and still find no nodes. What a job holds is always among its
+// options if it may have that many GPUs, whatever the maker lists.
 
 #include <algorithm>
 #include <concepts>

@@ -14,11 +14,11 @@
 
 namespace goodput::inline v0_1 {
 
-/// Returns the best shares of jobs alone and in pairs under an objective. Where the objective compares jobs
-/// (proportional and isolated rates), it uses their rates alone; otherwise it counts all that they get. A
-/// job that runs only with others is compared as if it could have the largest of its rates alone on every
-/// type. A linear objective values the time of a pair as the sum of its value for both jobs at the pair's
-/// rates. The answer proves the same as without pairs, and the same jobs do not count. Throws
+/// Returns the best shares of jobs alone and in pairs under an objective. To compare jobs (proportional and
+/// isolated rates), the objective uses their rates alone; otherwise it counts all that they get. A job that
+/// runs only with others is compared as if it could have the largest of its rates alone on every type. A
+/// linear objective values the time of a pair as the sum of its value for both jobs at the pair's rates.
+/// The answer proves the same as without pairs, and the same jobs do not count. Throws
 /// std::invalid_argument if PairedShareProblem::validate() does.
 ///
 /// Let n be the number of sorts of jobs (alike in rates, pairs and what is asked of them), and p that of

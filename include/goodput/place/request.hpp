@@ -5,13 +5,13 @@
 //
 // A request is one job, with its allotment and the nodes where it runs now. A job over several nodes takes
 // whole nodes and shares none of them. A job on one node is never split. A job *holds its allotment* if its
-// current placement has the pool and shape of the allotment. But a job over several nodes must not share
-// any of them with another job whose placement fits its allotment, and a job on one node must not share it
-// with a pinned job over several nodes. Moving a job that holds its allotment has a cost. Any other job
-// restarts anyway and may go anywhere, as may a job that is told to leave. A job that holds its allotment
-// on a drained node stays as if it were pinned, and no other job is placed there. If another system pinned
-// a job to several nodes that it shares with other jobs, its request says so (`shares_nodes`), and the job
-// stays exactly where it is.
+// current placement has the pool and shape of the allotment. Even then it does not hold it in two cases:
+// the job is over several nodes, and another job whose placement fits uses one of them; or it is on one
+// node, and a pinned job over several nodes uses this node. Moving a job that holds its allotment has a
+// cost. Any other job restarts anyway and may go anywhere, as may a job that is told to leave. A job that
+// holds its allotment on a drained node stays as if it were pinned, and no other job is placed there. If
+// another system pinned a job to several nodes that it shares with other jobs, its request says so
+// (`shares_nodes`), and the job stays exactly where it is.
 //
 // Placers refuse (std::invalid_argument) impossible shapes, unknown or overfilled nodes, move costs outside
 // 0 to 1e9 s, and pinned jobs whose part is not what they hold. A job whose pool does not exist or is too

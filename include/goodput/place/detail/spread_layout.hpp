@@ -9,8 +9,8 @@
 // to another node in one piece. So all exchangeable nodes are alike, and whether each such job (a wish of
 // the search) finds a domain depends only on the number of these nodes in each domain. The search goes from
 // the innermost level outwards, and in each level from the largest job to the smallest. Within its limit it
-// is exact, because it makes no difference to a job of an outer level which nodes of its domain the jobs of
-// inner levels leave.
+// is exact: for a job of an outer level it only matters how many nodes of its domain the jobs of inner
+// levels leave, not which.
 
 #include <algorithm>
 #include <cmath>

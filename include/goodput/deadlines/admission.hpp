@@ -72,7 +72,7 @@ struct Admission {
     AdmissionStatus status = AdmissionStatus::unknown;  ///< the answer
     DeadlinePlan plan{};                                ///< the plan, if possible
     /// If impossible, by job: prices per unit of work. At these prices, the work that all jobs need
-    /// (`needed`) costs more than the most that any configurations can do before the deadlines
+    /// (`needed`) costs more than all work that any configurations can do before the deadlines
     /// (`reachable`).
     std::vector<double> work_prices{};
     double needed = 0;     ///< price of the work that all jobs need

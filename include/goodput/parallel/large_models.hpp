@@ -108,7 +108,7 @@ public:
     }
     /// Forgets a job that has ended, or is no longer a large model.
     void forget(const std::string& job) { state_->jobs.erase(job); }
-    /// Returns the large model of that job, or nullptr if the job is none.
+    /// Returns the large model of that job, or nullptr if the job is not a large model.
     [[nodiscard]] const LargeModel* find(const std::string& job) const {
         const auto found = state_->jobs.find(job);
         return found == state_->jobs.end() ? nullptr : &found->second.large;

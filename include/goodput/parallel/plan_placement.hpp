@@ -94,7 +94,7 @@ private:
         int degree = 1, count = 0;
     };
 
-    /// Computes the minimum number of nodes that the items from each one on need.
+    /// Computes, for each item, how many nodes it and all later items need at least.
     void find_least() {
         least_.assign(items_.size() + 1, 0);
         for (std::size_t i = items_.size(); i-- > 0;) {

@@ -38,8 +38,8 @@ enum class EventKind {
     node_added     ///< a node that was not there before may be used
 };
 
-/// An event at a given time. It changes nothing if its state is already there, such as the failure of a job
-/// that holds nothing, or the return of a node that is there.
+/// An event at a given time. It changes nothing if the state that it leads to is already there: for
+/// example, a job fails that holds nothing, or a node returns that is there.
 struct Event {
     double time_seconds = 0;                ///< when it happens, at least 0
     EventKind kind = EventKind::job_fails;  ///< what happens

@@ -162,7 +162,8 @@ private:
         return needs(job).factor(held);
     }
 
-    /// Raises points that are slower than one with no more of either, because that is measurement noise.
+    /// Raises points that are slower than a point with no more cores and no more memory, because that is
+    /// measurement noise.
     static void let_more_never_harm(std::vector<HostSpeed>& speed) {
         for (HostSpeed& point : speed)
             for (const HostSpeed& other : std::vector(speed))
@@ -171,8 +172,8 @@ private:
                     point.factor = std::max(point.factor, other.factor);
     }
 
-    /// Returns the job as schedulers know it. No job gets less than the proportional share, or than it can
-    /// use: Synergy's guarantee.
+    /// Returns the job as schedulers know it. No job gets less than the proportional share, or than what it
+    /// can use if that is less: Synergy's guarantee.
     [[nodiscard]] Job known(const SynergyJob& truth) const {
         HostNeeds needs{share_, truth.ideal, truth.speed};
         if (!truth.speed.empty()) {  // speeds below the smallest measured point would only be guesses

@@ -45,7 +45,7 @@ struct Conflict {
 /// Returns a small irreducible conflict between the jobs that must run, or an empty one if they fit
 /// together. `deadline` and `most_states` hold for the whole call, `memory_states` for each set that is
 /// tried. `proven` and `minimal` tell what could not be decided within these limits. Without a deadline the
-/// call ends after some seconds all the same. Bad numbers in the problem get std::invalid_argument.
+/// call ends after some seconds all the same. Throws std::invalid_argument for bad numbers in the problem.
 [[nodiscard]] Conflict conflict_of(const AllotmentProblem& problem, const AllotOptions& options = {});
 
 }  // namespace goodput::inline v0_1

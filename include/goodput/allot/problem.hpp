@@ -79,8 +79,8 @@ public:
         return offering.count_++;
     }
 
-    /// Starts a job with the options of the job `other` and returns the new index. An unknown job gets
-    /// std::invalid_argument.
+    /// Starts a job with the options of the job `other` and returns the new index. Throws
+    /// std::invalid_argument for an unknown job.
     std::size_t add_job_like(std::size_t other) {
         require_job(other);
         const std::size_t job = add_job();

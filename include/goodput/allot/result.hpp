@@ -46,9 +46,9 @@ struct AllotOptions {
     /// to be searched. With R resources (at least 4 in this formula) the states take less than
     /// memory_states * (8 R + 64) bytes, and half as much again for a moment while the memory grows. That
     /// is 400 MB by default for up to 4 resources. A ProvingAllotter keeps at most 40 bytes for each of
-    /// memory_states. The rest of the solver takes some 100 bytes per option and 16 per use of the problem,
-    /// 4 bytes per job and price pass (at most 256 MB), and 8 R bytes for every option of every job that
-    /// the prices leave undecided.
+    /// memory_states. The rest of the solver takes about 100 bytes per option and 16 per use of the
+    /// problem, 4 bytes per job and price pass (at most 256 MB), and 8 R bytes for every option of every
+    /// job that the prices leave undecided.
     std::size_t memory_states = std::size_t{1} << 22;
 
     /// Returns by how much an objective may lie below `bound` and still count as proven.
@@ -101,7 +101,7 @@ struct AllotResult {
     /// States that the search looked at, or work that took as long; 0 if no search was needed.
     std::size_t nodes = 0;
 
-    /// Returns the most by which a better allotment could exceed the objective.
+    /// Returns how much a better allotment could exceed the objective at most.
     [[nodiscard]] double gap() const { return bound - objective; }
 
     /// Returns one line for a log.

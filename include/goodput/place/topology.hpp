@@ -144,8 +144,8 @@ public:
                     most = std::max(most, ++nodes_of_[pool][level.domain_of[node]]);
         }
     }
-    /// Returns by GPU type the largest number of nodes that a job can have within a domain, or the nodes
-    /// that it holds if these are more. O(pools + nodes held).
+    /// Returns by GPU type the largest number of nodes that a job can have within a domain, or the number
+    /// of nodes that it holds if this is larger. O(pools + nodes held).
     [[nodiscard]] std::vector<int> most_nodes(const Job& job) const {
         std::vector<int> most(job.types.size(), 1), held(job.types.size(), 0);
         const auto raise = [&](std::size_t type, int nodes) {

@@ -104,7 +104,7 @@ struct DecisionExplanation {
     /// For a waiting job that is priced out: the option with the largest value relative to its price. Its
     /// price_needed and goodput_needed are those at which it would be better than getting nothing.
     std::optional<Alternative> nearest{};
-    double gap = 0;  ///< most by which the value of the whole allotment can fall short of the best
+    double gap = 0;  ///< value that the whole allotment may lack compared with the best
     /// For not_placed, worth_nothing, no_batch_plan, no_shape, beyond_limit and set_aside: the reason in
     /// the plan's words. For best_offered: a limit that rules out a larger option, if there is one.
     std::string detail{};

@@ -46,7 +46,7 @@ struct SeparateFit {
 using SeparateFitter = std::function<SeparateFit(std::span<const ThroughputSample> samples,
                                                  const PolluxThroughput* last, std::string_view subject)>;
 
-/// The measurements and models that are remembered of one job.
+/// The measurements and models that are remembered for one job.
 class JobHistory {
 public:
     /// Largest number of measurements kept per GPU type. This allows several for every shape and batch that

@@ -82,7 +82,7 @@ public:
     /// The gradient noise scale in the unit of batch sizes. `coverage` is in (0, 1).
     [[nodiscard]] ConvergenceEstimate noise_scale(double coverage = 0.9) const;
 
-    /// The examples that one more training at `batch` (1e-9 to 1e18) will need, the scatter included.
+    /// The examples that one more training run at `batch` (1e-9 to 1e18) will need, the scatter included.
     [[nodiscard]] ConvergenceEstimate examples(double batch, double coverage = 0.9) const;
 
     /// Whether the measurements alone do not exclude an arbitrarily small noise scale. The lower end of its
@@ -92,7 +92,8 @@ public:
     [[nodiscard]] bool high_from_prior() const { return high_from_prior_; }
 
 private:
-    /// A point of the grid. `mean` and `variance` are of ln(examples / (phi + batch)) of one more training.
+    /// A point of the grid. `mean` and `variance` are of ln(examples / (phi + batch)) of one more training
+    /// run.
     struct Node {
         double log_phi, probability, mean, variance;
     };
@@ -128,7 +129,7 @@ ConvergenceEstimate central_estimate(const Distribution& distribution, double lo
     return {at(0.5), {at((1 - coverage) / 2), at((1 + coverage) / 2)}};
 }
 
-/// A training as the fit sees it.
+/// A measurement as the fit sees it.
 struct LogTraining {
     double batch, log_examples, variance;  ///< `variance` is that of ln examples, without the scatter
 

@@ -306,8 +306,8 @@ public:
 
     /// Returns the state of a group's estimator; `group` must be below size().
     [[nodiscard]] NoiseScaleState state(std::size_t group) const { return groups_[group].state(); }
-    /// Restores the state of a group's estimator; `group` must be below size(). Throws what
-    /// NoiseScaleEstimator::restore() throws.
+    /// Restores the state of a group's estimator; `group` must be below size(). Throws the exceptions of
+    /// NoiseScaleEstimator::restore().
     void restore(std::size_t group, const NoiseScaleState& state) { groups_[group].restore(state); }
 
     /// Returns the sums over all groups, as efficiency models and the scheduler expect them. Zero before

@@ -27,8 +27,8 @@
 // StepGradients). If the gradients of a step have overflowed, the step is not counted and end_step()
 // returns false. If you skip a step for another reason, call drop_step().
 //
-// The agent supports neither microbatches of unequal size within a step, nor pipelines and tensor
-// parallelism, where a GPU is not a replica.
+// The agent supports neither microbatches of unequal size within a step, nor pipelines or tensor
+// parallelism, where one GPU is not a whole replica.
 
 #include <algorithm>
 #include <cmath>

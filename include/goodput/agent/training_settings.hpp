@@ -31,7 +31,8 @@ struct TrainingSettings {
     int initial_batch = 0;
     int max_batch = 0;         ///< largest total batch size
     int min_atomic_batch = 1;  ///< fewest examples per GPU and microbatch
-    /// Most examples per GPU and microbatch (memory), unless Holding::max_atomic_batch is set.
+    /// Largest number of examples per GPU and microbatch, which memory limits, unless
+    /// Holding::max_atomic_batch is set.
     int max_atomic_batch = 0;
 
     /// Whether the training loop averages its gradients anyway and passes the average to
@@ -100,7 +101,7 @@ struct Holding {
     std::string gpu_type = "gpu";  ///< the scheduler's name for the GPU type
     int nodes = 1;                 ///< nodes
     int gpus = 1;                  ///< GPUs in total, one replica each
-    int max_atomic_batch = 0;      ///< most examples that fit one of these GPUs; 0: as in the settings
+    int max_atomic_batch = 0;      ///< most examples that fit on one of these GPUs; 0: as in the settings
 
     /// Nodes and replicas.
     [[nodiscard]] Shape shape() const { return {nodes, gpus}; }

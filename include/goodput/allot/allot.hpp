@@ -32,9 +32,9 @@ public:
     /// Makes a solver with the caller's own rule.
     explicit Allotter(Rule branching) : branching_(std::move(branching)) {}
 
-    /// Returns the best allotment and its certificate. The reference is valid until the next call. Bad
-    /// numbers in the problem get std::invalid_argument. A hard problem gets the best allotment found, with
-    /// its status, its bound and the reason why the search stopped.
+    /// Returns the best allotment and its certificate. The reference is valid until the next call. Throws
+    /// std::invalid_argument for bad numbers in the problem. A hard problem gets the best allotment found,
+    /// with its status, its bound and the reason why the search stopped.
     const AllotResult& operator()(const AllotmentProblem& problem, const AllotOptions& options = {}) {
         if constexpr (BranchingRule<Rule>)
             return detail::solve(solver_, problem, options, detail::AnyBranching(branching_));

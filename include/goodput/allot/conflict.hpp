@@ -1,9 +1,9 @@
 #ifndef GOODPUT_ALLOT_CONFLICT_HPP
 #define GOODPUT_ALLOT_CONFLICT_HPP
 
-// Finds out which jobs that must run exclude each other. A conflict is a set of such jobs that do not fit
-// together even if no other job runs. It is irreducible if the rest fits as soon as any one of its jobs is
-// left out. There are many conflicts, and small ones say most. The search tries in this order:
+// Finds jobs that all must run, but do not fit together. A conflict is a set of such jobs that does not fit
+// even if no other job runs. It is irreducible if the rest fits as soon as any one of its jobs is left out.
+// There are many conflicts, and small ones say most. The search tries in this order:
 //
 // 1. A single job none of whose options fits the empty cluster.
 // 2. Two jobs, by trying the pairs, as long as that is cheap.
@@ -45,7 +45,7 @@ struct Conflict {
 /// Returns a small irreducible conflict between the jobs that must run, or an empty one if they fit
 /// together. `deadline` and `most_states` hold for the whole call, `memory_states` for each set that is
 /// tried. `proven` and `minimal` tell what could not be decided within these limits. Without a deadline the
-/// call ends after some seconds all the same. Bad numbers in the problem get std::invalid_argument.
+/// call ends after some seconds all the same. Throws std::invalid_argument for bad numbers in the problem.
 [[nodiscard]] Conflict conflict_of(const AllotmentProblem& problem, const AllotOptions& options = {});
 
 }  // namespace goodput::inline v0_1

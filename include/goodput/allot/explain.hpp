@@ -106,14 +106,14 @@ struct Explanation {
 };
 
 /// Explains why `job` has the option that `choice` gives it, at these prices. Takes time linear in the
-/// number of jobs and in the job's options. A job that the problem does not have, and a choice or prices of
-/// another problem, get std::invalid_argument.
+/// number of jobs and in the job's options. Throws std::invalid_argument for a job that the problem does
+/// not have, and for a choice or prices of another problem.
 [[nodiscard]] JobExplanation explain(const AllotmentProblem& problem, std::span<const double> prices,
                                      std::span<const std::size_t> choice, std::size_t job);
 
 /// Explains all jobs and all resources. Solves the relaxation twice for each resource, as long as the
-/// deadline allows (by default there is none). Allocates memory. A result of another problem, or an
-/// infeasible result (see conflict.hpp), gets std::invalid_argument.
+/// deadline allows (by default there is none). Allocates memory. Throws std::invalid_argument for a result
+/// of another problem and for an infeasible result (see conflict.hpp).
 [[nodiscard]] Explanation explain(const AllotmentProblem& problem, const AllotResult& result,
                                   std::optional<std::chrono::nanoseconds> deadline = {});
 

@@ -79,8 +79,8 @@ public:
         return offering.count_++;
     }
 
-    /// Starts a job with the options of the job `other` and returns the new index. An unknown job gets
-    /// std::invalid_argument.
+    /// Starts a job with the options of the job `other` and returns the new index. Throws
+    /// std::invalid_argument for an unknown job.
     std::size_t add_job_like(std::size_t other) {
         require_job(other);
         const std::size_t job = add_job();
@@ -92,7 +92,7 @@ public:
 
     /// Adds an option to a job and returns the option's index within that job. Takes constant time on
     /// average. Spans that values() and uses() returned for the job become invalid, and `uses` must not be
-    /// one of them. An unknown job gets std::invalid_argument.
+    /// one of them. Throws std::invalid_argument for an unknown job.
     std::size_t add_option(std::size_t job, double value, std::span<const ResourceUse> uses) {
         require_job(job);
         auto& owner = offering.jobs_[job];
@@ -107,8 +107,8 @@ public:
     std::size_t add_option(std::size_t job, double value, std::initializer_list<ResourceUse> uses) {
         return add_option(job, value, std::span<const ResourceUse>(uses.begin(), uses.size()));
     }
-    /// Adds an option to the job started last and returns the option's index within that job. A call before
-    /// any add_job() gets std::invalid_argument.
+    /// Adds an option to the job started last and returns the option's index within that job. Throws
+    /// std::invalid_argument if add_job() was never called.
     std::size_t add_option(double value, std::span<const ResourceUse> uses) {
         if (offering.count_ == 0)
             bad_input("allotment problem", "number of jobs", jobs(), "at least 1 when an option is added");
@@ -119,7 +119,7 @@ public:
         return add_option(value, std::span<const ResourceUse>(uses.begin(), uses.size()));
     }
 
-    /// Sets the value of an option. An unknown job or option gets std::invalid_argument.
+    /// Sets the value of an option. Throws std::invalid_argument for an unknown job or option.
     void set_value(std::size_t job, std::size_t option, double value) {
         require_job(job);
         if (option >= options_of(job))
@@ -127,7 +127,8 @@ public:
                       "below the number of options of job " + text_of(job) + ", " + text_of(options_of(job)));
         offering.jobs_[job].value[option] = value;
     }
-    /// Sets whether one of the job's options has to be chosen. An unknown job gets std::invalid_argument.
+    /// Sets whether one of the job's options has to be chosen. Throws std::invalid_argument for an unknown
+    /// job.
     void set_must(std::size_t job, bool must) {
         require_job(job);
         offering.jobs_[job].must = must;

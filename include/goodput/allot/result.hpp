@@ -34,21 +34,21 @@ struct AllotOptions {
     /// of the last problem solved, if that had the same number of resources. This saves some time, and the
     /// answer may differ within the gap.
     bool warm_start = false;
-    /// Most states that the search looks at (AllotResult::nodes). A state is a partial allotment. This
-    /// limits the work in such a way that the answer is the same on every machine. The default takes a
-    /// second or two. States of R >= 8 resources take longer, so the limit is then most_states / (R / 4),
-    /// with R / 4 rounded down. The tree (detail/price_tree.hpp) and a ProvingAllotter
-    /// (goodput/proving.hpp) count their work as the number of states that would take as long. They finish
-    /// their present node, or their present pass over the jobs, so AllotResult::nodes may exceed this limit
-    /// by that much.
+    /// Largest number of states that the search examines (AllotResult::nodes). A state is a partial
+    /// allotment. This limits the work in such a way that the answer is the same on every machine. The
+    /// default takes a second or two. States of R >= 8 resources take longer, so the limit is then
+    /// most_states / (R / 4), with R / 4 rounded down. The tree (detail/price_tree.hpp) and a
+    /// ProvingAllotter (goodput/proving.hpp) count their work as the number of states that would take as
+    /// long. They finish their present node, or their present pass over the jobs, so AllotResult::nodes may
+    /// exceed this limit by that much.
     std::size_t most_states = std::size_t{1} << 23;
-    /// Most states that the search keeps at once. Up to half of them may be states that wait to be
-    /// searched. With R resources (at least 4 in this formula) the states take less than memory_states * (8
-    /// R + 64) bytes, and half as much again for a moment while the memory grows. That is 400 MB by default
-    /// for up to 4 resources. A ProvingAllotter keeps at most 40 bytes for each of memory_states. The rest
-    /// of the solver takes some 100 bytes per option and 16 per use of the problem, 4 bytes per job and
-    /// price pass (at most 256 MB), and 8 R bytes for every option of every job that the prices leave
-    /// undecided.
+    /// Largest number of states that the search keeps at once. Up to half of them may be states that wait
+    /// to be searched. With R resources (at least 4 in this formula) the states take less than
+    /// memory_states * (8 R + 64) bytes, and half as much again for a moment while the memory grows. That
+    /// is 400 MB by default for up to 4 resources. A ProvingAllotter keeps at most 40 bytes for each of
+    /// memory_states. The rest of the solver takes about 100 bytes per option and 16 per use of the
+    /// problem, 4 bytes per job and price pass (at most 256 MB), and 8 R bytes for every option of every
+    /// job that the prices leave undecided.
     std::size_t memory_states = std::size_t{1} << 22;
 
     /// Returns by how much an objective may lie below `bound` and still count as proven.
@@ -101,7 +101,7 @@ struct AllotResult {
     /// States that the search looked at, or work that took as long; 0 if no search was needed.
     std::size_t nodes = 0;
 
-    /// Returns the most by which a better allotment could exceed the objective.
+    /// Returns how much a better allotment could exceed the objective at most.
     [[nodiscard]] double gap() const { return bound - objective; }
 
     /// Returns one line for a log.

@@ -108,8 +108,8 @@ namespace goodput::inline v0_1 {
     Checkpointing best = at(long_run_seconds);
     const double start = std::max(std::round(left_seconds / long_run_seconds), 1.0);
     if (!mechanism.saves || start > 1e6) return best;
-    // One second more nearly always costs more in a whole interval than in the remainder, so intervals of
-    // equal length are best.
+    // An additional second nearly always costs more in a whole interval than in the remainder, so intervals
+    // of equal length are best.
     const auto consider = [&](double parts) {
         // Slightly longer, so that rounding does not add another interval.
         const Checkpointing here = at(std::max(left_seconds / parts * (1 + 1e-12), mechanism.write_seconds));

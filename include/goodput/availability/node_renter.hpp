@@ -5,9 +5,9 @@
 // return a node.
 //
 // A node that is worth its price is ordered at once. A node that is no longer worth its price is kept for a
-// while, because it may be needed again. If it had been returned, another one would then have to start, and
-// would be paid for while a job waits. Let a node cost `price` dollars per hour, and the waiting of a job c
-// dollars per hour. A node is returned once keeping it has cost as much as starting another one:
+// while, because it may be needed again. If it were returned, another node would then have to start, and
+// would cost money while a job waits for it. Let a node cost `price` dollars per hour, and the waiting of a
+// job c dollars per hour. A node is returned once keeping it has cost as much as starting another one:
 //
 //     keep = (start-up + restart) * (1 + c / price)
 //

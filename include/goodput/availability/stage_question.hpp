@@ -69,7 +69,7 @@ struct StageCheckpoints {
     double live_seconds = 0;                        ///< average length of a live period
     std::size_t nodes = 0;                          ///< states that the search examined
 
-    /// Returns the most seconds by which a better choice could shorten the job.
+    /// Returns an upper bound on the seconds by which a better choice could shorten the job.
     [[nodiscard]] double gap() const { return seconds - bound; }
 };
 

@@ -80,7 +80,7 @@ struct Pool {
 /// Whether a node belongs to a pool. A PoolShare converts to the identity of its pool.
 [[nodiscard]] constexpr bool is_node_of(const Node& node, const PoolId& pool) { return PoolId(node) == pool; }
 
-/// The most GPUs that a cluster may have in total. Sums of GPUs are ints everywhere.
+/// The largest number of GPUs that a cluster may have in total. Sums of GPUs are ints everywhere.
 inline constexpr int most_gpus_of_cluster = 1 << 30;
 
 /// Throws std::invalid_argument if a node is invalid. The GPU type must be known, and the node must have

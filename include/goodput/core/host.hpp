@@ -34,10 +34,10 @@ struct HostNeeds {
     /// Returns the factor by which this share changes the throughput. The measured amounts of cores and of
     /// memory span a grid, and the factor is bilinear between the grid points. Above the grid it keeps the
     /// value at the edge. Below the smallest measured amount it falls in proportion to the amount. A grid
-    /// point that was not measured takes the largest factor of the points with no more of either resource,
-    /// because more of a resource never harms, or the smallest factor of all if there is no such point. A
-    /// resource that the share does not count is taken as plentiful. If it counts the resource, an amount
-    /// of 0 means none of it.
+    /// point that was not measured takes the largest factor of the points with no more cores and no more
+    /// memory, because more of a resource never harms, or the smallest factor of all if there is no such
+    /// point. A resource that the share does not count is taken as plentiful. If it counts the resource, an
+    /// amount of 0 means none of it.
     [[nodiscard]] double factor(const HostShare& share) const;
 
     /// Calls `input(number)` with every number that the needs consist of.
@@ -134,7 +134,7 @@ inline double HostNeeds::factor(const HostShare& share) const {
     const double factor = needs->factor(share), step = sample.step_seconds * factor;
     if (!(step >= least_step_seconds && step <= most_step_seconds)) return sample;
     sample.step_seconds = step;
-    // Keep synchronisation below the step in spite of rounding.
+    // Keep synchronisation below the step despite rounding.
     sample.sync_seconds = std::min(sample.sync_seconds * factor, std::nextafter(step, 0.0));
     return sample;
 }

@@ -14,7 +14,7 @@ namespace goodput::inline v0_1 {
 
 /// The largest CheckpointMechanism::stored_every.
 inline constexpr int most_stored_every = 64;
-/// The most interruptions per hour that validate() accepts.
+/// The largest number of interruptions per hour that validate() accepts.
 inline constexpr double most_interruptions_per_hour = 1e15;
 /// The longest time off, pause or other duration that validate() accepts.
 inline constexpr double longest_checkpoint_seconds = 1e15;

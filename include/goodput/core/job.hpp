@@ -32,7 +32,7 @@ struct TypeLimits {
     int min_atomic_batch = 1;  ///< fewest examples per GPU and step
     int max_atomic_batch = 0;  ///< most examples per GPU and step; 0: the job cannot run on this GPU type
     int gpus_per_replica = 1;  ///< pipeline stages; 1 for data parallelism
-    int max_nodes = std::numeric_limits<int>::max();  ///< most nodes that the job may span
+    int max_nodes = std::numeric_limits<int>::max();  ///< largest number of nodes that the job may span
     /// Examples per second of one replica at its largest batch, as profiled before the first run; 0 if
     /// unknown. It scales a model of another GPU type to this one (model/goodput_predictor.hpp). JobMemory
     /// also makes a refined model from it, as from a measurement (JobHistory::begin() and refit()). A
@@ -42,7 +42,7 @@ struct TypeLimits {
     /// round. limit_to_domains() sets it.
     int nodes_now = std::numeric_limits<int>::max();
 
-    /// Most nodes that the job may span in this round.
+    /// Largest number of nodes that the job may span in this round.
     [[nodiscard]] int most_nodes() const { return std::min(max_nodes, nodes_now); }
 };
 
@@ -57,8 +57,8 @@ struct Job {
     int restarts = 0;                           ///< restarts so far; the first start does not count
     double restart_cost_seconds = 0;            ///< seconds that one more restart would cost
     double attained_gpu_seconds = 0;            ///< GPU-seconds that it has held so far
-    int min_gpus = 1;                           ///< fewest GPUs that it may hold
-    int max_gpus = 1;                           ///< most GPUs that it may hold, elastic or not
+    int min_gpus = 1;                           ///< smallest number of GPUs that it may hold
+    int max_gpus = 1;                           ///< largest number of GPUs that it may hold, elastic or not
     Adaptivity adaptivity = Adaptivity::batch;  ///< what a decision may change
     int initial_batch = 0;                      ///< total batch size that efficiency is relative to
     /// Largest total batch size of any plan; 0: no limit, for the classes with a target batch.

@@ -7,8 +7,8 @@
 // says which jobs hold how many GPUs at the same time, in sizes at which they can run. Within an interval,
 // several configurations can run one after the other, each for a part of the time: a mixture. A linear
 // program over all configurations (detail/deadline_program.hpp) decides whether such mixtures do all the
-// work. It ends with a plan, or with prices of work at which the work that all jobs need costs more than
-// any work that all GPUs together can do.
+// work. It finds a plan, or prices of work at which the work that all jobs need costs more than any work
+// that the GPUs can do. These prices prove that there is no plan.
 //
 // Before the program is solved, plans are made job by job (detail/progressive_filling.hpp). This suffices
 // if there is plenty of room.
@@ -72,11 +72,11 @@ struct Admission {
     AdmissionStatus status = AdmissionStatus::unknown;  ///< the answer
     DeadlinePlan plan{};                                ///< the plan, if possible
     /// If impossible, by job: prices per unit of work. At these prices, the work that all jobs need
-    /// (`needed`) costs more than the most that any configurations can do before the deadlines
+    /// (`needed`) costs more than all work that any configurations can do before the deadlines
     /// (`reachable`).
     std::vector<double> work_prices{};
     double needed = 0;     ///< price of the work that all jobs need
-    double reachable = 0;  ///< price of the most work that all GPUs can do
+    double reachable = 0;  ///< largest price of the work that all GPUs can do
     /// A job that could not end in time even if it had the whole cluster, if there is one.
     std::optional<std::size_t> impossible_alone{};
     std::size_t rounds = 0;    ///< rounds that looked for new configurations
@@ -124,7 +124,7 @@ inline std::vector<SameCapacity> same_capacities(const TimeGrid& grid) {
     return spans;
 }
 
-/// Returns the most work that a job could do before its deadline if it had the whole cluster.
+/// Returns how much work a job could do before its deadline if it had the whole cluster.
 inline double most_alone(const TimeGrid& grid, std::span<const SameCapacity> spans, const DeadlineJob& job,
                          std::span<const DeadlineOption> options) {
     // The job can start only where an interval begins.

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_DEADLINES_ASKED_GPU_TIME_HPP
 #define GOODPUT_DEADLINES_ASKED_GPU_TIME_HPP
 
-// Remembers the GPU time that jobs with deadlines ask for. If jobs ask for more than there is, this decides
-// which job should leave the GPUs to others.
+// Remembers the GPU time that jobs with deadlines ask for. If jobs ask for more than there is, the record
+// decides which job should leave the GPUs to others.
 //
 // The time until a job's deadline is the job's window. We assume that jobs will ask for GPU time within the
 // window at the same rate as in the two windows before now. The GPUs serve the most weight if the jobs with

@@ -29,7 +29,7 @@ struct NodesOverTime {
 /// A cluster over time. A job has GPUs of one type. Up to the size of the type's largest node, its GPUs lie
 /// on one node. A number that is neither a power of two nor a whole node takes as much room as the next
 /// larger such number. A job with more GPUs than one node has takes whole nodes of the largest size. If its
-/// number of GPUs is a power of two but no multiple of that size, the job takes several blocks instead,
+/// number of GPUs is a power of two but not a multiple of that size, the job takes several blocks instead,
 /// each with the largest power of two that fits on such a node. If jobs may use whole nodes of different
 /// sizes, give each node size a type of its own.
 struct ClusterOverTime {

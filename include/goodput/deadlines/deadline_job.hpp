@@ -42,8 +42,8 @@ struct DeadlineJob {
     double late_seconds = 0;
     /// The GPUs that the job holds now. It continues on them without a restart.
     std::optional<HeldGpus> holds{};
-    /// Seconds from now, above 0, until the first of the nodes leaves on which the job holds GPUs. The job
-    /// then continues elsewhere, after a restart.
+    /// Seconds from now, above 0, until the first of the job's present nodes leaves. The job then continues
+    /// elsewhere, after a restart.
     double held_until_seconds = std::numeric_limits<double>::infinity();
     /// Speeds on numbers of GPUs that are not powers of two, which `speed` cannot express.
     std::vector<SpeedWith> other_sizes{};

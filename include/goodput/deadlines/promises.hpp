@@ -6,13 +6,13 @@
 //
 // One rule selects the plan. The current plan stands as long as it ends every promised job in time on the
 // GPUs that exist. Otherwise a new plan is made that ends jobs some time before their deadlines (the
-// reserve). If there is none, a new plan without the reserve is made. A newcomer gets a promise if the
-// current plan has room for it, or if there is a new plan with the reserve for it and all earlier promises.
-// A round may give a job other GPUs than its plan says if keeps_plan() holds.
+// reserve). If no such plan exists, a new plan without the reserve is made. A newcomer gets a promise if
+// the current plan has room for it, or if there is a new plan with the reserve for it and all earlier
+// promises. If keeps_plan() holds, a round may give a job other GPUs than its plan says.
 //
 // GPUs of an invalid job without a promise are expected back in the next round. If they do not come back,
-// promises that need them are at risk. A job that runs on GPUs that no plan counts on gets a promise only if
-// it cannot be moved.
+// promises that need them are at risk. If a job runs on GPUs that no plan counts on, it gets a promise only
+// if it cannot be moved.
 
 #include <algorithm>
 #include <cmath>
@@ -37,7 +37,7 @@ enum class Promise {
     kept,     ///< a plan ends the job in time, and GPUs are reserved for it
     refused,  ///< no plan was found that also keeps the earlier promises
     broken,   ///< the job has a promise, and no plan can keep it any more
-    at_risk   ///< the job has a promise; no plan that keeps it is known, and none is ruled out
+    at_risk   ///< the job has a promise; no plan that keeps it was found, but there may be one
 };
 
 /// The answer to a job with a deadline: its state, and the GPUs that a round should give it. Times are on
@@ -110,8 +110,8 @@ public:
     /// they have then. If so, the next calls follow the plan found. Throws std::invalid_argument for
     /// whatever plan() rejects.
     bool keep_from(double later_seconds, const ClusterOverTime& cluster, std::span<const DeadlineJob> jobs);
-    /// Returns when a job in the state given at `now_seconds` ends under the current plan, or infinity if
-    /// it does not.
+    /// Returns the time at which a job, in its state at `now_seconds`, ends under the current plan;
+    /// infinity if it does not end.
     [[nodiscard]] double done_by(double now_seconds, const DeadlineJob& job) const;
     /// Returns a promised job as it should be at `now_seconds` if it has followed its plan since it was
     /// last passed to plan(). Returns nothing if it never was, or has no promise.

@@ -1,9 +1,9 @@
 #ifndef GOODPUT_FIT_CONVERGENCE_FIT_HPP
 #define GOODPUT_FIT_CONVERGENCE_FIT_HPP
 
-// Estimates a job's gradient noise scale phi from whole trainings at several batch sizes, without any
-// gradient statistics. A training at the total batch size B with a learning rate for it reaches its target
-// after
+// Estimates a job's gradient noise scale phi from whole training runs at several batch sizes, without any
+// gradient statistics. A training run at the total batch size B, with a learning rate that suits it,
+// reaches its target after
 //
 //     examples(B) = A (phi + B)
 //
@@ -11,27 +11,27 @@
 // that of NoiseScaleEfficiency. Examples may be in any unit, for example epochs. phi is in the unit of B.
 //
 // Relative errors count as normal: ln examples_i = ln A + ln(phi + B_i) + e_i, with e_i of variance
-// scatter^2 + deviation_i^2 / (examples_i^2 runs_i). The scatter is how far trainings lie from the formula,
-// whatever the number of runs. What two trainings leave open comes from priors:
+// scatter^2 + deviation_i^2 / (examples_i^2 runs_i). The scatter is how far batch sizes lie from the
+// formula, however many runs are averaged. What two batch sizes leave open comes from priors:
 //
 //     ln A             no prior
 //     ln(phi / G)      normal, mean 1, deviation 2; G is the geometric mean of the measured batch sizes
 //     ln scatter       normal around ln 0.05, deviation 0.8: between 1.3 and 19 % in 90 of 100 workloads
 //
-// They are the rounded and widened figures of the reference convergence points of MLPerf (mlcommons/logging,
-// 2026; bert, deepseekv3_671b, dlrm, flux1, gpt3, llama2_70b_lora, llama31_405b, qwen35_397b_grpo, retinanet,
-// rgat; ssd and gnn have the points of the last two). Their noise scales lie between 38 and 240,000 examples,
-// but between 1.4 and 4.6 times the geometric mean of their batch sizes, except for one (deepseekv3_671b) of
-// which only an upper end is known. The scatter is between 0.3 and 16 %; 4 to 5 % is the most likely median.
-// A prior relative to the batch sizes holds for tokens as for examples. It assumes that the batch sizes are
-// ordinary ones for the job.
+// These priors are rounded and widened figures of the reference convergence points of MLPerf
+// (mlcommons/logging, 2026; bert, deepseekv3_671b, dlrm, flux1, gpt3, llama2_70b_lora, llama31_405b,
+// qwen35_397b_grpo, retinanet, rgat; ssd and gnn have the points of the last two). Their noise scales lie
+// between 38 and 240,000 examples, but between 1.4 and 4.6 times the geometric mean of their batch sizes,
+// except for one (deepseekv3_671b) of which only an upper end is known. The scatter is between 0.3 and 16
+// %; 4 to 5 % is the most likely median. A prior relative to the batch sizes holds for tokens as for
+// examples. It assumes that the batch sizes are ordinary ones for the job.
 //
 // The posterior distribution is summed on a grid of ln phi and ln scatter, ln A in closed form; the grid of
 // ln phi narrows to where the distribution is. The noise scale is the median. It is finite and above 0
-// whatever was measured. Trainings at one batch size alone leave it at the prior. If examples do not grow
-// with the batch size, the measurements have no upper end for it: `high_from_prior`.
+// whatever was measured. Runs at a single batch size leave it at the prior. If examples do not grow with
+// the batch size, the measurements give no upper limit for it (`high_from_prior`).
 //
-// Time and memory are O(trainings).
+// Time and memory are O(measurements).
 
 #include <algorithm>
 #include <array>
@@ -47,16 +47,16 @@
 
 namespace goodput::inline v0_1 {
 
-/// The fewest examples of a training.
+/// The smallest number of examples of a training run.
 inline constexpr double least_examples = 1e-18;
-/// The most examples of a training.
+/// The largest number of examples of a training run.
 inline constexpr double most_examples = 1e18;
 
-/// What trainings to the same target at one total batch size needed.
+/// The examples that training runs to the same target needed at one total batch size.
 struct MeasuredTraining {
     double batch = 0;      ///< total batch size, from 1e-9 to 1e18
     double examples = 0;   ///< needed in the mean or median of the runs, in any unit, from 1e-18 to 1e18
-    int runs = 1;          ///< number of trainings that this is the mean of
+    int runs = 1;          ///< number of runs whose mean this is
     double deviation = 0;  ///< standard deviation of one run; 0 if not known, which then counts as scatter
 };
 
@@ -71,17 +71,18 @@ struct ConvergenceEstimate {
 /// outside (0, 1).
 [[nodiscard]] ConvergenceEstimate usual_noise_scale(double usual_batch, double coverage = 0.9);
 
-/// The noise scale that measured trainings suggest, and what they predict for other batch sizes.
+/// The noise scale that measured training runs suggest, and the examples that they predict for other batch
+/// sizes.
 class ConvergenceFit {
 public:
-    /// Throws std::invalid_argument if there are no trainings, or if one is out of its range.
+    /// Throws std::invalid_argument if there are no measurements, or if a number is out of its range.
     explicit ConvergenceFit(std::span<const MeasuredTraining> trainings,
                             std::string_view subject = "convergence fit");
 
     /// The gradient noise scale in the unit of batch sizes. `coverage` is in (0, 1).
     [[nodiscard]] ConvergenceEstimate noise_scale(double coverage = 0.9) const;
 
-    /// The examples that one more training at `batch` (1e-9 to 1e18) will need, the scatter included.
+    /// The examples that one more training run at `batch` (1e-9 to 1e18) will need, the scatter included.
     [[nodiscard]] ConvergenceEstimate examples(double batch, double coverage = 0.9) const;
 
     /// Whether the measurements alone do not exclude an arbitrarily small noise scale. The lower end of its
@@ -91,7 +92,8 @@ public:
     [[nodiscard]] bool high_from_prior() const { return high_from_prior_; }
 
 private:
-    /// A point of the grid. `mean` and `variance` are of ln(examples / (phi + batch)) of one more training.
+    /// A point of the grid. `mean` and `variance` are of ln(examples / (phi + batch)) of one more training
+    /// run.
     struct Node {
         double log_phi, probability, mean, variance;
     };
@@ -127,7 +129,7 @@ ConvergenceEstimate central_estimate(const Distribution& distribution, double lo
     return {at(0.5), {at((1 - coverage) / 2), at((1 + coverage) / 2)}};
 }
 
-/// A training as the fit sees it.
+/// A measurement as the fit sees it.
 struct LogTraining {
     double batch, log_examples, variance;  ///< `variance` is that of ln examples, without the scatter
 
@@ -138,7 +140,7 @@ struct LogTraining {
     }
 };
 
-/// The trainings' weights if the scatter is known.
+/// The measurements' weights if the scatter is known.
 struct ScatterWeights {
     double scatter, log_prior;
     std::vector<double> weights{};
@@ -154,7 +156,7 @@ struct ScatterWeights {
         }
     }
 
-    /// Returns the mean of ln A, given what each training says of it.
+    /// Returns the mean of ln A, given the estimate of each measurement.
     [[nodiscard]] double mean(std::span<const double> logs) const {
         double sum = 0;
         for (std::size_t i = 0; i < logs.size(); ++i) sum += weights[i] * logs[i];

@@ -80,7 +80,7 @@ std::string report_of(const Fit& fit, std::span<const std::string_view> names) {
 
 }  // namespace detail
 
-/// The most parameters that a model may have.
+/// The largest number of parameters that a model may have.
 inline constexpr int most_parameters = 36;
 /// Parameter values. Only as many entries as the model has parameters are meaningful.
 using FitParameters = std::array<double, most_parameters>;

@@ -12,9 +12,9 @@
 //
 // have the true values as expectations. If a step computes a single gradient, the gradient of the previous
 // step serves as a second one (differenced form). Gradients of s1 M0 and s2 M0 examples then count as n = 2
-// at the scale 4 / (1/s1 + 1/s2). This would keep both expectations right if the parameters stood still.
-// They move, so this form is biased. Therefore the estimates start afresh at the first step with several
-// gradients after such a phase.
+// at the scale 4 / (1/s1 + 1/s2). Both expectations would remain right if the parameters did not change
+// between the steps. They do change, so this form is biased. Therefore the estimates start afresh at the
+// first step with several gradients after such a phase.
 //
 // One step says next to nothing, so the statistics are moving averages. Their factor is theta = 0.999^scale
 // per step (to the power of the number of steps that the step represents), corrected for the start at zero
@@ -99,7 +99,7 @@ public:
     }
 
     /// Whether observe() would take these norms in. Returns false if they are not finite, or so large that
-    /// the estimates would not be finite. Throws what observe() throws.
+    /// the estimates would not be finite. Throws the exceptions of observe().
     [[nodiscard]] static bool usable(const GradientNorms& step) {
         require_positive("noise scale estimator", "scale", step.scale);
         require_positive("noise scale estimator", "steps", step.steps);

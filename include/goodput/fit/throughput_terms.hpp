@@ -20,9 +20,10 @@
 // replaces T. Each parameter adds one residual, (theta - mean) / deviation of its prior. This is also the
 // unit in which the solver counts the parameter. Ceres' jets compute the derivatives of the terms.
 //
-// One more residual is always 0 but has a slope. Towards gamma = 1 the slopes of the other residuals by the
-// overlap vanish exponentially, so J^T J alone promises too much and steps go too far. Near gamma = 1 the
-// second derivative of the sum by theta is about the first one, and this residual adds it to J^T J.
+// One more residual is always 0 but has a slope. Towards gamma = 1 the derivatives of the other residuals
+// with respect to the overlap vanish exponentially, so J^T J alone promises too much and steps go too far.
+// Near gamma = 1 the second derivative of the sum with respect to theta is about the first one, and this
+// residual adds it to J^T J.
 //
 // PolluxTerms are the terms of Pollux's model, for fit_model(). The published fit minimises the same errors
 // within bounds and without a prior (program/peers/sia/published_fit.hpp reproduces it exactly).
@@ -61,7 +62,7 @@ struct FeaturesOf<Terms> {
     using type = typename Terms::Features;
 };
 
-/// The most parameters that one term of one sample may depend on.
+/// The largest number of parameters that one term of one sample may depend on.
 template <class Terms>
 constexpr int most_touched() {
     if constexpr (requires { Terms::most_touched; })
@@ -74,8 +75,9 @@ constexpr int most_touched() {
 
 /// The terms of a throughput model with at most 36 unbounded parameters theta: `x[i]` is parameter i, a
 /// number or a Ceres jet. A term that depends on no parameter may be a number. A model may define a type
-/// Features that it reads instead of the sample, and a constant most_touched, the most parameters that one
-/// term of one sample reads. log_sync() is called only for samples with at least two replicas.
+/// Features that it reads instead of the sample, and a constant most_touched, the largest number of
+/// parameters that one term of one sample reads. log_sync() is called only for samples with at least two
+/// replicas.
 template <class Terms>
 concept ThroughputTerms = requires(const Terms& terms, std::span<const double>& x,
                                    const typename detail::FeaturesOf<Terms>::type& features) {

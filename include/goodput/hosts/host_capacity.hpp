@@ -22,10 +22,10 @@
 namespace goodput::inline v0_1 {
 
 /// Limits CPU cores and host memory in each pool whose nodes all count them, as sums over its nodes. A
-/// configuration may not say what goes with its GPUs. It then takes the share of the nodes that the job
-/// keeps, or of the pool's node with the smallest share (a share is the part of a node's cores and memory
-/// that belongs to a GPU). The sum does not guarantee that each node has enough, unless every job takes
-/// that share.
+/// configuration that does not say what goes with its GPUs takes the share of the nodes that the job keeps,
+/// or of the pool's node with the smallest share (a share is the part of a node's cores and memory that
+/// belongs to a GPU). The sum does not guarantee that each node has enough, unless every job takes that
+/// share.
 ///
 /// Nodes of a pool may have different amounts left for arriving jobs. An option that needs more per node
 /// than some nodes have must take its GPUs, cores and memory from the other nodes. Additional rows of the
@@ -162,7 +162,7 @@ private:
             limits.more[r].push_back(more);
         }
     }
-    /// Returns the most of a resource that a job with several variants could take of one node of a pool.
+    /// Returns how much of a resource a job with several variants could take at most of one node of a pool.
     static double most_needed(const Round& round, const Pool& pool, std::size_t r) {
         if (round.jobs.empty())
             return std::numeric_limits<double>::infinity();  // it is unknown which jobs

@@ -45,8 +45,8 @@ public:
 
     /// Returns a note such as "it would run 1.8 times as fast with 12 cores a GPU; 96 of 96 cores of ...
     /// are taken, price 0.004". The note is for a job that would be clearly faster with another share and
-    /// the same GPUs. It names what is in the way: the most expensive resource of which the job would take
-    /// more.
+    /// the same GPUs. It names what is in the way: of the resources that the job would take more of, the
+    /// most expensive one.
     [[nodiscard]] std::string note(const GivenOption& given) const {
         const Option& got = given.options[given.index];
         std::size_t best = given.index;

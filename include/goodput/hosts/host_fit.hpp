@@ -74,7 +74,7 @@ struct HostForecast {
     double deviation = 0.02;  ///< relative standard deviation of a measurement: HostFitOptions::deviation
 };
 
-/// A surface of speed over cores and memory, with its uncertainty.
+/// The speed as a function of cores and memory, with its uncertainty.
 class HostFit {
 public:
     /// Fits these measurements. If there are none, the fit is the prior, in which the speed without limits
@@ -100,8 +100,8 @@ private:
         double speed = 1;
         bool by_cores = false, by_memory = false;
     };
-    /// Returns two speeds: the largest one measured with no more cores, and the largest one measured with
-    /// no more memory.
+    /// Returns two speeds: the largest one measured with no more cores than this share has, and the largest
+    /// one measured with no more memory.
     [[nodiscard]] std::pair<double, double> reached(const HostShare& share) const;
 
     std::vector<Known> known_{};

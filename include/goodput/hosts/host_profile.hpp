@@ -3,20 +3,21 @@
 
 // Decides with which CPU cores and memory per GPU a job should be measured next.
 //
-// A surface is one possible function of speed over cores and memory. Each surface of a fit
-// (hosts/host_fit.hpp) predicts what a measurement at x would find, and what the speed is elsewhere. A
-// measurement at x cannot distinguish surfaces that predict the same there, within the scatter of a
-// measurement. The variance of ln f(z), the speed at z, among such surfaces is the uncertainty that is left
-// after measuring at x:
+// A share is an amount of cores and memory per GPU. A surface is one possible speed as a function of the
+// share. Each surface of a fit (hosts/host_fit.hpp) predicts what a measurement at share x would find, and
+// what the speed is elsewhere. A measurement at x cannot distinguish surfaces that predict the same there,
+// within the scatter of a measurement. Let f(z) be the speed at share z. The variance of ln f(z) among such
+// surfaces is the uncertainty that is left after measuring at x:
 //
 //     left(x) = sum over z of  E[ var( ln f(z) | found at x ) ]
 //
 // The share that leaves the least uncertainty is measured next (Bayesian I-optimal design; Chaloner and
-// Verdinelli 1995). The sum runs over the surfaces instead of using a covariance, because everything
-// between two equal measurements is known exactly. If there is no measurement yet, the largest share comes
-// first, because no other share is faster. Synergy's optimistic profiling (OSDI'22, section 4.3) measures
-// core counts with all memory and computes the effect of memory. To do the same, pass only shares with all
-// memory.
+// Verdinelli 1995). The expectation and the variance are sums over surfaces, not taken from a covariance
+// matrix. A covariance cannot express that two equal measurements determine the speed everywhere between
+// them, since speed never falls with more cores or memory. If there is no measurement yet, the largest
+// share comes first, because no other share is faster. Synergy's optimistic profiling (OSDI'22, section
+// 4.3) measures core counts with all memory and computes the effect of memory. To do the same, pass only
+// shares with all memory.
 //
 // The search looks one measurement ahead. Cost: O(surfaces * shares^2) with 256 surfaces, about 1 ms for 45
 // shares.
@@ -48,8 +49,8 @@ struct HostProfile {
                                                  double tolerance = 0.03) {
     require_positive("host profile", "tolerance", tolerance);
     if (grid.empty()) bad_input("host profile", "shares", grid.size(), "at least 1");
-    constexpr std::size_t alike_surfaces = 16;  // at least this many surfaces count as one finding of a
-                                                // measurement
+    constexpr std::size_t alike_surfaces = 16;  // least number of surfaces that form one possible outcome of
+                                                // a measurement
     HostProfile profile;
     std::vector<HostForecast> at;
     for (const HostShare& share : grid) {
@@ -84,7 +85,7 @@ struct HostProfile {
                     left += squares - sum * sum / static_cast<double>(to - from);
                 }
             }
-            // The deviation from the form is the same for all memory sizes with one core count.
+            // All memory sizes with the same core count share one deviation from the model's formula.
             for (std::size_t z = 0; z < grid.size(); ++z)
                 if (grid[z].cores_per_gpu != grid[x].cores_per_gpu)
                     left += at[z].form_deviation * at[z].form_deviation * static_cast<double>(order.size());

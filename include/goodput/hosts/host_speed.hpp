@@ -12,11 +12,12 @@
 // A cache that never evicts (MinIO; Mohan et al., "Analyzing and mitigating data stalls", VLDB'21) has a
 // hit rate equal to the fraction of the data set that it holds. Therefore the reading time is linear in m.
 // The power is below 1 if preparing does not scale perfectly. Source: Synergy (OSDI'22), section 3, except
-// for the power. The maximum is sharp, not smooth: in the published tables, too few cores and too little
-// memory never slow a job down together.
+// for the power. The maximum is sharp, not smooth: in the published tables, the effects of too few cores
+// and of too little memory never add up.
 //
-// The model does not cover memory that a job needs to run at all, storage that other jobs use as well, and
-// speeds that rise in several steps. In these cases a fit follows the measurements (hosts/host_fit.hpp).
+// The model does not cover a minimum of memory without which a job cannot run, storage that other jobs use
+// as well, or speeds that rise in several steps. If measurements contradict the model, the fit of
+// hosts/host_fit.hpp still passes through them.
 
 #include <algorithm>
 #include <cmath>

@@ -124,7 +124,7 @@ struct BestPlan {
 /// The fast search runs for a BrokenLineModel with NoiseScaleEfficiency or FullEfficiency. The model's
 /// parameters must be as fits produce them: finite, seconds >= 0, factors > 0, gamma >= 1, batches
 /// ascending. It takes O(measured batches) in practice. If the time per example is the same for many
-/// batches, most of which do not divide the load, it takes some ten nanoseconds for each number of
+/// batches, most of which do not divide the load, it takes about ten nanoseconds for each number of
 /// microbatches. Any other pair of models takes O(L log L) evaluations with L = max_batch / gpus, because
 /// every legal plan is tried.
 template <ThroughputModel Throughput, EfficiencyModel Efficiency>

@@ -6,7 +6,7 @@
 // On a GPU type where the job has been measured on several replicas, the type's own model is used. If the
 // job has run there on one replica only, or not at all, another curve is scaled by the ratio of one-replica
 // speeds (Sia, section 3.2 and the released project_throughputs). It is the curve of the type S that was
-// measured on most replicas; among equals, the slowest:
+// measured on the most replicas; among equals, the slowest:
 //
 //     goodput_T(K) = goodput_S(K) * rate_T / rate_S
 //

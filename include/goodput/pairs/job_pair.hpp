@@ -34,9 +34,9 @@ struct JobPair {
     return "pair of jobs '" + jobs[pair.jobs[0]].name + "' and '" + jobs[pair.jobs[1]].name + "'";
 }
 
-/// Refuses a pair with jobs that do not exist, of one job with itself, with a wrong number of GPU types,
-/// with parts out of range, and one that is together but not on the same GPUs (std::invalid_argument with
-/// jobs, field and value).
+/// Throws std::invalid_argument, which names jobs, field and value, if a job does not exist or is paired
+/// with itself, if the number of GPU types is wrong, if a part is out of range, or if the two jobs are
+/// `together` but not on the same GPUs.
 inline void validate(const JobPair& pair, std::span<const Job> jobs, const Cluster& cluster) {
     for (const std::size_t job : pair.jobs)
         if (job >= jobs.size())

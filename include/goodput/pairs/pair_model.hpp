@@ -56,7 +56,8 @@ struct PairEstimate {
 
 namespace detail {
 
-/// A job's speed while sharing, as a fraction of its speed alone, and its derivatives by the logarithms.
+/// A job's speed while sharing, as a fraction of its speed alone, and its derivatives with respect to the
+/// logarithms.
 struct PartOfSpeed {
     double part = 1;
     std::array<double, 3> by_own{}, by_other{};
@@ -71,7 +72,7 @@ inline PartOfSpeed part_of_speed(const double* own, const double* other) {
     return {part, {slope * gpu, 0, slope * host}, {0, slope * gpu, slope * host}};
 }
 
-/// Returns the variance of a number that has these derivatives by uncertain numbers.
+/// Returns the variance of a number that has these derivatives with respect to uncertain numbers.
 inline double variance_of(const std::array<double, 3>& slopes,
                           const std::array<std::array<double, 3>, 3>& covariance) {
     double sum = 0;

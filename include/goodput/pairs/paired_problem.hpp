@@ -1,9 +1,10 @@
 #ifndef GOODPUT_PAIRS_PAIRED_PROBLEM_HPP
 #define GOODPUT_PAIRS_PAIRED_PROBLEM_HPP
 
-// Two jobs on the same GPUs at the same time (Gavel's space sharing, OSDI'20, section 3.1). Both jobs of a
-// pair may spend time on running together. With y_pt the fraction of time that pair p runs on GPU type t,
-// and x as in problem.hpp,
+// Two jobs on the same GPUs at the same time (Gavel's space sharing, OSDI'20, section 3.1). The two jobs of
+// a pair may run together for a part of the time. Let y_pt be the fraction of time that pair p runs on GPU
+// type t, workers_p the number of GPUs that it takes, and rate_pjt the rate of its job j meanwhile. With
+// x_jt and e_j (a job's fraction of time alone, and its effective rate) as in problem.hpp,
 //
 //     sum_t x_jt + sum_{p with j} sum_t y_pt <= 1               for every job,
 //     sum_j workers_j x_jt + sum_p workers_p y_pt <= gpus_t     for every type: a pair takes its GPUs once,
@@ -24,9 +25,9 @@ struct PairedShareProblem {
     ShareProblem alone{};            ///< the GPUs, and the jobs with their rates alone
     std::vector<SharePair> pairs{};  ///< in any order
 
-    /// Refuses what ShareProblem::validate() does, pairs with jobs that do not exist, of one job with
-    /// itself, or of jobs with different numbers of workers, and rates out of range (std::invalid_argument
-    /// with jobs, field and value).
+    /// Throws std::invalid_argument, which names jobs, field and value, if `alone` is invalid; if a pair
+    /// names a job that does not exist, one job twice, or jobs with different numbers of workers; or if a
+    /// rate is out of range.
     void validate() const {
         alone.validate();
         for (std::size_t p = 0; p < pairs.size(); ++p) {

@@ -42,11 +42,11 @@ public:
     /// Returns the plan for a snapshot in which each of these pairs may hold GPUs together; valid until the
     /// next call. It has a decision for each of the snapshot's jobs. Two jobs that share GPUs have the same
     /// placement, name each other (Decision::shares_with), have the goodput that they have together, and
-    /// their verdicts say so. Without pairs the plan is that of the Scheduler. Refuses what the Scheduler
-    /// refuses. A pair is left out and named (Plan::warnings) if it makes no sense (pairs/job_pair.hpp),
-    /// repeats the jobs of another pair, or is together while one of its jobs is together with a third; if
-    /// the snapshot is strict, such a pair is refused. `step(PlanStep)` is called after each step of all
-    /// passes.
+    /// their verdicts say so. Without pairs the plan is that of the Scheduler. Refuses the same input as
+    /// the Scheduler. A pair is left out and named (Plan::warnings) if it makes no sense
+    /// (pairs/job_pair.hpp), repeats the jobs of another pair, or is together while one of its jobs is
+    /// together with a third; if the snapshot is strict, such a pair is refused. `step(PlanStep)` is called
+    /// after each step of all passes.
     const Plan& plan(const Snapshot& snapshot, std::span<const JobPair> pairs, const AfterStep& step) & {
         return engine_.plan(snapshot, pairs, joints_of(parts_), parts_.options, step);
     }

@@ -34,8 +34,8 @@ public:
 
     /// Returns the plan for a snapshot in which each of these pairs may hold GPUs together; valid until the
     /// next call. PairedScheduler::plan() says what is refused. A maker that answers at prices is only
-    /// asked for its lists. Jobs listed in `alone` come into no new pair, and leave the pair that they are
-    /// in if it can be separated.
+    /// asked for its lists. Jobs listed in `alone` are put into no new pair, and leave the pair that they
+    /// are in if it can be separated.
     const Plan& plan(const Snapshot& snapshot, std::span<const JobPair> pairs, const Joints& joints,
                      const AllotOptions& options, const AfterStep& step,
                      std::span<const std::size_t> alone = {});

@@ -14,12 +14,12 @@
 
 namespace goodput::inline v0_1 {
 
-/// Returns the best shares of jobs alone and in pairs under an objective. Where the objective compares jobs
-/// (proportional and isolated rates), it uses their rates alone; otherwise it counts all that they get. A
-/// job that runs only with others is compared as if it could have the largest of its rates alone on every
-/// type. A linear objective values the time of a pair as the sum of its value for both jobs at the pair's
-/// rates. What the answer proves, and which jobs do not count, is as without pairs. Refuses what
-/// PairedShareProblem::validate() does (std::invalid_argument).
+/// Returns the best shares of jobs alone and in pairs under an objective. To compare jobs (proportional and
+/// isolated rates), the objective uses their rates alone; otherwise it counts all that they get. A job that
+/// runs only with others is compared as if it could have the largest of its rates alone on every type. A
+/// linear objective values the time of a pair as the sum of its value for both jobs at the pair's rates.
+/// The answer proves the same as without pairs, and the same jobs do not count. Throws
+/// std::invalid_argument if PairedShareProblem::validate() does.
 ///
 /// Let n be the number of sorts of jobs (alike in rates, pairs and what is asked of them), and p that of
 /// pairs. A pass of the method takes about n^3 + p operations if most sorts may run together, and little
@@ -37,8 +37,8 @@ template <ShareObjective O>
 
 /// Returns shares by water filling, of jobs alone and in pairs. Levels, objective and status are as in
 /// fill_water() without pairs. Proportional rates are those of jobs alone; a job that runs only with others
-/// counts as if it could have the largest of its rates on every type. Refuses what
-/// PairedShareProblem::validate() does, and hierarchies that fill_water() refuses (std::invalid_argument).
+/// counts as if it could have the largest of its rates on every type. Throws std::invalid_argument if
+/// PairedShareProblem::validate() does, and for hierarchies that fill_water() refuses.
 [[nodiscard]] inline ShareResult fill_water(const PairedShareProblem& problem,
                                             const ShareHierarchy& hierarchy = {},
                                             const ShareOptions& options = {}) {

@@ -2,7 +2,7 @@
 #define GOODPUT_PARALLEL_LARGE_MODELS_HPP
 
 // Records which jobs of a round are large models, and their parallelism plans. The maker ParallelPlans and
-// the launcher of the jobs share this book. Copies of a book are the same book.
+// the launcher of the jobs share these records. All copies of a LargeModels have the same records.
 //
 // A configuration's plan is the best one on its GPUs. The first plan found for a configuration stays unless
 // a better one is found while no job runs it, so that a running job continues with its plan.
@@ -106,9 +106,9 @@ public:
         require_between([&] { return "job '" + job + "'"; }, "global_batch", large.global_batch, 1, 1 << 30);
         state_->jobs[job] = {std::move(large), {}, ++state_->versions};
     }
-    /// Forgets a job that has ended, or is no large model any more.
+    /// Forgets a job that has ended, or is no longer a large model.
     void forget(const std::string& job) { state_->jobs.erase(job); }
-    /// Returns the large model of that job, or nullptr if the job is none.
+    /// Returns the large model of that job, or nullptr if the job is not a large model.
     [[nodiscard]] const LargeModel* find(const std::string& job) const {
         const auto found = state_->jobs.find(job);
         return found == state_->jobs.end() ? nullptr : &found->second.large;

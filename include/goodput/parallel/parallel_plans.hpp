@@ -69,7 +69,7 @@ public:
         double tolerance = 1e-3;        ///< part of a job's largest value that is not worth a question
     };
 
-    /// Shares the book `large`.
+    /// Uses the records of `large`, and adds to them.
     explicit ParallelPlans(LargeModels<Finder> large, Settings settings = {}, Inner inner = Inner())
         : MakerAround<Inner>(std::move(inner)), large_(std::move(large)), settings_(settings) {}
 

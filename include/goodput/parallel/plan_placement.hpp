@@ -94,7 +94,7 @@ private:
         int degree = 1, count = 0;
     };
 
-    /// Computes the minimum number of nodes that the items from each one on need.
+    /// Computes, for each item, how many nodes it and all later items need at least.
     void find_least() {
         least_.assign(items_.size() + 1, 0);
         for (std::size_t i = items_.size(); i-- > 0;) {
@@ -110,7 +110,7 @@ private:
     }
 
     /// Places the largest degrees first, each group on the node with the tightest fit, or else on the one
-    /// with most room. This finds nodes for all groups if degrees divide one another and the nodes.
+    /// with the most room. This finds nodes for all groups if degrees divide one another and the nodes.
     void fill() {
         placed_.assign(items_.size(), std::vector<int>(places_.size()));
         std::vector<std::size_t> order(items_.size());

@@ -52,12 +52,12 @@ struct ParallelConstants {
     return model.sizes.at(1)[layer].output_floats * model.bytes_per_float * microbatch;
 }
 
-/// Returns how many times the seconds of activations count that stage `stage` of `stages`, from 0, sends.
+/// Returns how many times the seconds count in which stage `stage` (of `stages`, from 0) sends activations.
 /// As in the published code, the second time represents what the stage receives.
 [[nodiscard]] constexpr double forward_weight(std::size_t stage, std::size_t stages) {
     return stage == 0 && stages > 3 ? 2 : 1;
 }
-/// Returns the same weight for the gradients that it sends back.
+/// Returns how many times the seconds count in which it sends gradients back.
 [[nodiscard]] constexpr double backward_weight(std::size_t stage, std::size_t stages) {
     return stage + 1 == stages ? 2 : 1;
 }

@@ -23,7 +23,7 @@ namespace goodput::inline v0_1 {
 /// The free GPUs, and the sizes of the free pieces.
 struct FreeSpace {
     int gpus = 0;                 ///< free GPUs
-    int largest_block = 0;        ///< most free GPUs on one node
+    int largest_block = 0;        ///< largest number of free GPUs on one node
     std::size_t whole_nodes = 0;  ///< nodes that no job uses
     int whole_node_gpus = 0;      ///< GPUs on them
 

@@ -6,20 +6,20 @@
 //
 //     LeastMovesPlacer placer({.homes = homes_by_flow});
 //
-// Job j takes need_j whole nodes anew. Let x_jh be 1 if it gets node h, and held_jh the GPUs that it holds
-// there already (with its data and container). All nodes are alike otherwise:
+// Job j is to be placed on need_j whole nodes. Let x_jh be 1 if it gets node h, and held_jh the GPUs that
+// it holds there already (with its data and container). Nothing else distinguishes nodes:
 //
 //     max sum held_jh x_jh,   sum_h x_jh <= need_j,   sum_j x_jh <= 1,   x in {0, 1}
 //
 // This is a transportation problem. Boost.Graph's successive shortest paths solve it as a min-cost flow
-// source -> jobs -> nodes -> sink with costs (largest held - held). An arc job -> sink stands for nodes
-// that the job takes elsewhere. It also keeps every vertex reachable, so that no potential overflows. The
-// graph is first split into connected components. A component needs no flow if only its nodes or only its
-// jobs are scarce.
+// source -> jobs -> nodes -> sink with costs (largest held - held). An arc job -> sink means that the job
+// takes other nodes. It also keeps every vertex reachable, so that no potential overflows. The graph is
+// first split into connected components. A component needs no flow if only its nodes or only its jobs are
+// scarce.
 //
-// If jobs over several nodes share none of them, as after every placement of this library, no component
-// needs the flow. It is meant for placements of other systems. Therefore goodput.hpp includes neither this
-// header nor Boost.Graph.
+// If no node is shared by jobs that run on several nodes, as after every placement of this library, no
+// component needs the flow. It is meant for placements of other systems. Therefore goodput.hpp includes
+// neither this header nor Boost.Graph.
 
 #include <algorithm>
 #include <boost/graph/adjacency_list.hpp>
@@ -36,9 +36,9 @@
 
 namespace goodput::inline v0_1 {
 
-/// Most claims of a component for which the flow is used. The flow takes a quadratic number of steps, about
-/// 5 ms for this many claims. In a larger component, each node goes to its largest holder, which keeps 96 %
-/// of the GPUs that the flow would keep.
+/// Largest number of claims of a component for which the flow is used. The flow takes a quadratic number of
+/// steps, about 5 ms for this many claims. In a larger component, each node goes to its largest holder,
+/// which keeps 96 % of the GPUs that the flow would keep.
 inline constexpr std::size_t home_flow_limit = 300;
 
 /// Grants the claims that keep the most GPUs in place, for PlacementOptions::homes.

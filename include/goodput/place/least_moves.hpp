@@ -61,8 +61,8 @@ public:
     /// Returns nodes for every request; the result is valid until the next call. Throws
     /// std::invalid_argument for a shape that cannot exist, an unknown GPU type or node, a current
     /// placement that is not ascending or that overfills a node together with the others, a move cost
-    /// outside [0, 1e9] s, and a pinned job whose allotment is not what it holds. It is no error if a pool
-    /// does not exist or is too small: the job is then unplaced as `impossible`.
+    /// outside [0, 1e9] s, and a pinned job whose allotment is not what it holds. A pool that does not
+    /// exist or is too small is not an error: its job is then unplaced as `impossible`.
     const PlacementResult& place(const Cluster& cluster, std::span<const PlacementRequest> requests);
 
 private:

@@ -5,12 +5,13 @@
 //
 // A request is one job, with its allotment and the nodes where it runs now. A job over several nodes takes
 // whole nodes and shares none of them. A job on one node is never split. A job *holds its allotment* if its
-// current placement has the pool and shape of the allotment and, for a job over several nodes, if no other
-// job that keeps its allotment uses these nodes. Moving such a job has a cost. Any other job restarts
-// anyway and may go anywhere, and so may a job that is told to leave. A job that holds its allotment on a
-// drained node stays as if it were pinned, and no other job is placed there. Other systems let jobs over
-// several nodes share nodes with others. The request then says so (`shares_nodes`), and such a job stays
-// exactly where it is.
+// current placement has the pool and shape of the allotment. Even then it does not hold it in two cases:
+// the job is over several nodes, and another job whose placement fits uses one of them; or it is on one
+// node, and a pinned job over several nodes uses this node. Moving a job that holds its allotment has a
+// cost. Any other job restarts anyway and may go anywhere, as may a job that is told to leave. A job that
+// holds its allotment on a drained node stays as if it were pinned, and no other job is placed there. If
+// another system pinned a job to several nodes that it shares with other jobs, its request says so
+// (`shares_nodes`), and the job stays exactly where it is.
 //
 // Placers refuse (std::invalid_argument) impossible shapes, unknown or overfilled nodes, move costs outside
 // 0 to 1e9 s, and pinned jobs whose part is not what they hold. A job whose pool does not exist or is too
@@ -65,10 +66,11 @@ struct PlacementResult {
     std::vector<std::size_t> moved;
     double move_cost = 0;        ///< seconds lost by the moved jobs
     double move_cost_bound = 0;  ///< lower bound on the move cost of any placement of the same jobs
-    /// Whether no placement leaves fewer jobs without nodes (apart from impossible ones).
+    /// Whether it is proven that every placement leaves at least this many jobs without nodes (not counting
+    /// impossible ones).
     bool fewest_unplaced_proven = true;
     std::size_t whole_free_nodes = 0;  ///< nodes that no job uses and that are not drained
-    int largest_free_block = 0;        ///< most free GPUs on one node
+    int largest_free_block = 0;        ///< largest number of free GPUs on one node
 
     /// Clears the result for a number of jobs. The placements keep their allocated memory.
     void start(std::size_t jobs) {
@@ -97,7 +99,7 @@ struct PlacementResult {
     }
 };
 
-/// A claim to a node: the job takes whole nodes anew, and already holds GPUs on this node.
+/// A claim to a node by a job that is about to start on whole nodes and already holds GPUs on this one.
 struct HomeClaim {
     std::size_t job = 0;   ///< index into the needs of all jobs
     std::size_t node = 0;  ///< index of the node
@@ -105,7 +107,7 @@ struct HomeClaim {
 };
 
 /// A function that removes the claims that are not to be granted. `need` is the number of nodes that each
-/// job takes. The remaining claims are then granted one by one, those with the most GPUs held first, until
+/// job takes. The remaining claims are then granted one by one, in descending order of the GPUs held, until
 /// each job has the nodes that it needs. Each node goes to one job.
 using HomeChoice = void (*)(std::vector<HomeClaim>& claims, std::span<const int> need);
 

@@ -80,9 +80,9 @@ inline void validate(const Topology& topology, const Cluster& cluster) {
            });
 }
 
-/// Returns the nodes of the domain with the most nodes, in ascending order. Only nodes of the pool for
-/// which `usable(node)` holds are considered. A job that must stay within one domain can get at most this
-/// many whole nodes.
+/// Returns the nodes of the largest domain, in ascending order. Only nodes of the pool for which
+/// `usable(node)` holds are considered. A job that must stay within one domain can get at most this many
+/// whole nodes.
 template <class Usable>
 [[nodiscard]] std::vector<std::size_t> largest_domain(const TopologyLevel& level, const Pool& pool,
                                                       Usable usable) {
@@ -144,8 +144,8 @@ public:
                     most = std::max(most, ++nodes_of_[pool][level.domain_of[node]]);
         }
     }
-    /// Returns by GPU type the most nodes that a job can have within a domain, or the nodes that it holds
-    /// if these are more. O(pools + nodes held).
+    /// Returns by GPU type the largest number of nodes that a job can have within a domain, or the number
+    /// of nodes that it holds if this is larger. O(pools + nodes held).
     [[nodiscard]] std::vector<int> most_nodes(const Job& job) const {
         std::vector<int> most(job.types.size(), 1), held(job.types.size(), 0);
         const auto raise = [&](std::size_t type, int nodes) {
@@ -179,12 +179,12 @@ private:
 }  // namespace detail
 
 /// Limits jobs that must stay within a domain (Job::within), so that they are not offered what cannot be
-/// laid out. For each GPU type, the limit is the most nodes that one domain has in any pool of the type, or
-/// the number of nodes that the job holds if this is more. TypeLimits::nodes_now is set to the limit
-/// computed from the nodes that no other job keeps. TypeLimits::max_nodes is lowered to the limit computed
-/// from all nodes, because a job may be waiting for kept ones. Other jobs are not changed; if the level
-/// does not exist, no job is changed. The topology must belong to this cluster. `kept` is the result of
-/// kept_nodes(), or empty if no node is kept. O(levels * nodes log nodes + jobs * pools).
+/// laid out. For each GPU type, the limit is the largest number of nodes that a domain has in any pool of
+/// the type, or the number of nodes that the job holds if this is larger. TypeLimits::nodes_now is set to
+/// the limit computed from the nodes that no other job keeps. TypeLimits::max_nodes is lowered to the limit
+/// computed from all nodes, because a job may be waiting for kept ones. Other jobs are not changed; if the
+/// level does not exist, no job is changed. The topology must belong to this cluster. `kept` is the result
+/// of kept_nodes(), or empty if no node is kept. O(levels * nodes log nodes + jobs * pools).
 inline void limit_to_domains(std::span<Job> jobs, const Topology& topology, const Cluster& cluster,
                              std::span<const char> kept = {}) {
     for (const TopologyLevel& level : topology.levels) {

@@ -4,8 +4,8 @@
 // Chooses, among placements with equally few moves, one whose jobs are close together (topology.hpp).
 //
 // An inner placer (least_moves.hpp) decides which jobs stay, which move, and which nodes have room left for
-// jobs on parts of nodes. These decisions remain. But jobs that take whole nodes anew may exchange these
-// nodes among each other and with wholly free nodes, which needs no further moves.
+// jobs on parts of nodes. These decisions remain. But jobs that are placed on new whole nodes may exchange
+// these among each other and with wholly free nodes, which needs no further moves.
 // detail/topology_placer.hpp says how this is done, and what is proven.
 
 #include <algorithm>
@@ -38,7 +38,7 @@ struct Spread {
     double cost = 0;  ///< cost of all jobs, in the unit of TopologyLevel::cost
     /// Lower bound for any choice among the nodes that the inner placer left for the jobs.
     double bound = 0;
-    /// Whether it is proven that no other nodes for the jobs that are placed anew are closer together.
+    /// Whether it is proven that the jobs on new whole nodes cannot be closer together.
     [[nodiscard]] bool proven() const { return cost <= bound * (1 + 1e-12); }
 };
 

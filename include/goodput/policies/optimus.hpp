@@ -2,15 +2,16 @@
 #define GOODPUT_POLICIES_OPTIMUS_HPP
 
 // Optimus' policy (Peng et al., EuroSys'18, section 4.1). Every active job first gets its smallest
-// allotment, in the order of submission. The rest goes where it shortens the jobs' remaining times most,
+// allotment, in the order of submission, as long as it fits. Such a job is admitted. The other GPUs go
+// where they shorten the jobs' remaining times most,
 //
 //     least sum over the admitted jobs of work_j / goodput_jk
 //
 // where work is the remaining work that the job declared (Job::remaining_examples). The published greedy
 // rule gives one GPU at a time to the job with the largest work / goodput(K) - work / goodput(K + 1), K
 // being its number of GPUs. This approximates the least sum; here the allotment finds the least sum itself.
-// With T = work / goodput, and `spread` the sum over the admitted jobs of (longest T - shortest T) of their
-// options, the values are
+// Let T = work / goodput. A job's longest T is the largest among its options, and `spread` is the sum of
+// longest T - shortest T over the admitted jobs. The values are
 //
 //     value = 1 + spread + longest T - T         nearly 0 for the options of jobs that are not admitted
 //
@@ -22,8 +23,8 @@
 // - The owner declares the work; the published Optimus extrapolates the loss curve, and its
 //   re-implementations use the true value. A job without declared work, or without any measurement, is
 //   assumed to have `assumed_seconds` left on its slowest option.
-// - Only GPUs are allotted, no parameter servers. The numbers of GPUs are those of the maker, for which
-//   nodes can always be found (ListedShapes).
+// - Only GPUs are allotted, no parameter servers. A job may have the numbers of GPUs that the option maker
+//   lists. With the default maker, ListedShapes, nodes can always be found for them.
 // - Models are learnt while jobs run, so a job gets at most twice the number of GPUs on which it was
 //   measured (published: a few profile runs before the first start).
 // - The cost of a restart is included. The published rule ignores this cost. But it decides only every ten
@@ -54,7 +55,8 @@ struct Optimus {
     /// Throws std::invalid_argument if the remaining time is not above 0.
     void validate() const { require_positive("policy optimus", "assumed", assumed_seconds); }
 
-    /// Returns twice the most GPUs on which the job was measured, over all types; at least one replica.
+    /// Returns twice the largest number of GPUs on which the job was measured, over all types; at least one
+    /// replica.
     [[nodiscard]] int most_gpus(const Job& job, const JobModel& model, std::size_t gpu_type) const {
         return Sia{}.most_gpus(job, model, gpu_type);
     }
@@ -63,7 +65,8 @@ struct Optimus {
     void value_round(const Round& round, std::span<const OptionRow> rows) const {
         const auto by_submission = detail::ordered(rows, [](const OptionRow&) { return 0; });
         // Prefer the option that takes the fewest units (a job that stays on a drained node takes none). If
-        // several pools have it, prefer what the job holds, and then the pool with the most room.
+        // options of several pools take equally few, prefer what the job holds, and then the pool with the
+        // most room.
         const auto smallest = [](const Round& now, const OptionRow& row, const Option& option, double room) {
             const auto uses = row.uses(static_cast<std::size_t>(&option - row.options.data()));
             const double units = uses.empty() ? 0 : uses.front().units;
@@ -114,7 +117,7 @@ private:
             work_ = known ? *row.job.remaining_examples : policy.assumed_seconds * least;
             if (policy.counts_restarts && !held_.empty()) restart_ = row.job.restart_cost_seconds;
         }
-        /// Returns T. The option must have goodput.
+        /// Returns T. The option's goodput must be above 0.
         double operator()(const Option& option) const {
             return work_ / option.goodput + (option.configuration.same_gpus(held_) ? 0 : restart_);
         }

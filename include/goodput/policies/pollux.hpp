@@ -55,7 +55,8 @@ struct Pollux {
             bad_input("policy pollux", "p", fairness_power, "a finite number for which idle^p is finite");
     }
 
-    /// Returns twice the most GPUs on which the job was measured, over all types; at least one replica.
+    /// Returns twice the largest number of GPUs on which the job was measured, over all types; at least one
+    /// replica.
     [[nodiscard]] int most_gpus(const Job& job, const JobModel& model, std::size_t gpu_type) const {
         return Sia{}.most_gpus(job, model, gpu_type);
     }

@@ -11,10 +11,10 @@
 // and overdue from then on. A running job remains overdue until W later, so that two jobs do not take turns
 // with a restart each. The overdue job that was due first (where a running job counts as due W earlier) is
 // worth more than all other jobs together, so it certainly gets one of its options. The policy decides
-// which one, and everything else. If pinned jobs (jobs that keep what they hold) leave no room for it,
-// waiting jobs that would be pinned once started get nothing that it could have, until there is room.
-// docs/policy.md bounds how late a job starts: a job i that is due earlier stays first until it has had (W
-// + s - s_i) / 24 seconds on its GPUs, and it has them while it is first.
+// which one, and everything else. If pinned jobs (jobs that keep what they hold) leave no room for the
+// overdue job, then until there is room, waiting jobs that would be pinned once started get nothing that
+// the overdue job could have. docs/policy.md bounds how late a job starts: a job i that is due earlier
+// stays first until it has had (W + s - s_i) / 24 seconds on its GPUs, which it holds while it is first.
 //
 // Values do not change before some job is W seconds old.
 

@@ -53,10 +53,10 @@ struct AllAlike {
 /// there are several. Jobs that keep what they hold come before all others. Without backfilling, the first
 /// job that finds nothing ends the round.
 ///
-/// Several options may have the same GPUs with more or less cores and memory (variants). Then a job is
-/// served with the variant that takes least, and all its options with these GPUs get a value. The part of
-/// the value that counts GPUs exceeds all that jobs can gain by faster variants, so that the job is served
-/// in any case. A faster variant adds at most 1 to the values, so that cores and memory go where they help
+/// Several options may have the same GPUs with different cores and memory (variants). Then a job is served
+/// with the variant that takes least, and all its options with these GPUs get a value. The part of the
+/// value that counts GPUs exceeds all that jobs can gain by faster variants, so that the job is served in
+/// any case. A faster variant adds at most 1 to the values, so that cores and memory go where they help
 /// most: in proportion to the speed relative to the leanest variant, and to weight(row), which is above 0.
 /// These differences are small compared with the sum of all values, so an allotment distinguishes them only
 /// with a gap of 1e-6 or less.

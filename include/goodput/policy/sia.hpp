@@ -48,7 +48,8 @@ struct Sia {
         require_positive("policy sia", "largest", largest);
     }
 
-    /// Returns twice the most GPUs on which the job was measured, over all types; at least one replica.
+    /// Returns twice the largest number of GPUs on which the job was measured, over all types; at least one
+    /// replica.
     [[nodiscard]] int most_gpus(const Job& job, const JobModel& model, std::size_t gpu_type) const {
         long long most = 0;
         for (std::size_t t = 0; t < model.types.size(); ++t)

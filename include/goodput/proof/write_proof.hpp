@@ -38,14 +38,14 @@ namespace goodput::inline v0_1 {
 
 /// Settings of a certificate: what it must prove, and what it may cost.
 struct ProofOptions {
-    /// Gap that is good enough, relative to the objective: AllotOptions::gap of the answer. It is then
-    /// enough to prove objective + gap * |objective|, even if the answer's bound is lower. This may save
-    /// most of a search.
+    /// Gap that is good enough, relative to the objective; usually the AllotOptions::gap with which the
+    /// answer was computed. If the answer's bound is lower than objective + gap * |objective|, proving the
+    /// latter is enough. This may save most of a search.
     double gap = 0;
-    /// Most states that the search may look at, as AllotOptions::most_states.
+    /// Largest number of states that the search may examine, like AllotOptions::most_states.
     std::size_t most_states = std::size_t{1} << 23;
-    /// Limit on the bytes of the derivations (the steps of the proof). Beyond it, all nodes of the search
-    /// that remain are closed by the prices that hold before any decision, so the proven bound may be
+    /// Limit on the bytes of the derivations (the steps of the proof). Once it is reached, the prices of
+    /// the root (before any branching) close all remaining nodes of the search, so the proven bound may be
     /// larger.
     std::size_t most_bytes = std::size_t{1} << 30;
     /// Time for the search, without the writing; empty if there is no limit.
@@ -114,7 +114,8 @@ private:
         }
         return prove<Whole>(ProofGoal::bound, true);
     }
-    /// Writes the certificate by the prices of the answer or, if that fails and is allowed, by a search.
+    /// Writes the certificate from the prices of the answer or, if these do not suffice and `may_search` is
+    /// set, from a search.
     template <class Whole>
     Written prove(ProofGoal goal, bool may_search) {
         constexpr bool narrow_numbers = std::is_same_v<Whole, NarrowNumber>;
@@ -245,7 +246,8 @@ private:
 /// Writes a certificate for an answer that an Allotter or a ProvingAllotter gave to a problem. If the
 /// answer's prices alone do not prove its bound, the certificate needs a search of its own. This search may
 /// be cut off, or be weaker than the one that found the answer. Then the certificate has a larger bound
-/// than the answer. The answer to another problem gets std::invalid_argument.
+/// than the answer. Throws std::invalid_argument if the answer does not have as many jobs and resources as
+/// the problem.
 [[nodiscard]] inline Proof write_proof(const AllotmentProblem& problem, const AllotResult& result,
                                        const ProofOptions& options = {}) {
     if (result.choice.size() != problem.jobs() || result.prices.size() != problem.capacity.size())

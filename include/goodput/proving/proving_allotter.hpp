@@ -6,11 +6,13 @@
 // capacities cannot: gap 0 on pools whose size is no multiple of the options' sizes, and assignments of
 // about a hundred jobs that barely fit.
 //
-// After 2^15 states of the core, a depth-first search by prices on jobs and the core with tables of what
-// later jobs can still be worth take turns. They do so if units are whole (multiples of some number, at most
-// 2^20), no option takes two such resources, these are worth at least half of all capacities at the first
-// prices, and fewer than five resources have a price or no option uses several. Otherwise the search goes on
-// as that of an Allotter.
+// Both begin with the search of the core, that is, of the choices that the prices on capacities leave
+// undecided (allot/detail/search.hpp). After 2^15 states of it, a ProvingAllotter lets two searches take
+// turns: a depth-first search by prices on jobs, and the search of the core with tables of what later jobs
+// can still be worth. For this, some resources must be used in whole units only (the capacity is at most
+// 2^20 times the unit), and no option may use two of them. At the first prices they must make up at least
+// half of the worth of all capacities. And at most four resources may have a price, unless every option
+// uses only one resource. Otherwise the search goes on as that of an Allotter.
 
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"
@@ -26,9 +28,8 @@ RelaxedAllotment relax(HiddenState<ProvingSolver>& solver, const AllotmentProble
                        const AllotOptions& options);
 }  // namespace detail
 
-/// Does the work of an Allotter, with the same guarantees. Both begin with the same search, of the choices
-/// that the prices on capacities leave undecided (the core, allot/detail/search.hpp). If that proves a
-/// problem within 2^11 states, both usually give the same answer.
+/// Does the work of an Allotter, with the same guarantees. If the search of the core proves its answer
+/// within 2^11 states, both usually give the same one.
 class ProvingAllotter {
 public:
     /// Returns the best allotment and its certificate. The reference is valid until the next call.

@@ -298,9 +298,9 @@ public:
             uses.add(quota_rows.dollars, detail::total_of(configuration, round, per_gpu_));
         if (quota_rows.spot != none) uses.add(quota_rows.spot, detail::spot_gpus_of(configuration));
     }
-    /// Warns of jobs whose team is nearly the name of one with a quota, of quotas of teams without jobs,
-    /// and of jobs whose fewest GPUs exceed their team's quota. For quotas on dollars and spot GPUs, also
-    /// gives the warnings of detail::warn_of_prices() and warn_of_spot().
+    /// Warns of a job whose team has no quota but nearly the name of one that has, of a job whose smallest
+    /// number of GPUs exceeds its team's quota, and if no job belongs to a team with a quota. For quotas on
+    /// dollars and spot GPUs, also gives the warnings of detail::warn_of_prices() and warn_of_spot().
     void warn(const Round& round, std::vector<std::string>& warnings) const {
         if (quotas_.empty() || round.jobs.empty()) return;
         std::vector<std::string_view> known;

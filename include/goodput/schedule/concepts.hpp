@@ -103,7 +103,7 @@ concept DeclaresInputs = std::same_as<typename Predictor::DeclaresInputsOf, Pred
 };
 
 /// A maker (a part that lists options, makers.hpp) whose lists depend only on the cluster, the pools, the
-/// most GPUs of each type, and what Maker::for_each_input(job, input) passes to `input`.
+/// largest number of GPUs of each type, and what Maker::for_each_input(job, input) passes to `input`.
 template <class Maker>
 concept DeclaresJobInputs = std::same_as<typename Maker::DeclaresInputsOf, Maker> &&
     requires(const Job& job, detail::AnyInput& input) {

@@ -70,8 +70,8 @@ struct Alternative {
 /// The next larger shape that a job was not offered, because of its own limit, the policy's limit, or both.
 struct SizeLimit {
     int gpus = 0;            ///< GPUs of the shape
-    int most_by_job = 0;     ///< most GPUs that the job may have
-    int most_by_policy = 0;  ///< most GPUs that the policy lets it grow to this round
+    int most_by_job = 0;     ///< largest number of GPUs that the job may have
+    int most_by_policy = 0;  ///< number of GPUs to which the policy lets it grow this round
 
     /// Whether the job's own limit rules it out.
     [[nodiscard]] bool by_job() const { return gpus > most_by_job; }
@@ -104,7 +104,7 @@ struct DecisionExplanation {
     /// For a waiting job that is priced out: the option with the largest value relative to its price. Its
     /// price_needed and goodput_needed are those at which it would be better than getting nothing.
     std::optional<Alternative> nearest{};
-    double gap = 0;  ///< most by which the value of the whole allotment can fall short of the best
+    double gap = 0;  ///< value that the whole allotment may lack compared with the best
     /// For not_placed, worth_nothing, no_batch_plan, no_shape, beyond_limit and set_aside: the reason in
     /// the plan's words. For best_offered: a limit that rules out a larger option, if there is one.
     std::string detail{};

@@ -46,11 +46,11 @@ struct SeparateFit {
 using SeparateFitter = std::function<SeparateFit(std::span<const ThroughputSample> samples,
                                                  const PolluxThroughput* last, std::string_view subject)>;
 
-/// The measurements and models that are remembered of one job.
+/// The measurements and models that are remembered for one job.
 class JobHistory {
 public:
-    /// Most measurements kept per GPU type. This allows several for every shape and batch that a job is
-    /// likely to run.
+    /// Largest number of measurements kept per GPU type. This allows several for every shape and batch that
+    /// a job is likely to run.
     static constexpr std::size_t most_samples = 256;
 
     /// Makes a history without measurements. GPU types may be added later.
@@ -155,8 +155,8 @@ struct SavedFields;
 /// The histories of all jobs, by kind.
 class KindHistories {
 public:
-    /// Most kinds that are remembered while no job of them is present. This is enough for the programs that
-    /// a large group of people runs again and again.
+    /// Largest number of kinds that are remembered while none of their jobs is present. This is enough for
+    /// the programs that a large group of people runs again and again.
     static constexpr std::size_t most_kinds = 1024;
     /// A measurement is skipped if the model predicts it up to this relative error. This needs measurements
     /// of the same shape at two batch sizes at least, and does not apply to pipelines.

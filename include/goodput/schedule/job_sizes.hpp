@@ -47,10 +47,10 @@ struct SavedFields;
 /// in would count as reports of the jobs. (JobMemory removes them by itself.)
 class JobSizes {
 public:
-    /// Most sizes that are remembered per kind: the latest ones. They suffice for a good estimate, and
-    /// older ones may come from an older version of the program.
+    /// Largest number of sizes that are remembered per kind: the latest ones. They suffice for a good
+    /// estimate, and older ones may come from an older version of the program.
     static constexpr std::size_t most_sizes = 64;
-    /// Most kinds that are remembered: those that were met last.
+    /// Largest number of kinds that are remembered: those that were met last.
     static constexpr std::size_t most_kinds = 1024;
     /// Runs of one program differ by about this fraction of their size, and predictions of goodput have
     /// errors of the same order. Therefore the work left is never assumed to be less than this fraction of

@@ -2,7 +2,7 @@
 #define GOODPUT_SCHEDULE_JOINTS_HPP
 
 // Joints connect a Scheduler's parts, whose types the user chooses, with the engine that plans a round,
-// which is no template (round_engine.hpp). A joint holds a pointer to one part and pointers to its
+// which is not a template (round_engine.hpp). A joint holds a pointer to one part and pointers to its
 // functions. The pointer of a function that the part does not have is null. A member comment that consists
 // of one name, such as GrowthLimit, gives the concept that describes the function. For a part of your own,
 // only the functions that fill joints, such as policy_joint(), are compiled anew.
@@ -210,7 +210,7 @@ struct Joints {
 
 // Questions to the parts about one job: how large it may become, and how good its options are.
 
-/// Finds the most GPUs of each type that the policy offers a job this round.
+/// Finds how many GPUs of each type the policy offers a job at most this round.
 inline void find_most_gpus(const PolicyJoint& policy, const Snapshot& snapshot, std::size_t job,
                            std::vector<int>& most) {
     most.assign(snapshot.cluster.gpu_types.size(), std::numeric_limits<int>::max());

@@ -30,17 +30,17 @@
 //                  std::span<Option> options, const AskPredictor& ask)
 //
 // which fills in all options of a job. It may ask the predictor about any options, for example about single
-// parts. A maker around another one should derive from MakerAround, which passes on all functions of the
-// inner one.
+// parts. A maker that wraps another one should derive from MakerAround, which forwards all calls to the
+// inner maker.
 //
 // The default maker is ListedShapes. On one node it lists 1, 2, 4, 8, ... GPUs and the whole node (1, 2, 4,
 // 7 on a node with 7 GPUs), and over several nodes only whole nodes (Sia, section 3.4). Below a whole node
 // each of these sizes divides the next, so every allotment that respects the rows of the nodes can be
 // placed (detail/node_blocks.hpp). A job whose limits allow none of these sizes gets two options, its
-// fewest and its most GPUs, on as few nodes as hold them. A job with a fixed number of GPUs
-// (Adaptivity::none: max_gpus; any other with min_gpus == max_gpus) gets that number, also on as few nodes
-// as hold it. An allotment with such sizes may respect all rows and still find no nodes. What a job holds
-// is always among its options if it may have that many GPUs, whatever the maker lists.
+// smallest and its largest number of GPUs, on as few nodes as possible. A job with Adaptivity::none always
+// gets max_gpus, as does any job with min_gpus == max_gpus, also on as few nodes as possible. An allotment
+// with such sizes may respect all rows and still find no nodes. What a job holds is always among its
+// options if it may have that many GPUs, whatever the maker lists.
 
 #include <algorithm>
 #include <concepts>
@@ -91,7 +91,7 @@ concept PricedOptionMaker = OptionMaker<M> &&
 /// expects.
 using AskPredictor = std::function<void(std::span<Option>)>;
 
-/// A maker that predicts itself how good its options are.
+/// A maker that itself predicts how good its options are.
 template <class M>
 concept PredictingMaker = OptionMaker<M> &&
     requires(M& maker, const Job& job, const std::optional<GradientStatistics>& gradient,
@@ -170,7 +170,7 @@ consteval bool maker_fits() {
     return true;
 }
 
-/// Base of makers around another one. Functions that are not overridden are those of the inner maker.
+/// Base of makers that wrap another one. Functions that are not overridden call the inner maker.
 template <OptionMaker Inner>
 class MakerAround {
 public:
@@ -277,7 +277,8 @@ void for_each_shape(const Job& job, const Pool& pool, Visit visit) {
     if (most != fewest) offer(most);
 }
 
-/// Whether append_options() lists the configuration that the job holds. It must have one part.
+/// Whether append_options() lists the configuration that the job holds, which it never does if this has
+/// several parts.
 inline bool is_listed(const Job& job, const Configuration& held, std::span<const Pool> pools,
                       std::span<const int> most_gpus) {
     const PoolShare& part = held.first();

@@ -1,9 +1,9 @@
 #ifndef GOODPUT_SCHEDULE_ROUND_ENGINE_HPP
 #define GOODPUT_SCHEDULE_ROUND_ENGINE_HPP
 
-// Plans a round for a Scheduler. The engine is no template: it calls the exchangeable parts of a scheduler
-// (policy, predictor, placer and so on) only through joints, which hide their types (joints.hpp). So it is
-// compiled once for all types of parts. detail/round.hpp has the steps of a round.
+// Plans a round for a Scheduler. The engine is not a template: it calls the exchangeable parts of a
+// scheduler (policy, predictor, placer and so on) only through joints, which hide their types (joints.hpp).
+// So it is compiled once for all types of parts. detail/round.hpp has the steps of a round.
 
 #include <cstddef>
 #include <functional>
@@ -70,7 +70,7 @@ public:
     [[nodiscard]] bool is_set_aside(std::size_t job) const;
     /// The rows of the limits. Plan::limits says how much of each is used.
     [[nodiscard]] std::span<const LimitRow> limit_rows() const;
-    /// Describes a row of problem() that is no pool, for the snapshot of the last plan.
+    /// Describes a row of problem() that is not a pool, for the snapshot of the last plan.
     [[nodiscard]] LimitRow row_of(const Snapshot& snapshot, std::size_t row) const;
 
 private:

@@ -2,8 +2,8 @@
 #define GOODPUT_SCHEDULE_SCHEDULER_HPP
 
 // Makes a plan from a snapshot in one call. Users may replace any part of a Scheduler by a struct of their
-// own, which concepts check at compile time. The planning itself is no template: it calls the parts through
-// joints, which hide their types (joints.hpp), so it is compiled once for all types of parts
+// own, which concepts check at compile time. The planning itself is not a template: it calls the parts
+// through joints, which hide their types (joints.hpp), so it is compiled once for all types of parts
 // (round_engine.hpp).
 
 #include <cstddef>
@@ -193,7 +193,7 @@ public:
     [[nodiscard]] bool is_set_aside(std::size_t job) const { return engine_.is_set_aside(job); }
     /// The rows of the limits. Plan::limits says how much of each is used.
     [[nodiscard]] std::span<const LimitRow> limit_rows() const { return engine_.limit_rows(); }
-    /// Describes a row of problem() that is no pool, for the snapshot of the last plan.
+    /// Describes a row of problem() that is not a pool, for the snapshot of the last plan.
     [[nodiscard]] LimitRow row_of(const Snapshot& snapshot, std::size_t row) const {
         return engine_.row_of(snapshot, row);
     }

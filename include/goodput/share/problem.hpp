@@ -51,9 +51,9 @@ struct ShareProblem {
         for (const double number : gpus) sum += number;
         return sum;
     }
-    /// Returns whether no GPU type on which the job has a rate has as many GPUs as it takes at once. Shares
-    /// count GPUs, not places: a job that fits one type may also get its fraction of another type's fewer
-    /// GPUs.
+    /// Returns whether the job takes more GPUs at once than there are of any GPU type on which it has a
+    /// rate. Shares count GPUs, not places: a job that fits one type may also get its fraction of another
+    /// type's fewer GPUs.
     [[nodiscard]] bool too_large(std::size_t job) const {
         for (std::size_t t = 0; t < types(); ++t)
             if (jobs[job].rates[t] > 0 && jobs[job].workers <= std::ceil(gpus[t])) return false;

@@ -30,8 +30,7 @@ namespace goodput::inline v0_1 {
 
 /// Returns the best shares under an objective. Jobs that can run nowhere (ShareProblem::can_run) get no
 /// time and do not affect objective or prices. If no job with work left can run, a makespan or a rho is
-/// infinite, and the status is infeasible. Refuses what ShareProblem::validate() does
-/// (std::invalid_argument).
+/// infinite, and the status is infeasible. Throws std::invalid_argument if ShareProblem::validate() does.
 template <ShareObjective O>
 [[nodiscard]] ShareResult share_time(const ShareProblem& problem, const O& objective,
                                      const ShareOptions& options = {});
@@ -245,7 +244,7 @@ ShareResult shares_by_rule(const ShareProblem& problem, Share share) {
 }  // namespace detail
 
 /// Gives every job the same number of GPUs of each type, at most all of the time (Gavel's isolated policy).
-/// Refuses what ShareProblem::validate() does.
+/// Throws std::invalid_argument if ShareProblem::validate() does.
 [[nodiscard]] inline ShareResult share_isolated(const ShareProblem& problem) {
     problem.validate();
     return detail::shares_by_rule(
@@ -253,7 +252,7 @@ ShareResult shares_by_rule(const ShareProblem& problem, Share share) {
 }
 
 /// Divides every job's time over the types by their numbers of GPUs (Gavel's proportional policy). Fairness
-/// is relative to these shares. With many jobs they exceed the capacities. Refuses what
+/// is relative to these shares. With many jobs they exceed the capacities. Throws std::invalid_argument if
 /// ShareProblem::validate() does.
 [[nodiscard]] inline ShareResult share_proportionally(const ShareProblem& problem) {
     problem.validate();
@@ -264,7 +263,8 @@ ShareResult shares_by_rule(const ShareProblem& problem, Share share) {
 
 /// Goes through the jobs in order. Each job gets all of its time on the type that is fastest for it among
 /// those with enough GPUs left. The first job for which no type has enough ends it, unless that job fits no
-/// type at all (Gavel's first-in-first-out policy). Refuses what ShareProblem::validate() does.
+/// type at all (Gavel's first-in-first-out policy). Throws std::invalid_argument if
+/// ShareProblem::validate() does.
 [[nodiscard]] inline ShareResult share_in_order(const ShareProblem& problem) {
     problem.validate();
     const std::size_t none = problem.types();

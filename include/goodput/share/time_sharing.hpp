@@ -2,10 +2,11 @@
 #define GOODPUT_SHARE_TIME_SHARING_HPP
 
 // Time sharing as a policy. An objective says what fraction of the time every job should have on every GPU
-// type (share/), and the value of an option is how far its job is behind that. Giving GPUs to the jobs that
-// are owed the most in sum, round after round, keeps what is owed bounded if the shares can be realised at
-// all (max-weight scheduling, Tassiulas and Ephremides 1992). So every job gets its share in the long run.
-// Gavel (OSDI'20, section 5) gives GPUs greedily instead, by share over received share.
+// type (its shares; share/), and the value of an option is how far its job is behind them. Serving in each
+// round the set of jobs that is owed the most in total keeps all debts bounded, if the shares can be
+// realised at all (max-weight scheduling, Tassiulas and Ephremides 1992). So every job gets its share in
+// the long run. Gavel (OSDI'20, section 5) gives GPUs greedily instead, in the order of share divided by
+// the time received.
 //
 // TimeSharing is a scheduler that turns shares of time into rounds. It keeps account of the time that every
 // job should have had on every GPU type, and of the time that it did have there (Job::owed_seconds).
@@ -36,7 +37,7 @@ struct TimeShares {
     static constexpr bool weights_count = false;  ///< false: the objective counts weights itself
 
     O objective{};                  ///< what the shares should optimise
-    double interval_seconds = 360;  ///< length of a round, above 0; its shares are owed in advance
+    double interval_seconds = 360;  ///< length of a round, above 0; a round's shares are owed at its start
 
     /// Returns the shares of the round. A job's rate on a GPU type is the goodput of its first option
     /// there.
@@ -59,8 +60,8 @@ struct TimeShares {
     }
 
     /// Sets the value of an option to the GPU rounds that its job is owed on the option's type by the end
-    /// of this round. A trace in proportion to the goodput is added, so that GPUs do not idle when no job
-    /// is owed them.
+    /// of this round. A tiny amount in proportion to the goodput is added, so that GPUs do not idle when no
+    /// job is owed time on them.
     void value_round(const Round& round, std::span<const OptionRow> rows) const {
         const ShareResult result = shares_of(round, rows);
         for (std::size_t r = 0; r < rows.size(); ++r) {
@@ -97,9 +98,9 @@ public:
         const double now = snapshot.time_seconds;
         const double passed = std::max(now - last_seconds_.value_or(now), 0.0);
         last_seconds_ = now;
-        // A job must not pay for time that no other job wanted: time beyond its share takes an account no
-        // further below 0 than this. An account that is lower already stays where it is, however soon the
-        // next call comes.
+        // A job should not be punished for using time that no other job wanted, so time beyond its share
+        // lowers its account at most to this value. An account that is lower already stays where it is: the
+        // value depends on the time that has passed, so it may have been lower in an earlier call.
         const double lowest = -most_ahead * std::max(interval_seconds_, passed);
         std::map<std::string, Account> kept;
         for (Job& job : snapshot.jobs) {
@@ -157,9 +158,9 @@ public:
         require_positive("time sharing", "interval", interval_seconds);
     }
 
-    /// Returns the plan of the next round, which is valid until the next call. Refuses what Scheduler::plan
-    /// does. A round ends when the next plan is asked for, so it may be shorter or longer than the
-    /// interval.
+    /// Returns the plan of the next round, which is valid until the next call. Refuses the same input as
+    /// Scheduler::plan. A round ends when the next plan is asked for, so it may be shorter or longer than
+    /// the interval.
     const Plan& plan(const Snapshot& snapshot) & {
         snapshot_ = snapshot;
         accounts_.settle(snapshot_);

@@ -18,7 +18,7 @@
 // another from rising. Then the jobs whose rates have a price stop, and there may be as many levels as
 // kinds of jobs.
 //
-// The programs ask for a trace less than the full rate of jobs that have stopped (WaterLevels::gives). If
+// The programs ask for slightly less than the full rate of jobs that have stopped (WaterLevels::gives). If
 // these jobs had to keep all that they have, they alone would use up everything that has a price, and the
 // prices would prove the present shares best whatever the other jobs do. The level itself is computed from
 // the prices with the full rates.
@@ -72,8 +72,8 @@ inline void validate(const ShareHierarchy& hierarchy, const ShareProblem& proble
 
 /// Returns shares by water filling. A job's level is workers * rate / (weight * proportional rate). The
 /// objective is the lowest level of the jobs that can run, and prices prove its bound. With entities the
-/// lowest level may be the last one found, so the status says whether every level was found. Refuses what
-/// ShareProblem::validate() and validate(ShareHierarchy) do (std::invalid_argument).
+/// lowest level may be the last one found, so the status says whether every level was found. Throws
+/// std::invalid_argument if ShareProblem::validate() or validate(ShareHierarchy) does.
 [[nodiscard]] ShareResult fill_water(const ShareProblem& problem, const ShareHierarchy& hierarchy = {},
                                      const ShareOptions& options = {});
 
@@ -295,7 +295,7 @@ private:
         return std::isfinite(lowest) ? lowest : 0;
     }
 
-    /// Returns a job's rate at its height, in steps/s. A trace of its top rate is due to rounding, and
+    /// Returns a job's rate at its height, in steps/s. A tiny part of its top rate is due to rounding, and
     /// counts as 0.
     [[nodiscard]] double rate_at_height(std::size_t job) const {
         const double rate = one_[job] * height_[job];

@@ -42,7 +42,7 @@ struct ApplicationOnType {
         const double step = model.step_seconds(compute, model.sync_seconds(shape));
         return {step, step - compute};
     }
-    /// Returns the most examples that a GPU can really hold in this shape. The job declares
+    /// Returns the largest number of examples that a GPU can really hold in this shape. The job declares
     /// max_atomic_batch for all shapes.
     [[nodiscard]] int largest_batch(Shape shape) const {
         const auto* table = std::get_if<TabulatedThroughput>(&truth);

@@ -38,8 +38,8 @@ enum class EventKind {
     node_added     ///< a node that was not there before may be used
 };
 
-/// An event at a given time. It changes nothing if its state is already there, such as the failure of a job
-/// that holds nothing, or the return of a node that is there.
+/// An event at a given time. It changes nothing if the state that it leads to is already there: for
+/// example, a job fails that holds nothing, or a node returns that is there.
 struct Event {
     double time_seconds = 0;                ///< when it happens, at least 0
     EventKind kind = EventKind::job_fails;  ///< what happens
@@ -74,13 +74,13 @@ public:
     /// Returns the GPUs that exist now: those of cluster() except on nodes that failed since.
     [[nodiscard]] int gpus() const { return gpus_; }
 
-    /// Returns what happens up to `now` and has not been returned before, in order.
+    /// Returns, in order, what happens up to `now` and was not returned by an earlier call.
     [[nodiscard]] std::span<const Happening> until(double now) {
         const std::size_t first = next_;
         while (next_ < happenings_.size() && happenings_[next_].time_seconds <= now) ++next_;
         return std::span<const Happening>(happenings_).subspan(first, next_ - first);
     }
-    /// Returns when the next event happens, or infinity if there is none.
+    /// Returns the time of the next event, or infinity if there is none.
     [[nodiscard]] double next_seconds() const {
         return next_ < happenings_.size() ? happenings_[next_].time_seconds
                                           : std::numeric_limits<double>::infinity();

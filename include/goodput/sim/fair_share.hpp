@@ -11,13 +11,13 @@
 //
 //     T(N) = sum_e w_e / max_k r_ke min(1, C_k / (N g_k))
 //
-// over epochs e with work w_e, and allotments k of g_k GPUs that schedulers may give, from a pool with C_k
-// GPUs, with true progress r_ke per second at the best batch size. So a job whose share is smaller than an
-// allotment holds the allotment for a part of the time. The job uses one GPU type at a time, knows its own
-// speed from the start, and never waits or restarts, so no scheduler can give all jobs rho = 1. T is
-// computed from the ground truth, whether or not the policy adapts jobs, so that only N differs between
-// policies. Cost: allotments times epochs times `candidates` per application, and allotments times epochs
-// per T(N). Batch sizes are on a grid.
+// The sum is over epochs e with work w_e. The maximum is over the allotments k that schedulers may give:
+// g_k GPUs of a pool with C_k GPUs, on which the job truly makes progress r_ke per second at the best batch
+// size. So a job whose share is smaller than an allotment holds the allotment for a part of the time. The
+// job uses one GPU type at a time, knows its own speed from the start, and never waits or restarts, so no
+// scheduler can give all jobs rho = 1. T is computed from the ground truth, whether or not the policy
+// adapts jobs, so that only N differs between policies. Cost: allotments times epochs times `candidates`
+// per application, and allotments times epochs per T(N). Batch sizes are on a grid.
 
 #include <algorithm>
 #include <cmath>
@@ -38,7 +38,7 @@ namespace goodput::inline v0_1 {
 /// The times of an application alone on a cluster.
 class FairShare {
 public:
-    /// `most_gpus` is the largest number of GPUs that a job may hold. Shares are taken of `cluster`.
+    /// `most_gpus` is the largest number of GPUs that a job may hold. `cluster` is what the sharers divide.
     FairShare(const Application& application, const Cluster& cluster, int most_gpus);
 
     /// Returns T(sharers) in seconds, for at least one sharer; infinity if the application does not run
@@ -61,8 +61,8 @@ private:
         int gpus_of_pool = 0;
     };
 
-    /// Returns the sum over epochs of work / largest rate times factor(holding). An epoch without work
-    /// takes no time.
+    /// Returns the sum, over epochs, of the work divided by the largest rate * factor(holding) of any
+    /// holding. An epoch without work takes no time.
     template <class Factor>
     [[nodiscard]] double sum(Factor factor) const {
         double seconds = 0;
@@ -81,13 +81,14 @@ private:
     std::vector<double> rates_;  // by epoch and holding
 };
 
-/// The fair shares of a trace's jobs in Sia's world: IsolatedTimes for metrics_of().
+/// The fair shares of the jobs of a trace, computed from the true speeds of their applications. It is an
+/// IsolatedTimes, an argument of metrics_of().
 class FairShares {
 public:
     /// Begins without any jobs.
     FairShares() = default;
-    /// Shares are taken of `cluster`, which has as many GPU types as the applications. `most_gpus` is the
-    /// largest number of GPUs that a job may hold.
+    /// `cluster` is what the sharers divide; its GPU types must be those of the applications, in the same
+    /// order. `most_gpus` is the largest number of GPUs that a job may hold.
     FairShares(std::span<const Application> applications, std::span<const Submission> submissions,
                const Cluster& cluster, int most_gpus = 64) {
         for (const Application& application : applications) of_.emplace_back(application, cluster, most_gpus);

@@ -100,7 +100,7 @@ public:
 
     /// Returns the jobs as a scheduler knows them. A step counts as an example.
     [[nodiscard]] const std::vector<Job>& jobs() const { return jobs_; }
-    /// Returns when the last step that fits into the round is done.
+    /// Returns the time at which the last step that fits into the round is done.
     [[nodiscard]] double round_until(const RoundAhead& round) const {
         return round.until_last(
             [this](std::size_t job, const Configuration& held, double begin, double seconds) {

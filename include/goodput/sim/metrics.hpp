@@ -1,9 +1,10 @@
 #ifndef GOODPUT_SIM_METRICS_HPP
 #define GOODPUT_SIM_METRICS_HPP
 
-// Summarises a replay in the figures by which schedulers are compared, the same in every world. Finish-time
-// fairness needs the time that a job would have taken alone with its share of the cluster. A world may
-// provide these IsolatedTimes; those of Sia's world are FairShares (fair_share.hpp).
+// Summarises a replay in the figures by which schedulers are compared. They are the same in every world
+// (the part that says how jobs progress). Finish-time fairness needs the time that a job would have taken
+// alone with its share of the cluster. A world may provide these IsolatedTimes; those of Sia's world are
+// FairShares (fair_share.hpp).
 
 #include <algorithm>
 #include <cmath>

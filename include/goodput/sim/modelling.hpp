@@ -37,8 +37,8 @@ struct ExactPlans {
             model.throughput);
     }
 
-    /// Returns the larger number, because a job that chooses its batch itself exceeds what its owner
-    /// stated, and the batches seen count.
+    /// Returns the larger number: a job that chooses its batch itself may use a larger one than its owner
+    /// stated, which then counts.
     [[nodiscard]] static int max_batch(int stated, int used) { return std::max(stated, used); }
 };
 

@@ -82,7 +82,8 @@ public:
     [[nodiscard]] bool any() const {
         return std::any_of(rented_.begin(), rented_.end(), [](int nodes) { return nodes > 0; });
     }
-    /// Returns whether a node is rented and has started by `now`. Nodes that cannot be rented always have.
+    /// Returns whether a node is rented and has started by `now`; always true for nodes that cannot be
+    /// rented.
     [[nodiscard]] bool there(std::size_t node, double now) const {
         if (node < first_ || node >= first_ + nodes_.size()) return true;
         const Rented& rented_node = nodes_[node - first_];

@@ -6,7 +6,7 @@
 // (modelling.hpp), and choose their batch. The rules are those of Sia's public simulator.
 //
 // Checkpoints are free. They are taken at the end of an epoch, when a decision stops the job (its restart
-// cost pays for that), and after every `checkpoint_seconds` of training since the last one. Epochs last
+// cost includes this), and after every `checkpoint_seconds` of training since the last one. Epochs last
 // from seconds to hours, so neither epochs nor a period alone would match what trainers do. A failure takes
 // the job back to its last checkpoint; it keeps the measurements of its speed.
 //

@@ -12,9 +12,9 @@
 //   An iteration counts as an example.
 //
 // The factor is what the profile says about the cores and memory that the job holds: HostNeeds::factor,
-// bilinear between measured points. A point counts at least as much as every point with no more of either.
-// Published allocators sometimes compute it differently, for example for a demand that is cut to a node. To
-// make a round progress by their factor, call credit().
+// bilinear between measured points. No point counts less than another point with no more cores and no more
+// memory. Published allocators sometimes compute it differently, for example for a demand that is cut to a
+// node. To make a round progress by their factor, call credit().
 
 #include <algorithm>
 #include <cmath>
@@ -162,7 +162,8 @@ private:
         return needs(job).factor(held);
     }
 
-    /// Raises points that are slower than one with no more of either, because that is measurement noise.
+    /// Raises points that are slower than a point with no more cores and no more memory, because that is
+    /// measurement noise.
     static void let_more_never_harm(std::vector<HostSpeed>& speed) {
         for (HostSpeed& point : speed)
             for (const HostSpeed& other : std::vector(speed))
@@ -171,8 +172,8 @@ private:
                     point.factor = std::max(point.factor, other.factor);
     }
 
-    /// Returns the job as schedulers know it. No job gets less than the proportional share, or than it can
-    /// use: Synergy's guarantee.
+    /// Returns the job as schedulers know it. No job gets less than the proportional share, or than what it
+    /// can use if that is less: Synergy's guarantee.
     [[nodiscard]] Job known(const SynergyJob& truth) const {
         HostNeeds needs{share_, truth.ideal, truth.speed};
         if (!truth.speed.empty()) {  // speeds below the smallest measured point would only be guesses

@@ -2,8 +2,9 @@
 #define GOODPUT_STATISTICS_FITTED_SLOPES_HPP
 
 // The coordinates of a fit on which predicted times depend, and the variance of predicted times that the
-// coordinates do not cover. A coordinate is the logarithm of a fitted parameter; a slope is the derivative
-// of the logarithm of a time by it. Forecasts and the choice of profile runs use both.
+// coordinates do not cover. A coordinate is the logarithm of a fitted parameter. A slope is the derivative
+// of the logarithm of a time with respect to a coordinate. Forecasts and the choice of profile runs use
+// both.
 
 #include <algorithm>
 #include <cmath>
@@ -64,9 +65,10 @@ void for_each_compute_slope(const RefinedFit& fit, Shape shape, double batch, Vi
 
 /// Returns the part of the covariance of ln C at two batches (given by their logarithms) that exists
 /// because batches were not measured. The deviation from the model is a random walk in ln b that is zero at
-/// the measured batches. Its variance is the prior's (break_deviation squared) at twice the largest or half
-/// the smallest measured batch, and at most twice that farther away. If no batch was measured, it is a
-/// stationary process with the same increments.
+/// the measured batches. Beyond the largest or smallest measured batch, its variance grows with the
+/// distance: it is that of the prior (break_deviation squared) at twice or half that batch, and twice as
+/// much from four times or a quarter on. If no batch was measured, it is a stationary process with the same
+/// increments.
 inline double unmeasured_covariance(const RefinedFit& fit, double log_batch, double other) {
     const double variance = detail::square(fit.prior.break_deviation), per_log = variance / std::log(2.0);
     const auto& breaks = fit.model.batches;

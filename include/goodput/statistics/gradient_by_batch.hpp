@@ -3,7 +3,7 @@
 
 // Computes statistical efficiency from gradient statistics that were measured at several batch sizes of one
 // job. Elastic training uses several batch sizes anyway. With r_i = squared norm / variance at the scale
-// S_i = batch_i / initial batch, it solves:
+// S_i = batch_i / initial batch, the fit solves:
 //
 //     minimise sum_i (signal + fluctuation / S_i - r_i)^2      signal >= 0, fluctuation >= 0
 //
@@ -11,11 +11,11 @@
 // form and takes O(measurements). If all measurements have the same batch size, the two parts cannot be
 // distinguished. The fluctuation is then 0, which gives NoiseScaleEfficiency.
 //
-// On published validation runs (six applications, all pairs and triples of batch sizes), the formula that
-// uses one batch size has an error of 32 to 38 % (the median over training) for the most distant pairs of
-// three applications. With a second batch size, the error at a third one never exceeds 10 %. All
-// measurements should cover the same part of the training, because the noise scale changes as training
-// progresses.
+// Published validation runs of six applications show what this gains. If the efficiency at one batch size
+// is predicted from statistics at one other size, the median error over a training run is 32 to 38 % in
+// three applications, for the sizes that lie farthest apart. With statistics at two sizes, the error at a
+// third one never exceeds 10 %. All measurements should cover the same part of the training, because the
+// noise scale changes as training progresses.
 //
 // The cost: best_batch_plan has no fast search for this efficiency and tries every allowed plan.
 
@@ -49,8 +49,8 @@ struct BatchDependentEfficiency {
     }
 };
 
-/// Gradient statistics and the batch size at which they were measured. The variance is at the initial batch
-/// size, as always.
+/// Gradient statistics and the batch size at which they were measured. Only the squared norm is that at
+/// this batch size: the variance is always stated for the initial batch size.
 struct GradientAtBatch {
     double total_batch = 0;         ///< examples
     GradientStatistics gradient{};  ///< variance above 0
@@ -58,8 +58,8 @@ struct GradientAtBatch {
 
 /// Returns the efficiency that the measurements predict at any batch size. Throws std::invalid_argument if
 /// there are no measurements or if one is invalid. Batch sizes must be positive, statistics must be finite
-/// and not negative, and the variance must not be 0. Ratios of both statistics and of batch sizes must not
-/// exceed 1e100.
+/// and not negative, and the variance must not be 0. Neither squared norm / variance nor initial batch /
+/// total batch may exceed 1e100.
 [[nodiscard]] inline BatchDependentEfficiency efficiency_from_batches(
     std::span<const GradientAtBatch> measured, double initial_batch) {
     require_positive("efficiency", "initial batch", initial_batch);

@@ -6,12 +6,12 @@
 //
 // Let T be the iteration's time, C its computing time, S its synchronising time and b its atomic batch. ln
 // C and ln S are assumed to be normal around the model's prediction. Their variances are g^T V g, where V
-// is the covariance of the fitted parameters and g the derivatives by them, plus two parts that the
-// parameters do not cover. The first part is the variance of the factors by which a shape deviates from the
-// model: if the shape was measured, their own variance, otherwise that of the prior. The second part is the
-// deviation of the computing time away from the measured batches, a random walk in ln b that is zero at
-// these batches (statistics/fitted_slopes.hpp). In addition, a measurement scatters about the model with
-// the standard deviation s.
+// is the covariance of the fitted parameters and g the derivatives with respect to them, plus two parts
+// that the parameters do not cover. The first part is the variance of the factors by which a shape deviates
+// from the model: if the shape was measured, their own variance, otherwise that of the prior. The second
+// part is the deviation of the computing time away from the measured batches, a random walk in ln b that is
+// zero at these batches (statistics/fitted_slopes.hpp). In addition, a measurement scatters about the model
+// with the standard deviation s.
 //
 // An iteration depends on C nearly linearly, but not on S. A synchronising time that is hidden behind
 // computing has no slope, but may become visible when it is twice as long as predicted. So quantiles follow

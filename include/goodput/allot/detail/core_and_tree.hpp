@@ -79,7 +79,7 @@ public:
         const CompactProblem& tight = tightened ? tight_ : problem;
         const Relaxation& tight_relaxed = tightened ? tight_relaxation_ : relaxation;
         tree_.reset();
-        // Runs a search for at most `states` states. Returns whether that ends everything.
+        // Runs a search for at most `states` states. Returns whether no other search needs a turn.
         const auto turn = [&](std::size_t states, auto&& run) {
             AllotOptions part = options;
             part.most_states = std::min(states, left);

@@ -451,8 +451,7 @@ private:
         return std::max(least_[variable] - amount, amount - most_[variable]);
     }
     /// Returns the variable that misses its limits most, relative to the length of its row of the inverse.
-    /// If this variable is a key, it first changes places with another option of its group in the basis, if
-    /// there is one.
+    /// A key variable first changes places with another option of its group in the basis, if there is one.
     Leaving choose_leaving() {
         constexpr double feasible = 1e-9;
         Leaving leaving;

@@ -16,7 +16,7 @@
 // prices (those below the concave hull) are skipped. The number of passes grows with the number of
 // resources (about five per resource), not with the number of jobs.
 //
-// The prices that the linear program proposes jump about while there are few planes. So each proposal is
+// The prices that the linear program proposes vary widely while there are few planes. So each proposal is
 // moved part of the way towards the best prices so far (Wentges 1997) until bound and planes are close. A
 // warm search begins with the prices whose planes met in the last optimum. Their new planes are nearly all
 // that it needs.
@@ -312,7 +312,7 @@ private:
     static constexpr double far_above = 0x1p30;
     static constexpr std::size_t usual_passes = 64;
     static constexpr std::size_t most_resources_in_one_block = 8, most_blocks = 64;
-    /// Most entries of choices_, unless the usual number of passes needs more.
+    /// Largest number of entries of choices_, unless the usual number of passes needs more.
     static constexpr std::size_t most_choices = std::size_t{1} << 26;
 
     PriceMaster master_;

@@ -3,8 +3,9 @@
 
 // The optimum of the linear relaxation as the rest of the solver uses it: its prices, its bound, its
 // mixture of choices, and this mixture rounded to whole options. The mixture splits few jobs (at most one
-// per resource, apart from ties). At the prices, every choice in it is a best one of its job (it has no
-// regret). The rounded choices may exceed capacities by a little. Equal jobs are copies of one group.
+// per resource, apart from ties). At the prices, every choice in the mixture is a best one for its job (it
+// has no regret). The rounded choices may exceed capacities by a little. Equal jobs are copies of one
+// group.
 
 #include <algorithm>
 #include <cmath>

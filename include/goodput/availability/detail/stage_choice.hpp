@@ -230,7 +230,7 @@ private:
     std::vector<std::size_t> order_;  ///< stages, in the order in which they are summed and searched
     std::vector<double> least_;       ///< by stage: seconds with its best mechanism
     double best_seconds_ = 0;         ///< seconds of all stages, each with its best mechanism
-    double most_lost_ = infinity;     ///< most seconds that the known answer loses against best_seconds_
+    double most_lost_ = infinity;     ///< largest loss of the known answer against best_seconds_
     AllotmentProblem problem_;
     std::vector<std::size_t> option_mechanism_, first_option_;
     std::vector<ResourceUse> uses_;

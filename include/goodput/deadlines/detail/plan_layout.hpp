@@ -5,11 +5,11 @@
 // job has which GPUs from when to when.
 //
 // Within an interval, configurations may follow each other in any order. The next configuration is always
-// the one in which the most jobs keep their GPUs. With slots, each configuration gets the whole slots in
-// its part. The remaining slots are filled one by one, the earliest first. Each is an allotment problem. In
-// it, a job's value is the work that the slot does of what the job still lacks, divided by the work that
-// all remaining slots before its deadline could do (or by what the job lacks, if that is more). While a job
-// lacks work, single slots are filled anew if that reduces the total lack.
+// the one in which the largest number of jobs keep their GPUs. With slots, each configuration gets the
+// whole slots in its part. The remaining slots are filled one by one, the earliest first. Each is an
+// allotment problem. In it, a job's value is how much of its missing work the slot can do, divided by the
+// work that all remaining slots before its deadline could do (or by the missing work, if that is more).
+// While a job lacks work, single slots are filled anew if that reduces the total lack.
 
 #include <algorithm>
 #include <cmath>

@@ -3,12 +3,12 @@
 
 // Makes a plan job by job. This is quick, changes GPUs rarely, and suffices if there is plenty of room.
 //
-// A level is a number of GPUs at which a job can run. While fewer GPUs are free, a job at this level has
-// the largest smaller number that is free. Each job gets the lowest level at which it ends in time (the
-// minimum satisfactory share of ElasticFlow, Gu et al. 2023). Then it starts one level lower, and stays
-// there for as long as it still ends in time. A job that cannot be moved gets the smallest number of GPUs
-// that it can keep from its start to its end in time. Among several GPU types, the job takes the type on
-// which it needs the smallest fraction of all GPU time.
+// A level is a number of GPUs at which a job can run. While fewer GPUs are free, a job at this level runs
+// on the largest number of GPUs that it can use and that is free. Each job gets the lowest level at which
+// it ends in time (the minimum satisfactory share of ElasticFlow, Gu et al. 2023). Then it starts one level
+// lower, and stays there for as long as it still ends in time. A job that cannot be moved gets the smallest
+// number of GPUs that it can keep from its start to its end in time. Among several GPU types, the job takes
+// the type on which it needs the smallest fraction of all GPU time.
 //
 // The first order is by deadline. A job that is late in one order comes first in the next ("squeaky wheel"
 // optimization, Joslin and Clements 1999). Such a job may be able to use only few GPUs at a time, and more

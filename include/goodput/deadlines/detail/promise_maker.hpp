@@ -1,7 +1,7 @@
 #ifndef GOODPUT_DEADLINES_DETAIL_PROMISE_MAKER_HPP
 #define GOODPUT_DEADLINES_DETAIL_PROMISE_MAKER_HPP
 
-// The requirements of promises on a round, and the options that jobs are offered in it.
+// What promises require of a round, and the options that jobs are offered in it.
 
 #include <algorithm>
 #include <cstddef>

@@ -255,8 +255,8 @@ private:
         const auto partner = partner_now(j);
         return std::max(restart_left(jobs[j]), partner ? restart_left(jobs[*partner]) : 0);
     }
-    /// Returns the part of its speed that a job has as long as it is tied to the job that shares its GPUs;
-    /// 1 means all of it.
+    /// Returns which fraction of its speed alone a job has while it is bound to the job that shares its
+    /// GPUs; 1 means its full speed.
     [[nodiscard]] double tied_part(const std::vector<Job>& jobs, std::size_t j) const {
         const SharingJobs* sharing = sharing_of(j);
         return sharing && are_tied(jobs, sharing->jobs) ? sharing->parts[sharing->jobs[1] == j] : 1;

@@ -7,12 +7,13 @@
 // A row is a limit that the jobs of an interval share: the GPUs of a type, or blocks of b GPUs on one node,
 // where b is a power of two or a whole node. A node with g free GPUs has floor(g / b) blocks, and a job
 // that takes t GPUs of a node takes floor(t / b). On one node, a job takes a power of two or the whole
-// node. Beyond one node, it takes whole nodes, or a power of two in the largest blocks that are powers of
-// two. With these sizes, every set of jobs that respects all rows can be placed, the largest blocks first.
-// A row of blocks is left out if the row of GPUs implies it.
+// node. A larger job takes whole nodes, or a power of two of GPUs in blocks: each is the largest power of
+// two that fits on a node. With these sizes, every set of jobs that respects all rows can be placed, the
+// largest blocks first. A row of blocks is left out if the row of GPUs implies it.
 //
-// With slots, intervals begin and end at whole slots. A node that comes or goes within a slot does not
-// count in that slot, and a job whose deadline lies within a slot uses only the first part of it.
+// If time is divided into slots (`slot_seconds` above 0), intervals begin and end where slots do. A node
+// that comes or goes within a slot does not count in that slot, and a job whose deadline lies within a slot
+// uses only the first part of it.
 
 #include <algorithm>
 #include <bit>
@@ -63,11 +64,10 @@ struct BlockRow {
 struct TimeGrid {
     std::vector<GridInterval> intervals{};
     std::vector<BlockRow> rows{};
-    /// The jobs that still have work left at the moment from which they can be moved. Jobs that can be
-    /// moved now come first, the latest deadline first.
+    /// The jobs that will still have work left when they can be moved. Jobs that can be moved now come
+    /// first, the latest deadline first.
     std::vector<std::size_t> order{};
-    std::vector<double> work{};                          ///< by job: work left after what it does before it
-                                                         ///< can be moved
+    std::vector<double> work{};                          ///< by job: work left when it can be moved
     std::vector<std::vector<DeadlineOption>> options{};  ///< by job: options; within a type, faster ones
                                                          ///< take more GPUs
 

@@ -2,7 +2,7 @@
 #define GOODPUT_FIT_DETAIL_TOUCHED_PARAMETERS_HPP
 
 // Parameters that become variables when they are read. A value computed from a few of many parameters then
-// carries derivatives by these few alone (Ceres' jets).
+// carries derivatives with respect to these few only (Ceres' jets).
 
 #include <ceres/jet.h>
 

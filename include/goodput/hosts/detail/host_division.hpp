@@ -8,9 +8,9 @@
 // allotted. Therefore every node divides what it has anew (host_nodes.hpp), and jobs move between nodes of
 // one pool, for two reasons.
 //
-// First, a job may get nothing because its node has too little for it. It then moves to a node with enough:
-// to free GPUs, in exchange for jobs of the other node, or together with everything on its node in exchange
-// for everything on the other. Only in this case may jobs move that pay for moving.
+// First, a job may get nothing because its node has too little for it. It then moves to a node that has
+// enough. It takes GPUs that are free there, changes places with jobs of that node, or the two nodes swap
+// everything. Jobs that lose time by moving may move only for this reason.
 //
 // Second, cores and memory have a price on each node, their worth to its jobs. A node with high prices may
 // have a job that takes much at these prices, and a node with low prices a job with as many GPUs that takes
@@ -41,7 +41,7 @@ namespace goodput::inline v0_1::detail {
 class HostDivision {
 public:
     /// Sets `chosen` of all claims, and `placement` of the jobs that move. `chosen` becomes no_option for a
-    /// job whose node cannot provide the least of its variants in addition to the other jobs. Placements
+    /// job whose smallest variant its node cannot provide together with what the other jobs get. Placements
     /// must not take more GPUs than nodes have. After `end` no more jobs move; if there is no `end`,
     /// everything that may be better is tried.
     void divide(const Cluster& cluster, std::span<HostClaim> claims,
@@ -98,7 +98,8 @@ private:
         for (const auto& [c, chosen] : chosen_) nodes_.claim(c).chosen = chosen;
         return false;
     }
-    /// Returns whether two nodes are in one group (nodes that jobs over several nodes tie together).
+    /// Returns whether two nodes are in the same group. A job that runs on several nodes puts them into one
+    /// group.
     [[nodiscard]] bool are_one(std::size_t a, std::size_t b) const {
         return nodes_.node(a).group == nodes_.node(b).group;
     }
@@ -167,7 +168,7 @@ private:
                 const std::ptrdiff_t short_before = shortage(c);
                 if (try_moves(a, b, moves_, [&](double, std::size_t unplaced) {
                         return unplaced < before ||
-                               // No other job may get nothing instead.
+                               // This must not leave another job with nothing.
                                (unplaced == before && nodes_.claim(c).chosen == no_option &&
                                 shortage(c) < short_before);
                     }))
@@ -182,13 +183,14 @@ private:
     [[nodiscard]] std::size_t looked_at(std::size_t look, std::size_t own) const {
         return nodes_.size() <= most_looks ? look : (own + look) % nodes_.size();
     }
-    /// Tries to move a job that gets nothing to free GPUs.
+    /// Proposes to move a job that gets nothing onto free GPUs of node b. Returns whether that is possible.
     bool find_free(std::size_t c, std::size_t a, std::size_t b, bool pay) {
         moves_.assign(1, {c, a, b});
         return may_leave(c, pay) && nodes_.claim(c).placement.front().gpus <= nodes_.node(b).free_gpus &&
                least_fits(b, c, {});
     }
-    /// Tries to exchange everything on both nodes. An empty `moves_` means such an exchange.
+    /// Proposes to exchange everything on both nodes, which an empty `moves_` means. Returns whether that
+    /// is possible.
     bool find_whole(std::size_t c, std::size_t a, std::size_t b, bool pay) {
         moves_.clear();
         const auto may_all = [&](std::size_t from, std::size_t other) {
@@ -198,8 +200,8 @@ private:
         };
         return may_all(a, b) && may_all(b, a) && least_of_all_fits(a, b, c) && least_of_all_fits(b, a, c);
     }
-    /// Tries to exchange the job for jobs of the other node that free enough GPUs: as few as possible, the
-    /// largest first.
+    /// Proposes to exchange the job for jobs of the other node that free enough GPUs: as few as possible,
+    /// the largest first. Returns whether that is possible.
     bool find_partners(std::size_t c, std::size_t a, std::size_t b, bool pay) {
         if (!may_leave(c, pay)) return false;
         const int gpus = nodes_.claim(c).placement.front().gpus;
@@ -243,7 +245,8 @@ private:
     [[nodiscard]] bool may_leave(std::size_t c, bool pay) const {
         return may_move(c, pay) && nodes_.claim(c).placement.size() == 1;
     }
-    /// Returns whether a node has what `units(resource)` says, if it counts that resource.
+    /// Returns whether a node has units(r) of each resource r. A resource of which the node states no
+    /// amount is not checked.
     template <class Units>
     [[nodiscard]] bool has(std::size_t n, Units units) const {
         for (std::size_t r = 0; r < host_resources; ++r) {
@@ -252,8 +255,8 @@ private:
         }
         return true;
     }
-    /// Returns the minimum that the jobs of `from` that get anything, and the job `also`, would take of the
-    /// node `to`, without the jobs in `leave`.
+    /// Adds up the units of resource r that jobs of node `from` would need at least on node `to`. It counts
+    /// the job `also` and all jobs that get anything, except those in `leave`.
     [[nodiscard]] double least_of_all(std::size_t from, std::size_t to, std::size_t also, std::size_t r,
                                       std::span<const std::size_t> leave = {}) const {
         double units = 0;
@@ -275,8 +278,8 @@ private:
     [[nodiscard]] bool least_of_all_fits(std::size_t from, std::size_t to, std::size_t also) const {
         return has(to, [&](std::size_t r) { return least_of_all(from, to, also, r); });
     }
-    /// Returns how much a node lacks for the minimum of the job and of its other jobs, as a fraction of
-    /// what the node has.
+    /// Returns how much a node lacks to give this job and the node's other jobs their minimum, as a
+    /// fraction of what the node has.
     [[nodiscard]] double lacks(std::size_t c, std::size_t n) const {
         double lacking = 0;
         for (std::size_t r = 0; r < host_resources; ++r)
@@ -298,14 +301,15 @@ private:
             ->node;
     }
 
-    /// Returns whether the job has less cores or memory than it was allotted.
+    /// Returns whether the job's cores and memory are worth less to it than those that it was allotted.
     [[nodiscard]] bool is_short(std::size_t c) const {
         const HostClaim& claim = nodes_.claim(c);
         return claim.chosen != no_option && claim.variants[claim.chosen].value < wished_[c].value;
     }
     /// Looks for a node that has the amounts that were allotted to the job, and exchanges everything on it
-    /// with everything on a node of the job that has less. Keeps the exchange if the worth grows, or if a
-    /// job over several nodes then has fewer nodes with too little and no job loses.
+    /// with everything on a node of the job that has less. Keeps the exchange if the total worth grows. For
+    /// a job on several nodes it is enough that the worth does not fall, because one more of its nodes then
+    /// has enough.
     bool find_more(std::size_t c) {
         const auto has_wished = [&](std::size_t n, int gpus) {
             return has(n, [&](std::size_t r) { return nodes_.units(wished_[c], n, gpus, r); });

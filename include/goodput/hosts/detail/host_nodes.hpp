@@ -5,7 +5,7 @@
 //
 // Each node divides its cores and memory exactly, as a small allotment problem: it has one option per
 // variant (amounts per GPU that a job may get), and one row for the cores and one for the memory of each
-// node. Jobs over several nodes tie these nodes together to a group. Without such jobs, each node is a
+// node. A job that runs on several nodes puts these nodes into one group. A node without such jobs is a
 // separate problem with a handful of jobs.
 //
 // No job is slower than with its share. The share is the part of a node's cores and memory that corresponds
@@ -56,7 +56,7 @@ struct HostClaim {
 class HostNodes {
 public:
     struct OfNode {
-        std::size_t group = 0;              ///< group of nodes that jobs tie together
+        std::size_t group = 0;              ///< group of nodes that jobs on several nodes link
         int free_gpus = 0;                  ///< free GPUs on the node
         std::vector<std::size_t> claims{};  ///< claims on the node
         HostAmounts share{};                ///< amount per GPU that no job keeps; infinity if it is not

@@ -5,8 +5,9 @@
 // one job. Its options are the two jobs together, each of them alone, and both apart on GPUs of their own.
 // So no row has to let each job run only once, and the allotment is as easy as one of single jobs.
 //
-// All options of both jobs would make too many options for both apart. So of a job in a pair, only the
-// options that are best at some multiple of the prices are offered, and the best one of each pool.
+// If every option of one job could go with every option of the other, a pair would have too many options.
+// So for a job in a pair, only the options that are best at some multiple of the prices are offered, and
+// the best one of each pool.
 
 #include <algorithm>
 #include <array>

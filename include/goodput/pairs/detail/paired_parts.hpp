@@ -241,9 +241,9 @@ private:
         return beside;
     }
 
-    /// Returns whether the policy serves the same options with and without pairs on offer. If not, it is a
-    /// queue, which decides what each job gets, and does not know that two jobs take GPUs together or not
-    /// at all. Jobs that it serves would get nothing.
+    /// Returns whether the policy serves the same options with and without pairs. If not, it is a queue,
+    /// which decides what each job gets, and does not know that two jobs take GPUs together or not at all.
+    /// Jobs that it serves would get nothing.
     [[nodiscard]] static bool serves_alike(std::span<const OptionRow> rows, const std::vector<Beside>& with,
                                            const std::vector<Beside>& without) {
         for (std::size_t r = 0; r < rows.size(); ++r)
@@ -434,10 +434,10 @@ struct PairedFactor {
     }
 };
 
-/// The rows of limits, of which a pair uses half of what each of its partners would use. After them, every
-/// job in a pair has one row, which lets it run once, alone or in one of its pairs. If such jobs must not
-/// run alone (together_only), there is one row of capacity 0 instead, of which their own options would use
-/// a unit.
+/// The rows of limits; a pair uses half of what each of its partners would use of them. After these rows,
+/// every job in a pair has one row, which lets it run once, alone or in one of its pairs. If jobs in pairs
+/// must not run alone (together_only), there is instead one row of capacity 0, and each of their own
+/// options would use a unit of it.
 class PairedLimits {
 public:
     PairedLimits() = default;

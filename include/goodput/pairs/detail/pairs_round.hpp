@@ -14,7 +14,7 @@
 // bound holds for every way to pair them. A pair uses half of what each of its jobs alone would use of a
 // limit.
 //
-// If many jobs are in pairs, so many rows would take too long. Then prices choose disjoint pairs, and an
+// If many jobs are in pairs, these rows would take too long. Then prices choose disjoint pairs, and an
 // allotment of these pairs and of single jobs decides which of the pairs run together
 // (detail/pair_mix.hpp).
 //
@@ -98,7 +98,7 @@ public:
         for (std::size_t i = 0; i < pairing_->planned.size(); ++i) {
             if (!runs(i)) continue;
             DecisionExplanation of_pair = all[jobs().size() + i];
-            // Leave out the row that lets each job run once: no other job pays for it.
+            // Leave out the row that lets each job run once, because no other job competes for it.
             of_pair.price = price_of(job_of(i), chosen(i), engine_.allotted().prices);
             for (const std::size_t j : pairing_->pair(i).jobs) {
                 all[j] = of_pair;

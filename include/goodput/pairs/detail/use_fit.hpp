@@ -30,7 +30,7 @@ struct UseRow {
     double measured = 0;
 };
 
-/// The error of a row, in its own unit, and its derivatives by the numbers of both kinds.
+/// The error of a row, in its own unit, and its derivatives with respect to the numbers of both kinds.
 template <int K>
 struct UseError {
     double error = 0;

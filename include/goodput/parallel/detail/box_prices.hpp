@@ -1,8 +1,8 @@
 #ifndef GOODPUT_PARALLEL_DETAIL_BOX_PRICES_HPP
 #define GOODPUT_PARALLEL_DETAIL_BOX_PRICES_HPP
 
-// Finds prices of GPUs at which the chain relaxation gives a box a strong bound, and tries the chains found
-// on the way as plans.
+// Finds prices of GPUs at which the chain relaxation (chain_relaxation.hpp) gives a strong bound for a box
+// (a set of plans, search_box.hpp). Tries the chains found on the way as plans.
 
 #include <algorithm>
 #include <cmath>

@@ -1,12 +1,13 @@
 #ifndef GOODPUT_PARALLEL_DETAIL_CHAIN_COLUMNS_HPP
 #define GOODPUT_PARALLEL_DETAIL_CHAIN_COLUMNS_HPP
 
-// Finds the best zones for the stages of a chain, pipeline by pipeline. A column holds the zones of one
-// pipeline's stages, and a walk from column to column gives the zones of all replicas. The seconds depend
-// only on which messages and neighbours occur, not on how often. So the search tries all limits on the
-// seconds of each boundary's messages and of gradient reduction, and asks for each whether the columns
-// within the limits can suffice. If they can, it looks for a walk. If it does not find one, the chain stays
-// open at these seconds.
+// Finds the best zones for the stages of a chain, pipeline by pipeline. A chain is a class of replicas (GPU
+// type and tensor-parallel degree) for each stage. A column holds the zones of one pipeline's stages, and a
+// walk from column to column gives the zones of all replicas. The seconds depend only on which messages and
+// neighbours occur, not on how often. So the search tries all limits on the seconds of each boundary's
+// messages and of gradient reduction, and asks for each whether the columns within the limits can suffice.
+// If they can, it looks for a walk. If it finds none, the chain stays open, that is, a plan with these
+// seconds is neither found nor ruled out.
 
 #include <algorithm>
 #include <cstddef>
@@ -158,7 +159,7 @@ private:
             return tables_.most_visits(s, set, missing);
         };
         if (dead_ends_.insert(std::move(here)).second && tables_.has_room(left_, missing, visits)) {
-            // Try columns first in which few stages move, then those whose zones have most GPUs left.
+            // Try columns first in which few stages move, then those whose zones have the most GPUs left.
             std::vector<std::tuple<std::size_t, int, std::size_t>> next;
             for (std::size_t c = 0; c < tables_.columns().size(); ++c) {
                 if (!within[c] || tables_.step(column, c) > most) continue;

@@ -1,9 +1,10 @@
 #ifndef GOODPUT_PARALLEL_DETAIL_CHAIN_SEARCH_HPP
 #define GOODPUT_PARALLEL_DETAIL_CHAIN_SEARCH_HPP
 
-// Searches the chains of a box depth first, as long as their bound is below the best plan. A chain stays
-// open if there are enough GPUs for it but no plan as fast as its bound was found. The bound of the answer
-// includes the bounds of all open chains.
+// Searches the chains of a box (a set of plans, search_box.hpp) depth first, as long as their bound is
+// below the best plan. A chain is a class of replicas (GPU type and tensor-parallel degree) for each stage.
+// A chain stays open if there are enough GPUs for it but no plan as fast as its bound was found. The bound
+// of the answer includes the bounds of all open chains.
 
 #include <algorithm>
 #include <cmath>

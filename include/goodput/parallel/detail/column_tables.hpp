@@ -1,9 +1,10 @@
 #ifndef GOODPUT_PARALLEL_DETAIL_COLUMN_TABLES_HPP
 #define GOODPUT_PARALLEL_DETAIL_COLUMN_TABLES_HPP
 
-// Lists all columns that a chain may have, where a column holds the zones of one pipeline's stages. Also
-// says how long messages and gradient reduction take from zone to zone, and whether GPUs can suffice within
-// a limit on the seconds of gradient reduction.
+// Lists all columns that a chain may have. A chain is a class of replicas (GPU type and tensor-parallel
+// degree) for each stage. A column holds the zones of one pipeline's stages. The tables also say how long
+// messages and gradient reduction take from zone to zone, and whether GPUs can suffice within a limit on
+// the seconds of gradient reduction.
 
 #include <algorithm>
 #include <cstddef>

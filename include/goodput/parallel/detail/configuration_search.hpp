@@ -215,8 +215,8 @@ private:
         box.bound = bound_of(box, value);
         if (box.bound > -std::numeric_limits<double>::infinity()) queue_.push(std::move(box));
     }
-    /// Returns the pool where a cut tells most: the one with most money between low and high. Returns the
-    /// number of pools if the box is one configuration.
+    /// Returns the pool where a cut tells most: the one with the most money between low and high. Returns
+    /// the number of pools if the box is one configuration.
     [[nodiscard]] std::size_t axis_of(const Box& box) const {
         std::size_t best = choices_->size();
         std::pair<double, int> most{-1, 0};

@@ -1,10 +1,10 @@
 #ifndef GOODPUT_PARALLEL_DETAIL_GPU_NEEDS_HPP
 #define GOODPUT_PARALLEL_DETAIL_GPU_NEEDS_HPP
 
-// Computes whether there are enough GPUs for a chain at all. Within caps on the stages, it gives the fewest
-// GPUs of one type that the last stages of a chain need, for each number of GPUs of the other types. Prices
-// cannot tell this: they pay for a fraction of a stage where only a whole stage will do. Stages are of one
-// class each.
+// Computes whether there are enough GPUs for a chain at all. A chain is a class for each stage: a GPU type
+// and a tensor-parallel degree. Within caps on the stages, this header gives the smallest number of GPUs of
+// one type that the last stages of a chain need, for each number of GPUs of the other types. Prices cannot
+// tell this, because with them a fraction of a stage is enough.
 
 #include <algorithm>
 #include <cstddef>

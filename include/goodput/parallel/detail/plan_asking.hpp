@@ -2,8 +2,8 @@
 #define GOODPUT_PARALLEL_DETAIL_PLAN_ASKING_HPP
 
 // Decides what to offer a large model at prices. Asks the planner for curves and single configurations
-// until nothing that is not offered can be worth more than is wanted, or until the effort is spent. The
-// answer is an upper bound on what all others can be worth.
+// until no other configuration can be worth more than is asked for, or until the effort is spent. The
+// answer is an upper bound on what the configurations that are not offered can be worth.
 
 #include <algorithm>
 #include <cmath>

@@ -3,8 +3,8 @@
 
 // Turns the worth of a plan into a number to minimise: seconds per iteration, dollars per iteration, or
 // price minus reward. It grows with the iteration time and with one weighted sum of the GPUs, called
-// "spending": dollars per second, or the price. Along a line of time against spending, it is least at an
-// end of any interval.
+// "spending": dollars per second, or the price. If the time falls linearly with spending, the number is
+// concave in spending, so on any interval it is least at one of the ends.
 
 #include <algorithm>
 #include <cmath>
@@ -40,7 +40,8 @@ public:
     /// Whether the price of GPUs, rather than their number, decides how many a plan takes.
     [[nodiscard]] bool pays() const { return objective_ == PlanObjective::reward && most_seconds_ == never; }
 
-    /// Returns what a plan is worth; infinity beyond the limits. `extra` is the dollars of traffic.
+    /// Returns the number to minimise for a plan; infinity if the plan exceeds a limit. `extra` is the
+    /// dollars of traffic.
     [[nodiscard]] double value(double seconds, double spending, double extra = 0) const {
         if (!(seconds <= most_seconds_ * (1 + 1e-12))) return never;
         if (objective_ == PlanObjective::reward) return spending - earned(seconds);
@@ -60,8 +61,8 @@ public:
         const auto seconds = [&](double spending) { return std::max(sum - slope * spending, floor); };
         if (seconds(high) > most_seconds_ * (1 + 1e-9)) return never;
         if (!spends()) return seconds(high);
-        // The value is concave along the line, and grows once the floor is reached, so it is least at an
-        // end of the line.
+        // The value is concave while the seconds fall with spending, and grows once they have reached the
+        // floor. So it is least at an end of the part where they fall.
         double end = high;
         if (slope > 0 && sum - slope * high < floor) end = std::clamp((sum - floor) / slope, low, high);
         if (objective_ == PlanObjective::reward)
@@ -71,8 +72,8 @@ public:
         return objective_ == PlanObjective::throughput ? seconds(high) : usd;
     }
 
-    /// Returns seconds that every plan better than `value` stays below, if its spending is at least `low`
-    /// and its traffic costs at least `extra` dollars.
+    /// Returns an upper bound on the seconds of every plan that is better than `value`, spends at least
+    /// `low`, and pays at least `extra` dollars for traffic.
     [[nodiscard]] double most_time(double value, double low, double extra) const {
         double most = most_seconds_;
         if (objective_ == PlanObjective::throughput) most = std::min(most, value);
@@ -84,8 +85,8 @@ public:
         return most + 1e-9 * std::abs(most);
     }
 
-    /// Returns spending that every plan better than `value` stays below, if it takes at least `seconds` and
-    /// its traffic costs at least `extra` dollars.
+    /// Returns an upper bound on the spending of every plan that is better than `value`, takes at least
+    /// `seconds`, and pays at least `extra` dollars for traffic.
     [[nodiscard]] double most_spending(double value, double seconds, double extra) const {
         double most = never;
         if (objective_ == PlanObjective::reward && value < never) {

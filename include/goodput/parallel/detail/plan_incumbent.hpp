@@ -1,10 +1,11 @@
 #ifndef GOODPUT_PARALLEL_DETAIL_PLAN_INCUMBENT_HPP
 #define GOODPUT_PARALLEL_DETAIL_PLAN_INCUMBENT_HPP
 
-// Keeps the best plan so far, and lays chains out as plans. Each stage gets replicas of the chain's class,
-// zone by zone. If these are too few, other classes that are as fast and have the memory join: a stage of
-// mixed replicas. The search leaves out whatever cannot beat the best plan by more than the gap. The least
-// bound of all that was left out is part of the answer's bound.
+// Keeps the best plan so far, and lays chains out as plans. A chain is a class of replicas (GPU type and
+// tensor-parallel degree) for each stage. Each stage gets replicas of the chain's class, zone by zone. If
+// these are too few, other classes that are as fast and have the memory join: a stage of mixed replicas.
+// The search leaves out whatever cannot beat the best plan by more than the gap. The least bound of all
+// that was left out is part of the answer's bound.
 
 #include <algorithm>
 #include <cmath>

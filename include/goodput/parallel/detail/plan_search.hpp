@@ -133,7 +133,7 @@ private:
         const double width = division.repeats * (box.high - box.low);
         const double ratio =
             goal_.spends() && box.spend_low > 0 ? std::log(box.spend_high / box.spend_low) : 0;
-        // A limit on dollars ties time and spending together, which no slope can express.
+        // A limit on dollars couples time and spending, which no slope can express.
         const double spread = goal_.has_budget() ? ratio : ratio * ratio / 8;
         const double seconds = std::max(division.repeats * box.low + rest, 1e-300);
         const double relative = width / seconds;

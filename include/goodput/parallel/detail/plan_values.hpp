@@ -86,7 +86,7 @@ private:
     static constexpr double ratio = 1.004;
     static constexpr std::size_t steps = 2000;
 
-    /// Returns a few GPUs and more GPUs, neither of which the job holds.
+    /// Returns two amounts of GPUs, a small and a larger one, that the job does not hold.
     static std::pair<PoolShare, PoolShare> probes(PoolShare pool, const Configuration& held) {
         std::vector<PoolShare> found;
         for (int nodes = 1; found.size() < 2; ++nodes) {

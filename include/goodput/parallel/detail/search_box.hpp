@@ -211,8 +211,8 @@ private:
         return 2 * curve.square * size + curve.linear < 0;
     }
     /// Whether a larger message takes less time at some size between `low` and `high`. It does if the
-    /// bandwidth is below its slope by the natural logarithm of the message. The difference of the two is a
-    /// parabola.
+    /// bandwidth is smaller than its derivative with respect to the natural logarithm of the message. The
+    /// difference of the two is a parabola.
     [[nodiscard]] static bool shortens(const BandwidthCurve& curve, double low, double high) {
         const auto at = [&](double size) {
             return (curve.square * size + curve.linear) * size + curve.constant <

@@ -1,11 +1,12 @@
 #ifndef GOODPUT_PARALLEL_DETAIL_SEEN_CHAINS_HPP
 #define GOODPUT_PARALLEL_DETAIL_SEEN_CHAINS_HPP
 
-// Beginnings of chains that need no search, because another beginning was searched that is no worse,
-// whatever follows. The other one has the same number of stages left, the same next layer and the same last
-// class, and needs no more GPUs of any type and no more seconds. Layers of one kind take equally long, so a
-// long pipeline has millions of beginnings that differ only in the order of their stages. This only holds
-// if a chain is a plan: stages of one class each, all in one zone.
+// A chain is a class of replicas (GPU type and tensor-parallel degree) for each stage. This header
+// remembers which beginnings of chains were searched. A beginning needs no search if another one was
+// searched that is no worse, whatever follows. That one has the same number of stages left, the same next
+// layer and the same last class, and needs no more GPUs of any type and no more seconds. Layers of one kind
+// take equally long, so a long pipeline has millions of beginnings that differ only in the order of their
+// stages. This only holds if a chain is a plan: stages of one class each, all in one zone.
 
 #include <algorithm>
 #include <cstddef>

@@ -17,7 +17,7 @@ namespace goodput::inline v0_1::detail {
 
 inline constexpr double never = std::numeric_limits<double>::infinity();
 
-/// How many times the gradients that the last of several stages sends back count.
+/// How many times the seconds count in which the last of several stages sends gradients back.
 inline constexpr double last_weight = backward_weight(1, 2);
 
 /// Replicas of one GPU type and tensor-parallel degree.

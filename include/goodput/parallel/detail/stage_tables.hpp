@@ -3,8 +3,8 @@
 
 // Tables for one micro-batch that the search for a plan reads again and again: how long a stage takes, how
 // many layers fit, and what a boundary costs, by the class of the stage's slowest replica. The stage's
-// other replicas may be of any class that is as fast, in any zone. So every number here is at most what a
-// plan pays. It is exact if one class computes the whole stage in one zone.
+// other replicas may be of any class that is as fast, in any zone. So no number here is larger than in any
+// plan. It is exact if one class computes the whole stage in one zone.
 
 #include <algorithm>
 #include <cmath>

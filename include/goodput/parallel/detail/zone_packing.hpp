@@ -1,10 +1,11 @@
 #ifndef GOODPUT_PARALLEL_DETAIL_ZONE_PACKING_HPP
 #define GOODPUT_PARALLEL_DETAIL_ZONE_PACKING_HPP
 
-// Bounds how fast a chain can be, given that all its stages must lie somewhere, with a search over the
-// zones that each stage touches. The replicas of a stage that touches several zones go from zone to zone
-// over the links between them. Every zone that a stage touches exchanges messages with some zone of the
-// next stage. Stages that touch only some zones must find room in these.
+// Bounds how fast a chain can be, given that all its stages must find room, with a search over the zones
+// that each stage touches. A chain is a class of replicas (GPU type and tensor-parallel degree) for each
+// stage. The replicas of a stage that touches several zones go from zone to zone over the links between
+// them. Every zone that a stage touches exchanges messages with some zone of the next stage. Stages that
+// touch only some zones must find room in these.
 
 #include <algorithm>
 #include <bit>

@@ -3,12 +3,12 @@
 
 // Chooses the jobs to be placed in one pool if there is no room for all of them (least_moves.hpp, step 2).
 //
-// A set of jobs that fits still fits if one of its jobs is replaced by a smaller one. So the most jobs that
-// can be placed are the k smallest for some k, which bisection finds. A set A of jobs can be extended to k
-// jobs if and only if A fits together with the smallest of the other jobs, k in all. The jobs are tried in
-// the order of their priority: running ones first, then by index. A job is accepted if it fits together
-// with the jobs accepted so far and the smallest undecided ones, k in all. Takes O(jobs * sizes) if each
-// size divides the next larger one.
+// A set of jobs that fits still fits if one of its jobs is replaced by a smaller one. So if at most k jobs
+// can be placed, the k smallest can. Bisection finds k. A set A of jobs can be extended to k jobs if and
+// only if A fits together with the smallest of the other jobs, k in all. The jobs are tried in the order of
+// their priority: running ones first, then by index. A job is accepted if it fits together with the jobs
+// accepted so far and the smallest undecided ones, k in all. Takes O(jobs * sizes) if each size divides the
+// next larger one.
 
 #include <algorithm>
 #include <cstddef>

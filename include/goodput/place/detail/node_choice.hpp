@@ -78,7 +78,7 @@ public:
 
     [[nodiscard]] Range everywhere() const { return {0, nodes_.size(), 0}; }
 
-    /// Returns the domains of a level with at least `nodes` available nodes. Domains in which so many nodes
+    /// Returns the domains of a level with at least `nodes` available nodes. Domains in which these nodes
     /// would be closest together come first, then those with the fewest nodes to spare.
     std::vector<Range> domains_for(std::size_t level, std::size_t nodes);
 

@@ -108,7 +108,7 @@ public:
     [[nodiscard]] std::span<const int> hosts() const { return hosts_; }
 
     /// The number of blocks in the last find(). After a successful one also what it left: wholly free
-    /// nodes, and the most free GPUs on one node.
+    /// nodes, and the largest number of free GPUs on one node.
     [[nodiscard]] std::size_t blocks() const { return largest_first_.size(); }
     [[nodiscard]] int whole_left() const { return count_.back(); }
     [[nodiscard]] int largest_left() const {

@@ -69,10 +69,10 @@ struct PoolState {
     /// Tries to place the loose items next to those that stay.
     Packing pack();
 
-    /// Call this after a successful pack(). Packs again, so that the most nodes stay wholly free or, if
-    /// none does, the largest block. This is exact if each size divides the next larger one; otherwise the
-    /// searches are limited. The GPUs that stay free are subtracted from `free` until the caller adds them
-    /// again.
+    /// Call this after a successful pack(). Packs again, so that as many nodes as possible stay wholly free
+    /// or, if none does, as large a block as possible. This is exact if each size divides the next larger
+    /// one; otherwise the searches are limited. The GPUs that stay free are subtracted from `free` until
+    /// the caller adds them again.
     SetAside set_aside();
 
     /// Call this after a successful pack(). Packs again without nodes that leave before the loose items

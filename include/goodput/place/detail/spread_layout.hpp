@@ -1,7 +1,7 @@
 #ifndef GOODPUT_PLACE_DETAIL_SPREAD_LAYOUT_HPP
 #define GOODPUT_PLACE_DETAIL_SPREAD_LAYOUT_HPP
 
-// Brings jobs of one pool that are placed anew close together (topology_placer.hpp, steps 1 to 4).
+// Brings jobs of one pool that get new whole nodes close together (topology_placer.hpp, steps 1 to 4).
 //
 // A job roams if it takes whole nodes and does not stay where it runs. Roaming jobs exchange their nodes
 // among each other and with wholly free ones. For jobs that must stay within a domain, such as a rack,
@@ -9,8 +9,8 @@
 // to another node in one piece. So all exchangeable nodes are alike, and whether each such job (a wish of
 // the search) finds a domain depends only on the number of these nodes in each domain. The search goes from
 // the innermost level outwards, and in each level from the largest job to the smallest. Within its limit it
-// is exact, because it makes no difference to a job of an outer level which nodes of its domain the jobs of
-// inner levels leave.
+// is exact: for a job of an outer level it only matters how many nodes of its domain the jobs of inner
+// levels leave, not which.
 
 #include <algorithm>
 #include <cmath>
@@ -27,8 +27,8 @@
 
 namespace goodput::inline v0_1::detail {
 
-/// Returns the level in one domain of which all nodes of a request must be. Returns the number of levels if
-/// the nodes may be anywhere.
+/// Returns the level with a domain that must contain all nodes of a request, or the number of levels if the
+/// nodes may be anywhere.
 inline std::size_t level_within(const Topology& topology, const PlacementRequest& request) {
     const auto& levels = topology.levels;
     if (request.within.empty() || request.part.shape.nodes < 2) return levels.size();

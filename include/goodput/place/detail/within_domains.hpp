@@ -70,7 +70,7 @@ public:
     PlacementResult place(double& above);
 
 private:
-    // Most domains that other jobs are told to leave in favour of one job.
+    // Largest number of domains that other jobs are told to leave in favour of one job.
     static constexpr std::size_t most_domains = 8;
     static constexpr std::size_t most_drafts = 32;  // drafts per pool
 

@@ -1,15 +1,15 @@
 #ifndef GOODPUT_PROOF_DETAIL_PROOF_LOG_HPP
 #define GOODPUT_PROOF_DETAIL_PROOF_LOG_HPP
 
-// Writes a search, of which a RecordedTree tells it event by event, as derivations (proof steps) of VIPR
-// 1.1.
+// Writes a search as derivations (proof steps) of VIPR 1.1. A RecordedTree reports the search event by
+// event.
 //
 // Each closed node is one linear combination of rows. The multipliers of the capacities are the node's
 // prices. The multiplier of a job's row is what the job gains at these prices. Multiples of the rows x >= 0
-// make up for the rest. The prices are rounded first, and everything is then computed from them exactly, so
+// make up for the rest. The prices are rounded first, and everything else is computed from them exactly, so
 // the search's own arithmetic never matters. A branching is a pair of assumptions. They are discharged when
-// both sides are done: what both sides prove then holds without them. The root is the node before any
-// branching.
+// both sides are done, because what both sides prove holds without the assumptions. The root is the node
+// before any branching.
 //
 // There are three goals:
 //

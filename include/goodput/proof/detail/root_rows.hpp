@@ -1,8 +1,9 @@
 #ifndef GOODPUT_PROOF_DETAIL_ROOT_ROWS_HPP
 #define GOODPUT_PROOF_DETAIL_ROOT_ROWS_HPP
 
-// The part of ProofLog that derives rows before the first branching: that the objective is better than a
-// multiple of the granule, that too large options are not taken, capacities rounded down, and cuts.
+// The part of ProofLog that derives rows before the first branching: the objective is better than a
+// multiple of the granule; options that are too large are not taken; capacities are rounded down; and cuts
+// hold.
 
 #include <algorithm>
 #include <cmath>

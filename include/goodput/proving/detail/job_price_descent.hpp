@@ -153,7 +153,8 @@ public:
 private:
     static constexpr double infinity = std::numeric_limits<double>::infinity();
     static constexpr std::size_t most_work = std::size_t{1} << 28;
-    /// One state of the core (allot/detail/search.hpp) takes as long as this many table entries.
+    /// One state of the search of the core, that is, of the undecided choices (allot/detail/search.hpp),
+    /// takes as long as this many table entries.
     static constexpr std::size_t work_of_state = 256;
     static constexpr double memory_of_direction = 0.4, least_progress = 0.01;
 

@@ -52,7 +52,7 @@ public:
 
     /// Prepares to improve the allotment `incumbent` until it is proven within the gap. The first call for
     /// a problem also improves the prices as long as that lowers the bound. `known`: a bound known so far.
-    /// Returns what is known then, or nothing if the relaxation does not apply.
+    /// Returns the bound and status afterwards, or nothing if the relaxation does not apply.
     std::optional<SearchOutcome> prepare(const CompactProblem& problem, const Relaxation& linear,
                                          double known, Incumbent& incumbent, const AllotOptions& options,
                                          Clock& clock) {
@@ -92,8 +92,9 @@ public:
     }
 
     /// Leaves out, until widen(), options that are part of no allotment worth more than `target`. Returns
-    /// with what the search of the core should start, and gives its second bound (`later`) the prices.
-    /// Returns nothing if no allotment can be worth more.
+    /// what the search of the core (the choices that prices on capacities leave undecided) should start
+    /// with, and gives its second bound (`later`) the prices. Returns nothing if no allotment can be worth
+    /// more.
     std::optional<SearchStart> narrow(const Relaxation& linear, double target, const AllotOptions& options,
                                       LaterKnapsacks& later) {
         tree_.descent().go_on(options);
@@ -251,8 +252,8 @@ private:
         return steps;
     }
 
-    /// Most nodes of the first search towards a target, and the factor by which later searches may have
-    /// more.
+    /// Largest number of nodes of the first search towards a target, and the factor by which later searches
+    /// may have more.
     static constexpr std::size_t most_entered_at_first = 8, growth_of_entries = 16;
     static constexpr std::size_t most_entered_in_dive = 400;
     static constexpr std::size_t work_of_large = std::size_t{1} << 24;  ///< in table entries read or written

@@ -1,12 +1,12 @@
 #ifndef GOODPUT_PROVING_DETAIL_LATER_KNAPSACKS_HPP
 #define GOODPUT_PROVING_DETAIL_LATER_KNAPSACKS_HPP
 
-// Bounds what the later levels of the core (core.hpp) can still be worth, by prices on jobs
-// (job_prices.hpp). For every level and every whole resource (one that is used in whole units) there is a
-// table: the most that the jobs of later levels are worth to the resource beyond their prices, by the units
-// that are left for them. A bound is the sum of a state's value, the prices of the later jobs, and one
-// number of each table. That is as quick as a bound by prices on capacities, but takes into account that
-// options are whole.
+// Bounds what the later levels of the core (the undecided choices, core.hpp) can still be worth, by prices
+// on jobs (job_prices.hpp). For every level and every whole resource (one that is used in whole units)
+// there is a table: the most that the jobs of later levels are worth to the resource beyond their prices,
+// by the units that are left for them. A bound is the sum of a state's value, the prices of the later jobs,
+// and one number of each table. That is as quick as a bound by prices on capacities, but takes into account
+// that options are whole.
 
 #include <algorithm>
 #include <cmath>

@@ -3,9 +3,9 @@
 
 // Turns a first allotment and a bound into a proof. Decides which search has its turn, and for how long.
 // One search often needs milliseconds for what takes the others hours, and nothing tells in advance which
-// search that is. The searches are that of the core (allot/detail/search.hpp: the choices that prices on
-// capacities leave undecided), that by prices on jobs (job_price_search.hpp), and the tree
-// (allot/detail/price_tree.hpp).
+// search that is. There are three searches: one of the core, which is the choices that prices on capacities
+// leave undecided (allot/detail/search.hpp); one by prices on jobs (job_price_search.hpp); and a
+// branch-and-bound tree (allot/detail/price_tree.hpp).
 
 #include <algorithm>
 #include <cstddef>
@@ -38,7 +38,7 @@ public:
     SearchTurns(const SearchTurns&) = delete;
     SearchTurns& operator=(const SearchTurns&) = delete;
 
-    /// Starts on a new problem. The rule must live as long as the turns go on.
+    /// Starts on a new problem. `branching` must outlive the search.
     void begin(const AnyBranching& branching) {
         nodes_ = 0;
         job_price_search_.reset();
@@ -47,7 +47,8 @@ public:
     /// Returns the number of states looked at since begin().
     [[nodiscard]] std::size_t nodes() const { return nodes_; }
 
-    /// Makes an allotment of choices that exceed capacities, by exchanges. Returns whether it succeeded.
+    /// Exchanges options until the choices of `incumbent`, which exceed capacities, are an allotment.
+    /// Returns whether that succeeded.
     bool repair(const CompactProblem& problem, const Relaxation& relaxation, Incumbent& incumbent,
                 Clock& clock) {
         return exchange_.repair(problem, relaxation.prices(), incumbent, most_exchange_work, clock);
@@ -104,14 +105,15 @@ private:
         return outcome;
     }
 
-    /// Runs the search of the core first, which is enough for most problems. Then searches take turns, each
-    /// several times as long as its last: the core without the options that prices on jobs rule out, the
-    /// search by these prices, and the tree if options use several resources.
+    /// Runs the search of the core first, which is enough for most problems. Then three searches take
+    /// turns, and each turn of a search is several times as long as its previous one. They are the search
+    /// of the core without the options that prices on jobs rule out, the search by these prices and, if
+    /// options use several resources, the tree.
     SearchOutcome take_turns(const AllotOptions& options) {
         std::size_t left = options.most_states;
         SearchOutcome best{relaxation_->bound(), StopReason::states, 0};
         // Runs a search for at most `states` states, or with all states that are left if it is alone.
-        // Returns whether that was the end.
+        // Returns whether no other search needs a turn.
         const auto turn = [&](bool alone, std::size_t states, auto&& run) {
             if (left == 0) return true;
             AllotOptions part = options;
@@ -152,7 +154,8 @@ private:
         // A dive takes about as long as preparing the prices did, and would have to start over if it were
         // cut off.
         const std::size_t least_dive = 2 * job_price_search_.nodes();
-        // With more resources, fewer states of the core are equal, so the core gets fewer states.
+        // With more resources, fewer states of the core are equal and can be merged, so its search may
+        // examine fewer states in a turn.
         const std::size_t share = std::max<std::size_t>(1, problem_->resources() / narrow);
         for (std::size_t states = first_states; left > 0;) {
             states *= CoreAndTree::growth;

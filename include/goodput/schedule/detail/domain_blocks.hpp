@@ -84,7 +84,7 @@ inline void DomainBlocks::find(const Topology& topology, const Snapshot& snapsho
         levels_.push_back(level.name);
     }
     if (levels_.empty()) return;
-    // By pool and level: the number of jobs by the most nodes that they may take.
+    // By pool and level: the number of jobs by the largest number of nodes that they may take.
     std::vector<std::map<int, std::size_t>> asking(open.pools().size() * levels_.size());
     std::vector<int> most(open.pools().size());
     for (std::size_t j = 0; j < jobs.size(); ++j) {

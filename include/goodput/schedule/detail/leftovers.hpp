@@ -11,11 +11,11 @@
 //    from all other jobs that neither got nor hold them: if there is no place for one more set of these
 //    GPUs, there is none for another job either. A policy that decides itself what each job gets (a queue)
 //    chooses again among the remaining options.
-// 2. GPUs that are free in the end are offered to the jobs that have nothing: first the GPUs that the job
-//    held, then those of the option that is worth most to it. This also happens if every option found
-//    nodes, because an allotment that is optimal only up to the gap may leave out a job of little worth. It
-//    happens again after a station has withdrawn options (concepts.hpp); then the jobs that lost their
-//    options come first.
+// 2. GPUs that are free in the end are offered to jobs without any: to each job first the GPUs that it
+//    held, then those of its most valuable option. This also happens if every option found nodes, because
+//    an allotment that is optimal only up to the gap may leave out a job of little worth. It happens again
+//    after a station has withdrawn options (concepts.hpp); then the jobs that lost their options come
+//    first.
 
 #include <algorithm>
 #include <cstddef>

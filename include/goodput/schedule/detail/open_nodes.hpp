@@ -5,7 +5,7 @@
 //
 // A drained node accepts no new job, and its GPUs that no job holds are not available: a pool offers only
 // the GPUs of its open nodes. But a job that keeps what it holds stays where it is (place/request.hpp).
-// Therefore, if a job keeps what it holds, this takes from each pool
+// Therefore a job that keeps what it holds takes from each pool
 //
 //     the GPUs of the open nodes among those that the job holds
 //

@@ -8,21 +8,21 @@
 // price), whether a price or a lack of room prevented it, and the row r that contributes most to this. This
 // file adds numbers in units that a user can act on, with everything else unchanged:
 //
-//  - the price per unit of r up to which no other option k of the job is better,
+//  - the highest price per unit of r at which no other option k of the job is better than w:
 //
 //        min over k with less of r, and over going without, of
 //            (v_w - v_k - sum over the other rows s of pi_s (a_ws - a_ks)) / (a_wr - a_kr)
 //
-//    unless an option that takes as much of r, or more, is better at that price. Then no price of r alone is
-//    low enough.
+//    If an option that takes as much of r as w, or more, is better than w at this price, no price of r
+//    alone is low enough.
 //
 //  - the smallest factor on the goodput of w with which w is the job's best option. It is found by
 //    bisection, and only if the policy values each job on its own: otherwise the values of all jobs may
 //    change.
 //
-//  - the amount of each row that is missing for w, given what the other jobs take. With this amount more,
-//    the best allotment is worth at least v_w - (value of what the job has now) more. It may give the
-//    addition to another job.
+//  - the amount of each row that is missing for w, given what the other jobs take. If each row had its
+//    missing amount in addition, the value of the best allotment would rise by at least v_w - (value of
+//    what the job has now). That allotment may give the additional amounts to another job.
 //
 // For a waiting job there is also the nearest option, which has the largest v_k relative to its price.
 // Prices are those of the linear relaxation. A job does not always get its best option at these prices,
@@ -278,8 +278,8 @@ private:
         return limit.by_job() || limit.by_policy() ? std::optional(limit) : std::nullopt;
     }
 
-    /// Says why there was no larger option: a limit that a more valuable option alone exceeds, or the sizes
-    /// that the job may have.
+    /// Says why there was no larger option: a limit that a more valuable option exceeds even if no other
+    /// job runs, or the sizes that the job may have.
     void say_what_limits_size(std::size_t j, const JobExplanation& found, DecisionExplanation& answer) const {
         answer.limit = size_limit(j, round_.options_of(j)[found.got].configuration);
         std::size_t best = no_option;

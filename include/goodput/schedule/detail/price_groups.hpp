@@ -4,7 +4,7 @@
 // Prepares a round in which dollars are limited: nodes of one pool with different prices become pools of
 // their own. An option then costs what its nodes cost, and not a mean that no node has. Nodes that one job
 // holds stay in one pool, so that the job can continue unchanged. A pool is not split if a job needs more
-// of its nodes than have one price.
+// nodes than the pool has at any one price.
 //
 // The allotment takes longer with each group. If there are too many groups for the number of jobs, similar
 // prices of a pool are replaced by the highest of them, so that a budget still holds.

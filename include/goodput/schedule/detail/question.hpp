@@ -5,11 +5,11 @@
 // have the same limits and the same model, so they share one list of options, which is listed and predicted
 // once.
 //
-// A question contains everything on which its answer depends: gradient statistics, what the predictor
-// declares that it reads of job and model, and what the maker of options declares. Two questions are equal
-// if all their bits are equal, so NaN and signed zeros need no special treatment. The hash only says where
-// in the table to look. If a part throws for a question, the question has no answer, and is asked again for
-// the next job.
+// A question contains everything on which its answer depends: gradient statistics, the parts of job and
+// model that the predictor declares to read, and those that the maker of options declares. Two questions
+// are equal if all their bits are equal, so NaN and signed zeros need no special treatment. The hash only
+// says where in the table to look. If a part throws for a question, the question has no answer, and is
+// asked again for the next job.
 
 #include <algorithm>
 #include <array>

@@ -36,8 +36,8 @@ inline std::string text_of_sizes(const std::vector<int>& sizes, int wanted) {
 }
 
 /// Returns the sizes that a job could hold on a GPU type without its limits on GPUs: "8, 16 GPUs on T4 (in
-/// replicas of 4)". For a job of a fixed size, names the most GPUs that it could hold. Empty if there are no
-/// open nodes.
+/// replicas of 4)". For a job of a fixed size, names the largest number of GPUs that it could hold. Empty
+/// if there are no open nodes.
 inline std::string text_of_offers(const Job& job, const Cluster& cluster, std::span<const Pool> pools,
                                   std::size_t type) {
     Job freed = job;

@@ -17,15 +17,16 @@
 // that is above 0 in any optimal answer is above 0.
 //
 // Two groups may also have columns in common: a pair of jobs takes time of both groups and has a rate for
-// each. Groups that pairs tie together cannot be eliminated one by one. With pairs, the linear system of an
-// iteration therefore has one row for the time and one for the rate of every group (pair_factor.hpp).
+// each. Groups that are linked by pairs cannot be eliminated one by one. With pairs, the linear system of
+// an iteration therefore has one row for the time and one for the rate of every group (pair_factor.hpp).
 //
 // If a job's two rows leave it no choice, the terms of its 2 x 2 system cancel to some parts in 1e16. So
-// the shift, its rate on the type where it mostly runs, is subtracted from all of its rates, by subtracting
-// the row of its time from the row of its rate. The determinant then is a sum of products of differences.
+// the job's rate on the type where it mostly runs (the shift) is subtracted from all of its rates: the row
+// of its time, times the shift, is subtracted from the row of its rate. The determinant then is a sum of
+// products of differences.
 //
 // Arrays have one row per group of jobs and one column per type. Entries that do not exist (shares of types
-// where a group cannot run, rows of rates of which nothing is asked) always have slack 0 and price 1.
+// where a group cannot run, rows of rates for which nothing is required) always have slack 0 and price 1.
 
 #include <algorithm>
 #include <array>

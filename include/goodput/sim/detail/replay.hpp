@@ -1,7 +1,9 @@
 #ifndef GOODPUT_SIM_DETAIL_REPLAY_HPP
 #define GOODPUT_SIM_DETAIL_REPLAY_HPP
 
-// The engine of a replay, behind joints: runs one round after the other (replay.hpp describes them).
+// The engine of a replay, which runs one round after the other (replay.hpp describes the rounds). It calls
+// the planner, the world (how jobs progress) and the renter through joints, which are pointers to their
+// functions (replay_joints.hpp).
 
 #include <algorithm>
 #include <cmath>
@@ -115,8 +117,8 @@ private:
 
     /// Skips the rounds without a job, except the last one or two.
     void skip_empty_rounds() {
-        if (rentals_.any()) return;      // rented nodes cost money, and may be returned
-        if (world_.round_until) return;  // such rounds end with the next submission anyway
+        if (rentals_.any()) return;      // rented nodes cost money, and the renter may give them back
+        if (world_.round_until) return;  // the world decides how long rounds last
         const double interval = options_.interval_seconds;
         const double until = std::min({next_submission(), timeline_.next_seconds(), options_.last_second});
         // Count as if the round that begins now, which may be the first, had the length of the others.
@@ -124,7 +126,7 @@ private:
         if (active_.empty() && left > 2 * interval) now_ += (std::floor(left / interval) - 1) * interval;
     }
 
-    /// Trains a round, with the events that strike jobs in it.
+    /// Trains the jobs for one round, and applies the events that strike them in it.
     void train() {
         const double begin = now_;
         if (world_.round_until) {
@@ -141,7 +143,7 @@ private:
         round_seconds_ = options_.interval_seconds;
         std::erase_if(active_, [&](std::size_t job) { return jobs_[job].complete(); });
     }
-    /// Returns when the world ends a round that begins now.
+    /// Returns the time at which the world ends a round that begins now.
     [[nodiscard]] double end_of_round() {
         running_.clear();
         for (const std::size_t job : active_)
@@ -219,7 +221,8 @@ private:
         sizes_.expect(snapshot_);
     }
 
-    /// Asks the renter, and removes the nodes that it returns.
+    /// Asks the renter how many nodes it wants. Adds the nodes that it rents, and removes those that it
+    /// gives back.
     void rent() {
         if (options_.offers.empty()) return;
         const std::span<const int> wanted =
@@ -227,7 +230,7 @@ private:
         if (wanted.size() != rentals_.offers().size())
             bad_input("renter", "numbers of nodes", wanted.size(), text_of(rentals_.offers().size()));
         std::vector<std::size_t> given_back;  // by index in timeline_
-        // What the node's jobs would lose, except those that must move already.
+        // What the node's jobs would lose, except those that move anyway because they lose another node.
         const auto loss = [&](std::size_t node) {
             double gpu_seconds = 0;
             for (const Job& job : snapshot_.jobs) {

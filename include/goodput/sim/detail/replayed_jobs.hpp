@@ -182,8 +182,8 @@ public:
         if (world_->save_like) world_->save_like(world_->world, index_, chosen);
     }
 
-    /// Renumbers the nodes: `moved_to` is the new index by old index; any value that is no index of `nodes`
-    /// means that the node is gone. A job on such a node saves its state and then holds nothing.
+    /// Renumbers the nodes: `moved_to` is the new index by old index; a value that is not an index of
+    /// `nodes` means that the node is gone. A job on such a node saves its state and then holds nothing.
     void follow(std::span<const std::size_t> moved_to, std::size_t nodes) {
         for (NodeShare& share : placement_) {
             share.node = moved_to[share.node];

@@ -27,8 +27,8 @@
 // at the mean of r, but may turn out to be visible, so slopes are averaged over the distribution of r. For
 // the information of a measurement about r, the mean slope counts (the best linear predictor, by Stein's
 // lemma). For the uncertainty of an iteration's time due to r, once r is nearly known, the mean square of
-// the slope counts. The slopes by ln C and ln S add up to one, because multiplying both times by a factor
-// multiplies T by this factor.
+// the slope counts. The slopes with respect to ln C and ln S add up to one, because multiplying both times
+// by a factor multiplies T by this factor.
 
 #include <algorithm>
 #include <array>

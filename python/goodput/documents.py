@@ -993,8 +993,8 @@ class Model(_ModelRequired, total=False):
     alpha_r (required): Seconds of synchronising two replicas on one node.
     beta_r (required): Further seconds of synchronising per replica beyond two, on one node.
     gamma (required): Overlap of computing and synchronising, from 1 (none) to 10.
-    launch_seconds (above 0): The least seconds of computing: the host launches kernels one by one. Left out where only
-        the line counts.
+    launch_seconds (above 0): The least seconds of computing, because the host launches kernels one by one; missing
+        where only the line counts.
     alone (required): Factor on computing of a single replica, compared with one of several.
     straggling (required): Growth of computing with the number of replicas, because each step waits for the slowest.
     node_seconds (required): Seconds of synchronising within a node.

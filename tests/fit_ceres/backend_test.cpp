@@ -45,6 +45,7 @@ TEST_CASE(
         same += worst < 0.001 ? 1 : 0;
     }
     CHECK(apart <= 2);
-    // The rest are jobs at whose stragglers' weights the two come by other ways: 195 to 198 by compiler.
-    CHECK(same >= 190);
+    // The rest are jobs at whose stragglers' weights the two come by other ways: 187 and 188 by optimisation.
+    // They were fewer as long as the prior took synchronising of two nodes for twice that of one.
+    CHECK(same >= 185);
 }

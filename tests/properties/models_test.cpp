@@ -100,7 +100,8 @@ void scale_seconds(PolluxThroughput& model, double factor) {
         *seconds *= factor;
 }
 void scale_seconds(RefinedThroughput& model, double factor) {
-    for (double* seconds : {&model.alpha_c, &model.beta_c, &model.node_seconds, &model.network_seconds})
+    for (double* seconds :
+         {&model.alpha_c, &model.beta_c, &model.launch_seconds, &model.node_seconds, &model.network_seconds})
         *seconds *= factor;
 }
 

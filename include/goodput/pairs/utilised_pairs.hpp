@@ -50,7 +50,7 @@ struct UtilisedJob {
 /// Two jobs that were seen together: speeds as parts of those alone.
 struct SeenPair {
     std::array<std::size_t, 2> jobs{};  ///< indices, may be the same: two jobs alike
-    std::array<double, 2> parts{};
+    std::array<double, 2> parts{};      ///< speeds of the first and the second job
 };
 
 /// Which part of its speed alone each of two jobs is expected to keep on the same GPU, in [0, 1], if they

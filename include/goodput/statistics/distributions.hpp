@@ -9,7 +9,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "goodput/fit/detail/log_gamma.hpp"
+#include "goodput/core/detail/log_gamma.hpp"
 
 namespace goodput::inline v0_1 {
 

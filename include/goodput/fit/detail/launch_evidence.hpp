@@ -37,8 +37,8 @@
 #include <span>
 #include <vector>
 
+#include "goodput/core/detail/log_gamma.hpp"
 #include "goodput/fit/detail/launch_floor.hpp"
-#include "goodput/fit/detail/log_gamma.hpp"
 #include "goodput/fit/detail/log_step.hpp"
 
 namespace goodput::inline v0_1::detail {

@@ -59,7 +59,7 @@ set(fit_third_party "^(${eigen}|ceres/(jet|tiny_solver|tiny_solver_autodiff_func
 set(boost "^boost/[a-z_/]+[.]hpp$")
 set(moves_third_party "${boost}")
 set(share_third_party "^(${eigen}|boost/[a-z_/]+[.]hpp)$")
-set(pairs_third_party "^(${eigen}|ceres/tiny_solver[.]h)$")
+set(pairs_third_party "^(${eigen}|Eigen/IterativeLinearSolvers|ceres/tiny_solver[.]h)$")
 set(parallel_third_party "${fit_third_party}")
 set(tasks_third_party "^${eigen}$")
 set(statistics_third_party "^${eigen}$")

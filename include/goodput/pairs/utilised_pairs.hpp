@@ -29,6 +29,10 @@
 #include <utility>
 #include <vector>
 
+#include <Eigen/Core>
+#include <Eigen/IterativeLinearSolvers>
+#include <Eigen/SparseCore>
+
 #include "goodput/core/error.hpp"
 #include "goodput/pairs/pair_model.hpp"
 
@@ -204,51 +208,30 @@ inline std::array<double, 2> UtilisedPairs::expected(std::array<std::size_t, 2> 
     return {detail::log_extra_time(parts[0]), detail::log_extra_time(parts[1])};
 }
 
-/// By conjugate gradients, as the squares have one lowest point: those of rows, and those of the numbers
-/// themselves, as they are 0 beforehand.
+/// Finds the lowest point of the squares: those of rows, and those of the numbers themselves, which are 0
+/// beforehand.
 inline void UtilisedPairs::set_means(std::span<const Row> rows) {
-    constexpr int most_steps = 1000;
-    const auto slowed = [](std::size_t job) { return 2 * job; };
-    const auto slows = [](std::size_t job) { return 2 * job + 1; };
-    std::vector<double> prior, diagonal, left(2 * jobs_.size());
-    for (const UsedJob& job : jobs_) {
-        prior.push_back(1 / job.slowed.variance);
-        prior.push_back(1 / job.slows.variance);
+    const auto slowed = [](std::size_t job) { return static_cast<int>(2 * job); };
+    const auto slows = [](std::size_t job) { return static_cast<int>(2 * job + 1); };
+    const auto numbers = static_cast<Eigen::Index>(2 * jobs_.size());
+    std::vector<Eigen::Triplet<double>> entries;
+    Eigen::VectorXd told = Eigen::VectorXd::Zero(numbers);
+    for (std::size_t j = 0; j < jobs_.size(); ++j) {
+        entries.emplace_back(slowed(j), slowed(j), 1 / jobs_[j].slowed.variance);
+        entries.emplace_back(slows(j), slows(j), 1 / jobs_[j].slows.variance);
     }
-    diagonal = prior;
     for (const Row& row : rows)
-        for (const std::size_t number : {slowed(row.own), slows(row.other)}) {
-            diagonal[number] += 1 / row.variance;
-            left[number] += row.excess / row.variance;
+        for (const int a : {slowed(row.own), slows(row.other)}) {
+            told[a] += row.excess / row.variance;
+            for (const int b : {slowed(row.own), slows(row.other)})
+                entries.emplace_back(a, b, 1 / row.variance);
         }
-    const auto times = [&](const std::vector<double>& x, std::vector<double>& product) {
-        for (std::size_t k = 0; k < x.size(); ++k) product[k] = prior[k] * x[k];
-        for (const Row& row : rows) {
-            const double both = (x[slowed(row.own)] + x[slows(row.other)]) / row.variance;
-            product[slowed(row.own)] += both;
-            product[slows(row.other)] += both;
-        }
-    };
-    const auto scaled = [&] {  // what is left, by the diagonal, and the product of both
-        double sum = 0;
-        for (std::size_t k = 0; k < left.size(); ++k) sum += left[k] * left[k] / diagonal[k];
-        return sum;
-    };
-    std::vector<double> means(left.size()), step(left.size()), product(left.size());
-    double before = 0, now = scaled();
-    const double enough = 1e-20 * now;
-    for (int done = 0; done < most_steps && now > enough; ++done) {
-        for (std::size_t k = 0; k < step.size(); ++k)
-            step[k] = left[k] / diagonal[k] + (done > 0 ? now / before * step[k] : 0);
-        times(step, product);
-        double curvature = 0;
-        for (std::size_t k = 0; k < step.size(); ++k) curvature += step[k] * product[k];
-        for (std::size_t k = 0; k < step.size(); ++k) {
-            means[k] += now / curvature * step[k];
-            left[k] -= now / curvature * product[k];
-        }
-        before = std::exchange(now, scaled());
-    }
+    Eigen::SparseMatrix<double> weights(numbers, numbers);
+    weights.setFromTriplets(entries.begin(), entries.end());
+    Eigen::ConjugateGradient<Eigen::SparseMatrix<double>, Eigen::Lower | Eigen::Upper> solver;
+    solver.setTolerance(1e-10);
+    solver.setMaxIterations(1000);
+    const Eigen::VectorXd means = solver.compute(weights).solve(told);
     for (std::size_t j = 0; j < jobs_.size(); ++j) {
         jobs_[j].slowed.mean = means[slowed(j)];
         jobs_[j].slows.mean = means[slows(j)];

@@ -1403,8 +1403,8 @@ TEST_CASE("plan: a queue stops no running job for one that finds no cores and me
             {"remaining_examples", left}};
     };
     Json runs = job("runs", 1e6), restarts = job("restarts", 1e7), shortest = job("shortest", 1e4);
-    runs["placement"] = {{"nodes", {{"n0", 4}}}};
-    restarts["placement"] = {{"nodes", {{"n1", 4}}}};
+    runs["placement"]["nodes"] = Json::array({Json::array({"n0", 4})});
+    restarts["placement"]["nodes"] = Json::array({Json::array({"n1", 4})});
     restarts["restarting"] = true;
     // Its memory is that of the second node alone, which the job in a restart keeps.
     shortest["host"] = {{"cores_per_gpu", {2, 2}}, {"memory_gib_per_gpu", {40, 40}}};

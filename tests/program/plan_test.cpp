@@ -1406,10 +1406,12 @@ TEST_CASE("plan: a queue stops no running job for one that finds no cores and me
     runs["placement"]["nodes"] = Json::array({Json::array({"n0", 4})});
     restarts["placement"]["nodes"] = Json::array({Json::array({"n1", 4})});
     restarts["restarting"] = true;
-    // Its memory is that of the second node alone, which the job in a restart keeps.
+    // Only the second node has room for it: its cores and memory are not counted. The job in a restart keeps
+    // it.
     shortest["host"] = {{"cores_per_gpu", {2, 2}}, {"memory_gib_per_gpu", {40, 40}}};
     Json line{{"time_s", 100}, {"nodes", {node("n0"), node("n1")}}, {"jobs", {runs, restarts, shortest}}};
-    line["nodes"][1]["memory_gib"] = 256;
+    line["nodes"][1].erase("cores");
+    line["nodes"][1].erase("memory_gib");
     for (const char* policy : {"srtf", "goodput"}) {
         CAPTURE(policy);
         Program program = plan({"--policy", policy});

@@ -1388,6 +1388,43 @@ TEST_CASE("plan: promises outlive rounds, restarts of the program, and announced
     }
 }
 
+TEST_CASE("plan: a promise outlives a slip in the line of the job that shares the GPUs") {
+    const auto job = [](const char* name, const char* with, double left) {
+        Json described{
+            {"name", name},
+            {"submitted_s", 0},
+            {"gpus", {4, 4}},
+            {"adapt", "gpus"},
+            {"restart_cost_s", 30},
+            {"batch",
+             {{"initial", 256}, {"target", 256}, {"local", {{"A", {1, 256}}}}, {"rate", {{"A", 100}}}}},
+            {"remaining_examples", left},
+            {"with", with}};
+        described["placement"]["nodes"] = Json::array({Json::array({"n", 4})});
+        return described;
+    };
+    Json due = job("due", "slips", 240000), slips = job("slips", "due", 1e7);
+    // Ten minutes alone, and 33 beside the other job.
+    due["deadline_s"] = 1000 + 4 * 600;
+    due["promise"] = "kept";
+    slips["shares_with"] = Json::array({{{"job", "due"}, {"part", {{"A", {0.9, 0.3}}}}}});
+    Json line{{"time_s", 1000}, {"nodes", Json::array()}, {"jobs", {due, slips}}};
+    for (const char* node : {"n", "m"})
+        line["nodes"].push_back({{"name", node}, {"gpu_type", "A"}, {"gpus", 4}});
+    Program program = plan({"--policy", "goodput"});
+    CHECK(ask(program, line)["plan"][0]["promise"] == "kept");
+    line["time_s"] = 1060;
+    line["jobs"][1]["weight"] = -1;
+    const Json answer = ask(program, line);
+    CHECK(answer["plan"][0]["why"].get<std::string>().find("set aside") != std::string::npos);
+    CHECK(answer["plan"][0]["starts"] == "stays");
+    CHECK(answer["plan"][0]["promise"] == "kept");
+    // A partner that must not be stopped does break it.
+    line["jobs"][1]["weight"] = 1;
+    line["jobs"][1]["preemptible"] = false;
+    CHECK(ask(program, line)["plan"][0]["promise"] == "broken");
+}
+
 TEST_CASE("plan: a queue stops no running job for one that finds no cores and memory") {
     const auto node = [](const char* name) {
         return Json{{"name", name}, {"gpu_type", "A"}, {"gpus", 4}, {"cores", 16}, {"memory_gib", 64}};

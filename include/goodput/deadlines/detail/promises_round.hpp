@@ -234,9 +234,14 @@ private:
         holds.restarting |= snapshot.jobs[other].restarting;
         snapshot.jobs[other].placement.clear();
     }
+    /// Returns whether a job cannot be stopped before it ends. One that is set aside for this round alone can
+    /// be stopped in the next.
+    [[nodiscard]] bool is_bound(const std::vector<Job>& jobs, std::size_t j) const {
+        return !jobs[j].preemptible && !comes_back(j);
+    }
     /// Returns whether two jobs that share GPUs cannot be separated before one of them ends.
-    static bool are_tied(const std::vector<Job>& jobs, const std::array<std::size_t, 2>& both) {
-        return !jobs[both[0]].preemptible || !jobs[both[1]].preemptible;
+    [[nodiscard]] bool are_tied(const std::vector<Job>& jobs, const std::array<std::size_t, 2>& both) const {
+        return is_bound(jobs, both[0]) || is_bound(jobs, both[1]);
     }
     /// Returns the pair in which a job shares its GPUs now, or null if it shares with no job.
     [[nodiscard]] const SharingJobs* sharing_of(std::size_t j) const {
@@ -295,7 +300,7 @@ private:
                     deadline_of[j] < deadlines.size() ? &answers_[deadline_of[j]].why : nullptr);
             const auto partner = partner_now(j);
             reserve(job, promised ? &*promised : nullptr, comes_back(j), restart_left_here(jobs, j),
-                    partner && !jobs[*partner].preemptible);
+                    partner && is_bound(jobs, *partner));
             may_get_more_gpus |= !promised && check_.is_set_aside(j) && !job.placement.empty();
             if (!promised && deadline_of[j] < deadlines.size()) {
                 PromisedRound::PromisedJob& unknown = round_->jobs[job.name];
@@ -470,7 +475,7 @@ private:
             const auto& partner = plan.decisions[j].shares_with;
             if (!partner) continue;
             newly_tied[j] = partner_now(j) != *partner && are_tied(checked.jobs, {j, *partner});
-            partner_stays[j] = !checked.jobs[*partner].preemptible;
+            partner_stays[j] = is_bound(checked.jobs, *partner);
             // Both jobs would need a promised end while they share these GPUs.
             if (newly_tied[j] && is_kept(then.jobs[j]) && is_kept(then.jobs[*partner])) return false;
             if (*partner > j) hold_once(then, {j, *partner}, deadlines_);

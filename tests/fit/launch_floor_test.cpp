@@ -127,6 +127,25 @@ TEST_CASE("Batches that all wait for the host leave the slope open") {
     }
 }
 
+TEST_CASE("Where batches of any size wait for the host, twice the largest one probably takes little longer") {
+    support::Random random(54);
+    int found = 0;
+    for (int job = 0; job < 100; ++job) {
+        Truth truth;
+        truth.least = std::exp(random.between(-5, -2));
+        truth.constant = truth.least / 2;
+        truth.slope = 0;
+        std::vector<ThroughputSample> samples;
+        // Beyond the batch at which the prior expects the line to begin.
+        for (const int batch : {512, 1024, 2048, 4096}) samples.push_back(truth.measure(batch, 0, random));
+        const RefinedFit fit = fit_refined(samples);
+        if (!(fit.model.launch_seconds > 0)) continue;
+        ++found;
+        CHECK(Forecast(fit, {1, 1}, {8192, 0}).quantile(0.5) < 1.6 * fit.model.launch_seconds);
+    }
+    CHECK(found > 50);
+}
+
 TEST_CASE("A straight line gets no least time, nor do one or two batches") {
     support::Random random(54);
     int found = 0;

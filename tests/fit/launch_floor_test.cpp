@@ -90,7 +90,7 @@ TEST_CASE("90 % intervals hold about 90 % of host-bound and of GPU-bound steps")
     MESSAGE("host ", held[1] / steps[1], ", GPU ", held[0] / steps[0]);
     // A few steps cannot show that they scatter by 1 % and not by the 3 % that the prior expects.
     CHECK(held[0] / steps[0] > 0.9);
-    CHECK(held[1] / steps[1] > 0.86);
+    CHECK(held[1] / steps[1] > 0.9);
     CHECK(held[1] / steps[1] < 0.97);
 }
 

@@ -485,20 +485,22 @@ private:
         round_.teams.push_back(std::move(quota));
     }
 
+    /// Returns a number from 0 to `most`.
+    static double number_up_to(double most, const Field& field) {
+        const double number = field.number();
+        if (!(number >= 0 && number <= most)) field.refuse("a number from 0 to " + goodput::text_of(most));
+        return number;
+    }
+
     /// Returns what the line says of a restart's cost, or else the estimate from reported starts and size.
     static double read_restart_cost(const Field& about) {
         goodput::RestartReports reports;
-        const auto amount = [](const Field& field, double most) {
-            const double value = field.number();
-            if (!(value >= 0 && value <= most)) field.refuse("a number from 0 to " + goodput::text_of(most));
-            return value;
-        };
         if (const Field starts = about["restart_s"]; starts.given())
             starts.for_each([&](const Field& start) {
-                reports.start_seconds.push_back(amount(start, goodput::most_start_seconds));
+                reports.start_seconds.push_back(number_up_to(goodput::most_start_seconds, start));
             });
         if (const Field size = about["checkpoint_gib"]; size.given())
-            reports.checkpoint_gib = amount(size, goodput::most_checkpoint_gib);
+            reports.checkpoint_gib = number_up_to(goodput::most_checkpoint_gib, size);
         const Field known = about["restart_cost_s"];
         return known.given() ? known.number_at_least(0) : estimated_restart_seconds(reports);
     }
@@ -595,18 +597,13 @@ private:
 
     /// Reads how busy the job keeps its GPUs alone: a number, or one for each GPU type.
     JobUtilisation read_utilisation(const Field& field) {
-        const auto part = [](const Field& of) {
-            const double number = of.number();
-            if (!(number >= 0 && number <= 1)) of.refuse("a number from 0 to 1");
-            return number;
-        };
         JobUtilisation utilisation;
         if (!field.given()) return utilisation;
         if (!field.is_object())
-            utilisation.everywhere = part(field);
+            utilisation.everywhere = number_up_to(1, field);
         else
             for (const auto& [type, busy] : field.fields())
-                utilisation.by_type.emplace(type_of(type, busy), part(busy));
+                utilisation.by_type.emplace(type_of(type, busy), number_up_to(1, busy));
         return utilisation;
     }
 

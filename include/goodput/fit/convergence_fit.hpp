@@ -42,6 +42,7 @@
 #include <string_view>
 #include <vector>
 
+#include "goodput/core/detail/normal_distribution.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/sample.hpp"
 
@@ -107,9 +108,6 @@ namespace detail {
 
 inline constexpr double noise_over_batch_mean = 1, noise_over_batch_deviation = 2;
 inline constexpr double convergence_scatter = 0.05, convergence_scatter_deviation = 0.8;
-
-/// P(Z < z) of a standard normal Z.
-inline double normal_distribution(double z) { return std::erfc(-z / std::sqrt(2.0)) / 2; }
 
 /// Returns the median and the central interval of a number, given the distribution function of its
 /// logarithm, which rises from 0 to 1 between `low` and `high`.
@@ -179,7 +177,7 @@ inline ConvergenceEstimate usual_noise_scale(double usual_batch, double coverage
     const double far = 9 * detail::noise_over_batch_deviation;
     return detail::central_estimate(
         [&](double log_phi) {
-            return detail::normal_distribution((log_phi - center) / detail::noise_over_batch_deviation);
+            return detail::normal_below((log_phi - center) / detail::noise_over_batch_deviation);
         },
         center - far, center + far, coverage);
 }
@@ -283,8 +281,7 @@ inline ConvergenceEstimate ConvergenceFit::examples(double batch, double coverag
     const auto distribution = [&](double log_examples) {
         double below = 0;
         for (const Part& part : parts)
-            below +=
-                part.probability * detail::normal_distribution((log_examples - part.mean) / part.deviation);
+            below += part.probability * detail::normal_below((log_examples - part.mean) / part.deviation);
         return below;
     };
     return detail::central_estimate(distribution, low, high, coverage);

@@ -8,7 +8,7 @@
 // current placement has the pool and shape of the allotment. Even then it does not hold it in two cases:
 // the job is over several nodes, and another job whose placement fits uses one of them; or it is on one
 // node, and a pinned job over several nodes uses this node. Moving a job that holds its allotment has a
-// cost. Any other job restarts anyway and may go anywhere, as may a job that is told to leave. A job that
+// cost. Any other job restarts anyway, so it may go anywhere. So may a job that is told to leave. A job that
 // holds its allotment on a drained node stays as if it were pinned, and no other job is placed there. If
 // another system pinned a job to several nodes that it shares with other jobs, its request says so
 // (`shares_nodes`), and the job stays exactly where it is.

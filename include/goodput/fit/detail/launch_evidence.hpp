@@ -13,8 +13,8 @@
 // With a floor, the prior is in ln h (flat), in the share of alpha, r = alpha / h, and in the batch at which
 // beta b reaches what alpha leaves of h:
 //
-//     ln(r / (1 - r)) ~ N(0.3, 1)        ln(beta b / (h - alpha)) = 0 at b = b_1 e^k,  k ~ N(ln(2 s /
-//     h), 1.5^2)
+//     ln(r / (1 - r)) ~ N(0.3, 1)
+//     ln(beta b / (h - alpha)) = 0 at b = b_1 e^k        k ~ N(ln(2 s / h), 1.5^2)
 //
 // b_1 is the smallest batch. The numbers come from the profiles on one A100 in docs/fit.md's data: there the
 // line starts at six tenths of h in the median of twelve fits, and the batch grows as the host gets faster,
@@ -25,8 +25,8 @@
 // each share r out of a few, the misfit is a quadratic form in beta. So the integral over beta is that of a
 // normal density over the interval that the split allows. If all batches lie on the floor, the prior of beta
 // is cut off instead. The sum over all splits and shares gives the Bayes factor, and means and variances of
-// ln h, ln alpha and ln beta. Where no batch lies on the line, the measurements bound
-// the density of beta from one side only. Its mode would be at that bound, so its median stands for it.
+// ln h, ln alpha and ln beta. Where no batch lies on the line, the measurements bound the density of beta
+// from one side only. Its mode would be at that bound, so its median is used.
 
 #include <algorithm>
 #include <array>
@@ -38,14 +38,14 @@
 #include <vector>
 
 #include "goodput/core/detail/log_gamma.hpp"
+#include "goodput/core/detail/normal_distribution.hpp"
 #include "goodput/fit/detail/launch_floor.hpp"
 #include "goodput/fit/detail/log_step.hpp"
 
 namespace goodput::inline v0_1::detail {
 
-/// The density and the distribution function of the standard normal distribution.
+/// The density of the standard normal distribution.
 inline double normal_density(double z) { return std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi); }
-inline double normal_below(double z) { return std::erfc(-z / std::numbers::sqrt2) / 2; }
 
 /// A normal distribution within two bounds.
 struct BoundedNormal {

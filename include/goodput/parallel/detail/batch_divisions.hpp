@@ -122,8 +122,8 @@ public:
     /// All divisions, indexed by SearchBox::division. References to them stay valid.
     [[nodiscard]] std::deque<BatchDivision>& all() { return divisions_; }
 
-    /// Takes the divisions with more replicas out of `box`, which represented them, too, and returns their
-    /// first box. Returns nothing if none of them has a plan.
+    /// Divides `box`: it keeps its own division. Returns the first box of the divisions with more replicas,
+    /// which it stood for until now. Returns nothing if none of them has a plan.
     std::optional<SearchBox> split_off(SearchBox& box) {
         const BatchDivision& division = divisions_[box.division];
         const int last = std::exchange(box.last_replicas, 0);

@@ -64,7 +64,7 @@ void print_mode(const char* path, GpuSharing sharing) {
         std::printf("%s %s: %.2f", out > 0 ? "," : "", all.jobs[out].name.c_str(), best);
     }
     std::printf("\n");
-    // Of two jobs that are busy nearly all the time, what the GPU does is told without any model.
+    // Two jobs that are busy nearly all the time show what the GPU does together, without any model.
     for (const goodput::SeenPair& pair : all.pairs) {
         const double a = *all.jobs[pair.jobs[0]].utilisation, b = *all.jobs[pair.jobs[1]].utilisation;
         if (a + b > 1.9)

@@ -272,7 +272,7 @@ TEST_CASE("times that were not measured are estimated where the line asks for it
     asked["estimate_times"] = false;
     CHECK(ask(program, asked)["why"] == without["why"]);
 
-    // A search uses estimated times, too.
+    // A search also uses estimated times.
     Json search = question("throughput");
     search["gpus"] = {{"west", {{"V100-16", 4}}}};
     search["estimate_times"] = true;

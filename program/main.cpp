@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <filesystem>
 #include <iostream>
 #include <sstream>
 #include <stdexcept>
@@ -72,8 +73,8 @@ void check_command(const CLI::App& app, const std::string& word) {
                                 "; there are " + list);
 }
 
-/// Returns which option the parsed command does not have, or an empty text.
-std::string unknown_option(const CLI::App& app) {
+/// Returns what the parsed command does not have, an option or a file as argument, or an empty text.
+std::string not_expected(const CLI::App& app) {
     for (const CLI::App* command : app.get_subcommands()) {
         std::vector<std::string> names;
         for (const CLI::Option* option : command->get_options())
@@ -84,8 +85,19 @@ std::string unknown_option(const CLI::App& app) {
                 return command->get_name() + " has no option '" + name + "'" +
                        cli::did_you_mean(name, names) + "; see goodput " + command->get_name() + " --help\n";
         }
+        for (const std::string& word : app.remaining(true))
+            if (command->get_name() != "replay" && std::filesystem::exists(word))
+                return command->get_name() + " reads standard input: goodput " + command->get_name() + " < " +
+                       word + "\n";
     }
     return "";
+}
+
+/// Returns that an option was given too often, or an empty text: CLI11 says "At Most 1 required".
+std::string given_twice(const CLI::ParseError& error) {
+    const std::string message = error.what();
+    const std::size_t end = message.find(": At Most 1 required");
+    return end == std::string::npos ? "" : message.substr(0, end) + " may be given only once\n";
 }
 
 /// Returns the exit status of a command line that cannot be parsed, or that asks for help.
@@ -93,7 +105,8 @@ int end_with(const CLI::App& app, const CLI::ParseError& error) {
     std::ostringstream out, messages;
     const bool fine = app.exit(error, out, messages) == 0;
     std::cout << out.str();
-    std::string message = fine ? "" : unknown_option(app);
+    std::string message = fine ? "" : not_expected(app);
+    if (message.empty()) message = given_twice(error);
     if (message.empty()) message = messages.str();
     if (!message.empty()) std::cerr << "goodput: " << cli::shortened(message);
     return fine ? 0 : wrong_options;

@@ -41,6 +41,8 @@ class Trainer:
                  update: Optional[Callable[[], Any]] = None, gradient_scale: Callable[[], float] = lambda: 1.0,
                  reports: Optional[str] = None, plan_file: Optional[str] = None, look_every: int = 20,
                  clock: Optional[Callable[[], float]] = None, **more: Any) -> None:
+        if not getattr(optimizer, "param_groups", None):
+            raise TypeError(f"Trainer: optimizer has no param_groups: it is a {type(optimizer).__name__}")
         self.optimizer, self.update, self.gradient_scale = optimizer, update or optimizer.step, gradient_scale
         self.replicas = int(os.environ.get("WORLD_SIZE", 1)) if replicas is None else replicas
         self.rank = int(os.environ.get("RANK", 0)) if rank is None else rank

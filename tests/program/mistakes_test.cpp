@@ -255,6 +255,8 @@ TEST_CASE("the command line: unknown commands, options and numbers out of range 
              {{"plan", "--nothing-like-it"},
               {"plan has no option '--nothing-like-it'; see goodput plan --help"}},
              {{"plan", "line.json"}, {"line.json"}},
+             {{"plan", "/dev/null"}, {"plan reads standard input: goodput plan < /dev/null"}},
+             {{"plan", "--policy", "sia", "--policy", "fifo"}, {"--policy may be given only once"}},
              {{"plan", "--policy", "siea"}, {"siea", "sia"}},
              {{"plan", "--policy", std::string(100'000, 'x')}, {"xxx", "..."}},
              {{"plan", "--models", "best"}, {"--models", "best", "separate, published or refined"}},

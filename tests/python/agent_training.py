@@ -185,6 +185,8 @@ class Agents(unittest.TestCase):
             agent.add(array.array("i", [1, 2]))
         with self.assertRaisesRegex(ValueError, "1 second moments of 2 numbers"):
             agent.add([1.0, 2.0], [1.0])
+        with self.assertRaisesRegex(TypeError, "optimizer has no param_groups: it is a NoneType"):
+            goodput.Trainer(None, gpu_type="T4", initial_batch=8, max_batch=64)
 
 
 class Drivers(unittest.TestCase):

@@ -124,14 +124,14 @@ class Documents(Case):
                                ('{"kind": "Node", "x": NaN}', "NaN is no JSON"),
                                (b"\xff\xfe", "byte 1 of the input is no UTF-8"),
                                ("error: the server has asked for credentials", "line 1, column 1"),
-                               ("1" * 5000, "document")):
+                               ("1" * 5000, "document"), ("", "the input is empty"), ("\n", "the input is empty")):
             status, out, err = run(written)
             self.assertEqual((status, out), (1, ""), written[:60])
             self.assertIn(words, err)
             self.assertEqual(err.count("\n"), 1, err)
 
     def test_nothing_is_an_empty_snapshot(self):
-        for written in ("", "\n", listed(), listed(pod("p", 0)), listed(node("cpu-only", None))):
+        for written in (listed(), listed(pod("p", 0)), listed(node("cpu-only", None))):
             status, out, err = run(written)
             self.assertEqual(status, 0)
             self.assertEqual((json.loads(out)["nodes"], json.loads(out)["jobs"]), ([], []))

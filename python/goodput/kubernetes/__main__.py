@@ -22,6 +22,8 @@ def main(arguments: Optional[List[str]] = None) -> int:
     notes = Notes()
     try:
         written = _input(options.file)
+        if not written.strip():
+            raise Unreadable("the input is empty: see what kubectl wrote on standard error")
         cluster = read(written, Accelerators(tuple(options.resource)), options.rack_label, notes)
         settings = Settings(options.now, options.move, options.restart_seconds, options.rack_label)
         picture = picture_of(cluster, settings, notes)

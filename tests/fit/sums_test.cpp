@@ -130,7 +130,7 @@ TEST_CASE(
         // The sum that the headers give, by the model itself.
         const FitParameters x = residuals.from_units(y.data());
         RefinedThroughput model;
-        problem.write(x, model);
+        problem.residuals.terms.write(x, model);
         double sum = y.squaredNorm();
         for (std::size_t i = 0; i < samples.size(); ++i) {
             const ThroughputSample& sample = samples[i];

@@ -100,9 +100,9 @@ struct RandomJob {
                            const RefinedPopulation& population, double seconds,
                            const std::vector<Shape>& shapes) {
         const RefinedPrior prior;
-        detail::RefinedProblem problem;
-        problem.residuals.terms.breaks = {8, 12, 24, 32, 48, 64};
-        const std::vector<double>& breaks = problem.residuals.terms.breaks;
+        detail::RefinedTerms terms;
+        terms.breaks = {8, 12, 24, 32, 48, 64};
+        const std::vector<double>& breaks = terms.breaks;
         FitParameters x{};
         for (std::size_t i = 0; i < refined_parameters; ++i)
             x[i] = job[i] + population.types[i] * gaussian(random);
@@ -117,7 +117,7 @@ struct RandomJob {
             x[refined_parameters + i] = factor;
         }
         RefinedThroughput model;
-        problem.write(x, model);
+        terms.write(x, model);
         for (const Shape shape : shapes) {
             const double compute = std::exp(prior.compute_deviation * gaussian(random));
             model.shapes.push_back({shape, compute, std::exp(prior.sync_deviation * gaussian(random))});

@@ -44,7 +44,7 @@ set(deadlines_may_look_into goodput/allot/detail/price_master.hpp)
 set(memory_may_look_into goodput/fit/detail/line.hpp)
 set(tasks_may_look_into goodput/fit/detail/line.hpp)
 set(statistics_may_look_into goodput/fit/detail/line.hpp goodput/fit/detail/log_step.hpp
-  goodput/fit/detail/refined_problem.hpp goodput/fit/detail/touched_parameters.hpp)
+  goodput/fit/detail/refined_terms.hpp goodput/fit/detail/touched_parameters.hpp)
 set(proving_may_use core allot proving)
 # The proving search improves the allotter's own first allotment, upon its reduced problem, relaxation and core: it alone
 # looks into all of another room. A border between the two would have to show all of these.

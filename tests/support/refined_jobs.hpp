@@ -22,7 +22,7 @@ inline double normal(Random& random) {
     return sum;
 }
 
-/// A model from coordinates relative to computing for `seconds` at batch 40 (fit/detail/refined_problem.hpp),
+/// A model from coordinates relative to computing for `seconds` at batch 40 (fit/detail/refined_terms.hpp),
 /// with factors of the batches; with `own_factors` also of every shape of up to 4 nodes of 8.
 inline goodput::RefinedThroughput refined_from(
     const std::array<double, goodput::refined_parameters>& coordinates, double seconds,
@@ -38,7 +38,7 @@ inline goodput::RefinedThroughput refined_from(
     for (std::size_t i = 0; i < batches.size(); ++i)
         x[refined_parameters + i] = prior.break_deviation * normal(random);
     RefinedThroughput model;
-    problem.write(x, model);
+    problem.residuals.terms.write(x, model);
     model.gamma = std::min(model.gamma, 10.0);
     if (own_factors)
         for (int nodes = 1; nodes <= 4; ++nodes)

@@ -11,7 +11,7 @@
 #include <cstddef>
 
 #include "goodput/fit/detail/log_step.hpp"
-#include "goodput/fit/detail/refined_problem.hpp"
+#include "goodput/fit/detail/refined_terms.hpp"
 #include "goodput/fit/detail/touched_parameters.hpp"
 #include "goodput/fit/refined_fit.hpp"
 

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <span>
 
+#include "goodput/fit/detail/line.hpp"
 #include "goodput/fit/detail/refined_problem.hpp"
 #include "peers/pollux/pollux_residuals.hpp"
 

@@ -38,7 +38,9 @@
 #include "goodput/core/error.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/fit/detail/launch_evidence.hpp"
+#include "goodput/fit/detail/line.hpp"
 #include "goodput/fit/detail/refined_problem.hpp"
+#include "goodput/fit/detail/refined_start.hpp"
 #include "goodput/fit/job_fit.hpp"
 #include "goodput/fit/least_squares.hpp"
 #include "goodput/fit/minimise.hpp"
@@ -79,7 +81,7 @@ inline void set_to_prior(RefinedFit& fit, std::span<const double> breaks) {
     const std::size_t count = without_samples.parameters();
     const auto write = [&] {
         without_samples.set_prior(fit.prior, fit.reference_batch, fit.reference_seconds);
-        without_samples.write(mean, fit.model);
+        without_samples.residuals.terms.write(mean, fit.model);
         fit.coordinates.assign(mean.begin(), mean.begin() + static_cast<std::ptrdiff_t>(count));
     };
     fit.model.shapes.clear();
@@ -180,7 +182,7 @@ inline bool RefinedFitting::finish(const RefinedFitOptions& options, const FitPa
         minimise_in_rounds(minimise_, buffers_, problem_.residuals, x_, options.max_iterations,
                            options.robust, fit, [&](double& scatter) { return adjust(fit, scatter); });
     fit.coordinates.assign(x_.begin(), x_.begin() + problem_.residuals.parameters());
-    problem_.write(x_, fit.model);
+    problem_.residuals.terms.write(x_, fit.model);
     // The minimisation accepts a sum that is larger by up to this much.
     constexpr double tolerance = 1e-6;
     const bool better =

@@ -1,156 +1,30 @@
 #ifndef GOODPUT_FIT_DETAIL_REFINED_PROBLEM_HPP
 #define GOODPUT_FIT_DETAIL_REFINED_PROBLEM_HPP
 
-// The fit of RefinedThroughput as a problem of residuals (fit/throughput_terms.hpp).
-//
-// The terms are the logarithms of the computing and synchronising times, in the coordinates of
-// fit/refined_fit.hpp followed by ln of the factor at each break point of the computing time. The problem
-// consists of the samples, sorted by what they share, and the prior. The start of a fit is in closed form:
-// computing times on a straight line in the batch, and the synchronising times that the steps then imply at
-// one of three overlaps.
+// The fit of RefinedThroughput as a problem of residuals: the samples, sorted by what they share, and the
+// prior.
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
 #include <limits>
-#include <optional>
 #include <span>
-#include <type_traits>
 #include <vector>
 
 #include "goodput/core/configuration.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/fit/detail/launch_floor.hpp"
-#include "goodput/fit/detail/line.hpp"
+#include "goodput/fit/detail/refined_terms.hpp"
 #include "goodput/fit/model_fit.hpp"
 #include "goodput/fit/refined_fit.hpp"
 #include "goodput/fit/throughput_terms.hpp"
-#include "goodput/model/throughput.hpp"
 
 namespace goodput::inline v0_1::detail {
-
-/// The position of a batch between two break points of the computing time. Both are the same if the batch
-/// lies on a break point or beyond the ends.
-struct RefinedBatch {
-    double batch = 0;
-    std::size_t low = 0, high = 0;  ///< indices of the break points
-    double part = 0;                ///< fraction of the way from low to high
-    /// Batches at which the line is evaluated; the batch itself beyond the ends.
-    double low_batch = 0, high_batch = 0;
-    bool broken = false;  ///< whether there are break points
-};
-
-/// A distinct shape, with the features on which the logarithm of its synchronising time depends linearly.
-struct RefinedShape {
-    Shape shape{};
-    double log_replicas = 0;
-    double log_half_replicas = 0;
-    double log_per_node = 0;
-    double log_half_nodes = 0;
-    double ring = 0;
-
-    explicit RefinedShape(Shape replicas)
-        : shape(replicas),
-          log_replicas(std::log(replicas.gpus)),
-          log_half_replicas(std::log(replicas.gpus / 2.0)),
-          log_per_node(std::log(static_cast<double>(replicas.gpus) / replicas.nodes)),
-          log_half_nodes(std::log(replicas.nodes / 2.0)),
-          ring(replicas.nodes > 2 ? 1 : 0) {}
-    [[nodiscard]] bool alone() const { return shape.gpus < 2; }
-    [[nodiscard]] bool network() const { return shape.nodes > 1; }
-
-    /// Calls visit(parameter, feature) for the terms of the logarithm of the synchronising time.
-    template <class Visit>
-    void for_each_sync_term(Visit&& visit) const {
-        visit(node_level, 1.0);
-        if (network()) {
-            visit(network_over_node, 1.0);
-            visit(network_gpus_exponent, log_per_node);
-            visit(network_nodes_exponent, log_half_nodes);
-            visit(network_ring_factor, ring);
-        } else {
-            visit(node_gpus_exponent, log_half_replicas);
-        }
-    }
-};
-
-/// Finds the position of `batch` among `count` ascending break points.
-template <class BreakAt>
-RefinedBatch locate_batch(double batch, std::size_t count, BreakAt break_at) {
-    std::size_t high = 0;
-    while (high < count && break_at(high) <= batch) ++high;
-    const std::size_t low = high > 0 ? high - 1 : 0;
-    if (high == 0 || high == count || break_at(low) == batch)
-        return {batch, low, low, 0, batch, batch, count > 0};
-    const double from = break_at(low), to = break_at(high);
-    return {batch, low, high, (batch - from) / (to - from), from, to, true};
-}
-
-/// The terms of RefinedThroughput (see ThroughputTerms).
-struct RefinedTerms {
-    struct Features {
-        RefinedShape shape{{1, 1}};
-        RefinedBatch batch{};
-        std::size_t shape_index = 0;  ///< index among the distinct shapes of the samples
-    };
-    static constexpr int most_touched = 6;
-
-    std::vector<double> breaks{};  ///< batches, ascending, at most most_break_points
-    bool launches = false;         ///< whether launching kernels takes a least time, the last parameter
-
-    [[nodiscard]] std::size_t parameters() const {
-        return refined_parameters + breaks.size() + (launches ? 1 : 0);
-    }
-    /// Index of ln of the least time.
-    [[nodiscard]] std::size_t launch_level() const { return refined_parameters + breaks.size(); }
-
-    template <class X>
-    [[nodiscard]] auto log_compute(X& x, const Features& features) const {
-        using std::exp, std::log;
-        using Scalar = std::remove_cvref_t<decltype(exp(x[computing_constant]))>;
-        const Scalar scaling = features.shape.alone()
-                                   ? Scalar(x[alone_factor])
-                                   : Scalar(x[straggling_exponent] * features.shape.log_replicas);
-        if (launches) {
-            const Scalar line = log_line(x, features.batch, Scalar(0)), least = x[launch_level()];
-            return least > line ? Scalar(scaling + least) : Scalar(scaling + line);
-        }
-        return log_line(x, features.batch, scaling);
-    }
-    /// ln of the line of computing at a batch, without the least time, plus `scaling`.
-    template <class X, class Scalar>
-    [[nodiscard]] Scalar log_line(X& x, const RefinedBatch& at, const Scalar& scaling) const {
-        using std::exp, std::log;
-        const Scalar constant = exp(x[computing_constant]), slope = exp(x[computing_slope]);
-        const auto seconds_at = [&](std::size_t i, double batch) {
-            return Scalar(exp(x[refined_parameters + i]) * (constant + slope * batch));
-        };
-        if (at.low != at.high)
-            return Scalar(scaling + log(seconds_at(at.low, at.low_batch) * (1 - at.part) +
-                                        seconds_at(at.high, at.high_batch) * at.part));
-        const Scalar seconds = constant + slope * at.batch;
-        return at.broken ? Scalar(scaling + log(seconds) + x[refined_parameters + at.low])
-                         : Scalar(scaling + log(seconds));
-    }
-    template <class X>
-    [[nodiscard]] auto log_sync(X& x, const Features& features) const {
-        using Scalar = std::remove_cvref_t<decltype(x[node_level])>;
-        Scalar sum(0);
-        features.shape.for_each_sync_term(
-            [&](RefinedParameter at, double feature) { sum += x[at] * feature; });
-        return sum;
-    }
-    template <class X>
-    [[nodiscard]] auto log_overlap(X& x) const {
-        return x[overlap_level];
-    }
-};
 
 /// Beyond this many deviations of the prior, a parameter of how computing scales counts as unexpected, and
 /// the prior pulls no harder (RefinedProblem::loosen).
 inline constexpr double unlikely_deviations = 2;
-inline constexpr std::size_t most_break_points = most_parameters - refined_parameters;
 
 using RefinedRow = ThroughputRow<RefinedTerms>;
 
@@ -249,9 +123,6 @@ struct RefinedProblem {
     /// Lets the evidence for the floor take the place of the prior of computing. Where it leaves the slope
     /// open, its means and deviations hold; otherwise the measurements are left to find them.
     void believe(const LaunchFloor& found);
-
-    /// Writes the model for these coordinates, without the factors of single shapes.
-    void write(const FitParameters& x, RefinedThroughput& model) const;
 };
 
 inline void RefinedProblem::list_computing_times(const FitParameters& x,
@@ -331,173 +202,6 @@ inline void RefinedProblem::read(std::span<const ThroughputSample> samples, cons
             {*shape, locate_batch(sample.plan.atomic_batch, count, [&](std::size_t i) { return breaks[i]; }),
              static_cast<std::size_t>(shape - shapes.begin())}));
     }
-}
-
-inline void RefinedProblem::write(const FitParameters& x, RefinedThroughput& model) const {
-    model.alpha_c = std::exp(x[computing_constant]);
-    model.beta_c = std::exp(x[computing_slope]);
-    model.launch_seconds = residuals.terms.launches ? std::exp(x[residuals.terms.launch_level()]) : 0;
-    model.alone = std::exp(x[alone_factor]);
-    model.straggling = x[straggling_exponent];
-    model.node_seconds = std::exp(x[node_level]);
-    model.node_gpus = x[node_gpus_exponent];
-    model.network_seconds = std::exp(x[node_level] + x[network_over_node]);
-    model.network_gpus = x[network_gpus_exponent];
-    model.network_nodes = x[network_nodes_exponent];
-    model.network_ring = std::exp(x[network_ring_factor]);
-    model.gamma = 1 + std::exp(x[overlap_level]);
-    model.batches.clear();
-    for (std::size_t i = 0; i < residuals.terms.breaks.size(); ++i)
-        model.batches.push_back({residuals.terms.breaks[i], std::exp(x[refined_parameters + i])});
-}
-
-/// Fits a line with neither parameter negative to the computing times, by relative least squares, and twice
-/// again with less weight for outliers. If no computing time was measured, the steps of the fewest replicas
-/// stand in for them. A single batch determines no slope; then half of the time at the reference batch is
-/// constant, as in the prior.
-inline Line line_of_computing(const RefinedProblem& samples, double reference_batch) {
-    int most_replicas = 0;
-    if (std::ranges::none_of(samples.residuals.rows, &RefinedRow::split))
-        most_replicas = samples.fewest_replicas();
-    const auto counts = [&](const RefinedRow& row) {
-        return row.split || row.features.shape.shape.gpus <= most_replicas;
-    };
-    double log_seconds = 0, count = 0, smallest = std::numeric_limits<double>::infinity(), largest = 0;
-    for (const RefinedRow& row : samples.residuals.rows) {
-        if (!counts(row)) continue;
-        log_seconds += row.log_compute;
-        count += 1;
-        smallest = std::min(smallest, row.features.batch.batch);
-        largest = std::max(largest, row.features.batch.batch);
-    }
-    const double middle_seconds = std::exp(log_seconds / count);
-    if (smallest == largest) {
-        const double constant = middle_seconds / (1 + smallest / reference_batch);
-        return {constant, constant / reference_batch};
-    }
-    Line line;
-    for (int round = 0; round < 3; ++round) {
-        LineSums sums;
-        for (const RefinedRow& row : samples.residuals.rows) {
-            if (!counts(row)) continue;
-            const double batch = row.features.batch.batch;
-            double weight = 1;
-            if (round > 0) {
-                const double error = row.log_compute - std::log(line.at(batch));
-                weight = std::min(1.0, 0.04 / (error * error));
-            }
-            const double seconds = std::exp(row.log_compute);
-            sums.add(weight / (seconds * seconds), batch, seconds);
-        }
-        const Line next = sums.line();
-        if (!(next.at(1) > 0)) break;  // no sample is near enough to the previous line
-        line = next;
-    }
-    if (line.at(1) > 0) return line;
-    return {middle_seconds, 0};
-}
-
-/// ln of factors on the line: how computing depends on the number of replicas.
-struct ScalingStart {
-    double level = 0;       ///< ln of the factor of several replicas
-    double straggling = 0;  ///< exponent of the number of replicas
-    double alone = 0;       ///< ln of the factor of a single replica
-};
-
-/// Returns how computing depends on the replicas if that is far from the prior, else nothing. Uses measured
-/// computing times, and steps that are shorter than computing would be on the line.
-inline std::optional<ScalingStart> unexpected_scaling(const RefinedProblem& samples, const Line& line) {
-    LineSums several;
-    double single = 0, singles = 0;
-    for (const RefinedRow& row : samples.residuals.rows) {
-        const RefinedShape& shape = row.features.shape;
-        const double off = row.log_compute - std::log(line.at(row.features.batch.batch));
-        if (shape.alone()) {
-            single += off;
-            singles += 1;
-        } else if (row.split || off < 0) {
-            several.add(1, shape.log_replicas, off);
-        }
-    }
-    if (several.weight == 0) return std::nullopt;
-    ScalingStart start;
-    const Line scaling = several.free_line();
-    start.straggling = scaling.slope;
-    start.level = scaling.intercept;
-    if (singles > 0) start.alone = single / singles - start.level;
-    const auto unexpected = [&](RefinedParameter at, double value) {
-        return std::abs(value - samples.residuals.mean[at]) >
-               unlikely_deviations * samples.residuals.deviation[at];
-    };
-    if (unexpected(straggling_exponent, start.straggling) || unexpected(alone_factor, start.alone))
-        return start;
-    return std::nullopt;
-}
-
-/// Sets the coordinates of computing to a line, with neither parameter 0.
-inline void set_line(const RefinedProblem& samples, const Line& line, FitParameters& x) {
-    const double middle = samples.middle_batch(), least = 1e-3 * line.at(middle);
-    x[computing_constant] = std::log(std::max(line.intercept, least));
-    x[computing_slope] = std::log(std::max(line.slope, least / middle));
-}
-
-/// Returns the start of a fit: computing from the line, and synchronising from what the steps then imply at
-/// each of three overlaps. Returns the prior's mean if that explains the samples better.
-inline FitParameters cold_start(const RefinedProblem& samples, const Line& line) {
-    FitParameters best = samples.residuals.mean;
-    double least_squares = samples.residuals.squares(best);
-    const auto consider = [&](const ScalingStart& scaling) {
-        FitParameters x = samples.residuals.mean;
-        set_line(samples, line, x);
-        x[computing_constant] += scaling.level;
-        x[computing_slope] += scaling.level;
-        if (scaling.straggling != 0) x[straggling_exponent] = scaling.straggling;
-        if (scaling.alone != 0) x[alone_factor] = scaling.alone;
-        for (const double overlap : {0.25, 1.0, 3.0}) {
-            const double gamma = 1 + overlap;
-            FitParameters candidate = x;
-            candidate[overlap_level] = std::log(overlap);
-            std::array<double, 2> sum{}, count{};
-            for (const RefinedRow& row : samples.residuals.rows) {
-                const RefinedShape& shape = row.features.shape;
-                if (shape.alone()) continue;
-                const double log_compute = row.split
-                                               ? row.log_compute
-                                               : std::log(line.at(row.features.batch.batch)) + scaling.level +
-                                                     scaling.straggling * shape.log_replicas;
-                // The last step of an iteration. It takes at least as long as computing.
-                const double log_step =
-                    row.log_step +
-                    std::log(std::max(1 - row.further_steps * std::exp(log_compute - row.log_step),
-                                      std::exp(log_compute - row.log_step)));
-                const double part = std::exp(gamma * (log_compute - log_step));
-                // If computing hides nearly all synchronisation, the step time reveals only that
-                // synchronisation is short.
-                const double log_sync = log_step + std::log(std::max(1 - part, 1e-3)) / gamma;
-                const double law = shape.network() ? x[network_gpus_exponent] * shape.log_per_node +
-                                                         x[network_nodes_exponent] * shape.log_half_nodes +
-                                                         x[network_over_node]
-                                                   : x[node_gpus_exponent] * shape.log_half_replicas;
-                sum[shape.network()] += log_sync - law;
-                count[shape.network()] += 1;
-            }
-            if (count[0] > 0) candidate[node_level] = sum[0] / count[0];
-            if (count[1] > 0) {
-                if (count[0] > 0)
-                    candidate[network_over_node] += sum[1] / count[1] - candidate[node_level];
-                else
-                    candidate[node_level] = sum[1] / count[1];
-            }
-            const double squares = samples.residuals.squares(candidate);
-            if (squares < least_squares) {
-                least_squares = squares;
-                best = candidate;
-            }
-        }
-    };
-    consider({});
-    if (const auto scaling = unexpected_scaling(samples, line)) consider(*scaling);
-    return best;
 }
 
 }  // namespace goodput::inline v0_1::detail

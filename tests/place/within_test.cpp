@@ -296,18 +296,9 @@ TEST_CASE("no more nodes are offered to it than a domain has") {
     CHECK(most({0, 0, 1, 0, 0, 1, 1, 0}) == 2);
     job.placement = {{2, 8}, {3, 8}, {4, 8}};
     CHECK(most({0, 0, 1, 1, 1, 1, 1, 1}) == 3);
-    // By pool: nodes of another size do not help.
     const Job keeps{.preemptible = false, .placement = {{1, 8}, {6, 1}}};
     const std::vector<char> kept = kept_nodes(hall.cluster, std::vector{job, keeps});
     CHECK(kept == std::vector<char>{0, 1, 0, 0, 0, 0, 1, 0});
-    hall.cluster.nodes[2].gpus = hall.cluster.nodes[3].gpus = 4;
-    const std::vector<Pool> pools = pools_of(hall.cluster);
-    CHECK(nodes_within_reach(hall.topology, "rack", hall.cluster, pools[0], {}) ==
-          std::vector<std::size_t>{2, 3});
-    CHECK(nodes_within_reach(hall.topology, "rack", hall.cluster, pools[1], {}) ==
-          std::vector<std::size_t>{5, 6, 7});
-    CHECK(nodes_within_reach(hall.topology, "", hall.cluster, pools[1], {}).size() == 3);
-    CHECK(nodes_within_reach(hall.topology, "room", hall.cluster, pools[1], {}, kept).size() == 2);
 }
 
 TEST_CASE("out of time, jobs still lie within their racks, and as many have nodes") {

@@ -106,7 +106,7 @@ struct AdamPreconditioner {
     /// Throws std::invalid_argument if the number of moments is not the number of parameters, or if a
     /// setting is out of range.
     void check(std::size_t parameters) const {
-        if (!(beta2 > 0 && beta2 < 1)) bad_input("Adam", "beta2", beta2, "between 0 and 1");
+        require_fraction("Adam", "beta2", beta2);
         require_positive("Adam", "epsilon", epsilon);
         require_at_least("Adam", "step", static_cast<double>(step), 0);
         if (!(least_moment >= 0)) bad_input("Adam", "least moment", least_moment, "at least 0");
@@ -314,11 +314,7 @@ public:
     /// the first step.
     [[nodiscard]] GradientStatistics statistics() const {
         GradientStatistics sum;
-        for (const NoiseScaleEstimator& group : groups_) {
-            const GradientStatistics part = group.statistics();
-            sum.squared_norm += part.squared_norm;
-            sum.variance += part.variance;
-        }
+        for (const NoiseScaleEstimator& group : groups_) sum += group.statistics();
         return sum;
     }
 

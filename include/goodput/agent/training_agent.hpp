@@ -197,10 +197,7 @@ public:
     [[nodiscard]] GradientStatistics statistics() const {
         if (before_.empty()) return noise_.statistics();
         GradientStatistics sum;
-        for (const GradientStatistics& group : before_) {
-            sum.squared_norm += group.squared_norm;
-            sum.variance += group.variance;
-        }
+        for (const GradientStatistics& group : before_) sum += group;
         return sum;
     }
     /// Returns the statistics of one group; `group` must be below the number of groups.

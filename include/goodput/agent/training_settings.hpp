@@ -119,8 +119,7 @@ inline void validate(const TrainingSettings& settings) {
     }
     if (!settings.group_sizes.empty() && left > 0)
         bad_input(subject, "sum of group_sizes", settings.parameters - left, text_of(settings.parameters));
-    if (!(settings.adam_beta2 > 0 && settings.adam_beta2 < 1))
-        bad_input(subject, "adam_beta2", settings.adam_beta2, "between 0 and 1");
+    require_fraction(subject, "adam_beta2", settings.adam_beta2);
     require_positive(subject, "adam_epsilon", settings.adam_epsilon);
     require_between(subject, "initial_batch", settings.initial_batch, 1, 1 << 30);
     require_between(subject, "max_batch", settings.max_batch, settings.initial_batch, 1 << 30);

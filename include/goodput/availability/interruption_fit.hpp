@@ -161,8 +161,7 @@ inline void validate(const ObservedPeriods& seen, const InterruptionPrior& prior
     require_between(subject, "prior.off_seconds", prior.off_seconds, 1e-6, longest_checkpoint_seconds);
     require_between(subject, "prior.spread", prior.spread, 0, 10);
     require_between(subject, "prior.shape_spread", prior.shape_spread, 1e-3, 2);
-    if (!(options.coverage > 0 && options.coverage < 1))
-        bad_input(subject, "coverage", options.coverage, "above 0 and below 1");
+    require_fraction(subject, "coverage", options.coverage);
     require_at_least(subject, "clear_evidence", options.clear_evidence, 0);
 }
 

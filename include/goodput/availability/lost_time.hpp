@@ -121,8 +121,7 @@ private:
     }
 
     static double seconds_left(const Job& job, const Option& option) {
-        const std::optional<double>& left =
-            job.remaining_examples ? job.remaining_examples : job.expected_examples;
+        const std::optional<double>& left = job.examples_left();
         if (!left || option.knowledge == Knowledge::unknown || !(option.goodput > 0)) return longest_interval;
         return std::clamp(*left / option.goodput, 1.0, longest_interval);
     }

@@ -224,8 +224,7 @@ private:
     /// Returns the hours until the job ends on its best option, at least a second. If the work left is not
     /// known, assumes that the job will run for as long as it has existed, at least five minutes.
     [[nodiscard]] static double hours_on_best(const Snapshot& snapshot, const Job& job, double fastest) {
-        const std::optional<double>& left =
-            job.remaining_examples ? job.remaining_examples : job.expected_examples;
+        const std::optional<double>& left = job.examples_left();
         if (left && fastest > 0) return std::max(*left / fastest, 1.0) / 3600;
         return std::max(snapshot.time_seconds - job.submitted_seconds, 300.0) / 3600;
     }

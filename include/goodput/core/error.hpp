@@ -100,6 +100,20 @@ void require_positive(const Subject& subject, std::string_view field, double val
     bad_input(detail::text_of_subject(subject), field, value, "a finite number above 0");
 }
 
+/// Throws BadInput if `value` is NaN or lies outside (0, 1).
+template <MessageSubject Subject>
+void require_fraction(const Subject& subject, std::string_view field, double value) {
+    if (value > 0 && value < 1) return;
+    bad_input(detail::text_of_subject(subject), field, value, "above 0 and below 1");
+}
+
+/// Throws BadInput if `value` is NaN or lies outside (0, 1].
+template <MessageSubject Subject>
+void require_factor(const Subject& subject, std::string_view field, double value) {
+    if (value > 0 && value <= 1) return;
+    bad_input(detail::text_of_subject(subject), field, value, "above 0 and at most 1");
+}
+
 /// Throws BadInput if an integer lies outside [least, most].
 template <MessageSubject Subject>
 void require_between(const Subject& subject, std::string_view field, long long value, long long least,

@@ -126,6 +126,12 @@ struct Job {
         return wanted_batch > 0 && adaptivity == Adaptivity::batch ? std::min(max_batch, wanted_batch)
                                                                    : max_batch;
     }
+    /// The fewest GPUs that the job may be given: a rigid job always has max_gpus.
+    [[nodiscard]] int fewest_gpus() const { return adaptivity == Adaptivity::none ? max_gpus : min_gpus; }
+    /// Useful examples that are left: the declared ones, or else the expected ones, if either is known.
+    [[nodiscard]] const std::optional<double>& examples_left() const {
+        return remaining_examples ? remaining_examples : expected_examples;
+    }
     /// Whether every decision must leave the job where it is.
     [[nodiscard]] bool keeps_what_it_holds() const {
         return !placement.empty() && (!preemptible || restarting || just_started);

@@ -36,6 +36,12 @@ using Placement = std::vector<NodeShare>;
     return shape;
 }
 
+/// Returns whether a placement has GPUs of a drained node.
+[[nodiscard]] inline bool on_drained(const Placement& placement, const Cluster& cluster) {
+    return std::ranges::any_of(placement,
+                               [&](const NodeShare& share) { return cluster.nodes[share.node].drained; });
+}
+
 /// Returns the GPUs of a placement as a share of its pool. Returns an empty share if the placement is empty
 /// or lies on nodes of several pools.
 [[nodiscard]] inline PoolShare pool_share_of(const Placement& placement, const Cluster& cluster) {

@@ -48,6 +48,13 @@ struct ThroughputSample {
 struct GradientStatistics {
     double squared_norm = 0;  ///< in any unit, the same for both
     double variance = 0;      ///< at least 0; only the ratio of both matters
+
+    /// Adds the statistics of another group of parameters, which the optimizer scales by itself.
+    GradientStatistics& operator+=(const GradientStatistics& group) {
+        squared_norm += group.squared_norm;
+        variance += group.variance;
+        return *this;
+    }
 };
 
 /// Returns the reported statistics, or nothing if both are zero. A training run reports zeros before it has

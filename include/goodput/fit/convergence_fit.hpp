@@ -114,8 +114,7 @@ inline constexpr double convergence_scatter = 0.05, convergence_scatter_deviatio
 template <class Distribution>
 ConvergenceEstimate central_estimate(const Distribution& distribution, double low, double high,
                                      double coverage) {
-    if (!(coverage > 0 && coverage < 1))
-        bad_input("convergence fit", "coverage", coverage, "between 0 and 1");
+    require_fraction("convergence fit", "coverage", coverage);
     const auto at = [&](double part) {
         double below = low, above = high;
         while (above - below > 1e-9) {

@@ -74,8 +74,7 @@ public:
     /// `smoothing`, in (0, 1), is the factor on the averages per step at the initial batch size. Throws
     /// std::invalid_argument for any other value.
     explicit NoiseScaleEstimator(double smoothing = 0.999) : smoothing_(smoothing) {
-        if (!(smoothing > 0 && smoothing < 1))
-            bad_input("noise scale estimator", "smoothing", smoothing, "between 0 and 1");
+        require_fraction("noise scale estimator", "smoothing", smoothing);
     }
 
     /// Takes in a step. Skips a step whose norms are not finite (an overflow of mixed precision) and

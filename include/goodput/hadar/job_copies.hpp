@@ -49,8 +49,7 @@ public:
     /// single copies.
     explicit JobCopies(Settings settings, Inner inner = Inner())
         : MakerAround<Inner>(std::move(inner)), settings_(settings) {
-        if (!(settings_.averaging_factor > 0 && settings_.averaging_factor <= 1))
-            bad_input("JobCopies", "averaging_factor", settings_.averaging_factor, "above 0 and at most 1");
+        require_factor("JobCopies", "averaging_factor", settings_.averaging_factor);
     }
 
     /// Appends the options of the inner maker and the copies, in the order of configurations.

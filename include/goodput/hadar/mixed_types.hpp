@@ -56,8 +56,7 @@ public:
     /// configurations of one part.
     explicit MixedTypes(Settings settings, Inner inner = Inner())
         : MakerAround<Inner>(std::move(inner)), settings_(settings) {
-        if (!(settings_.spread_factor > 0 && settings_.spread_factor <= 1))
-            bad_input("MixedTypes", "spread_factor", settings_.spread_factor, "above 0 and at most 1");
+        require_factor("MixedTypes", "spread_factor", settings_.spread_factor);
     }
 
     /// Appends the options of the inner maker and the mixed configurations, in the order of configurations.

@@ -229,22 +229,16 @@ private:
 
     /// Sets the bound: the smaller one of the bounds with these prices and without prices.
     void prove(const AllotmentProblem& problem, const AllotOptions& options) {
+        const std::vector<double> no_prices(problem.capacity.size(), 0);
         double bound = 0, free = 0;
         for (std::size_t r = 0; r < problem.capacity.size(); ++r)
             bound += problem.capacity[r] * result_.prices[r];
         for (std::size_t job = 0; job < problem.jobs(); ++job) {
-            double gain = problem.must(job) ? -largest_number : 0, most = gain;
-            for (std::size_t k = 0; k < problem.options_of(job); ++k) {
-                if (!detail::fits_alone(problem.uses(job, k), problem.capacity)) continue;
-                const double value = problem.value(job, k);
-                double payoff = value;
-                for (const ResourceUse& use : problem.uses(job, k))
-                    payoff -= result_.prices[use.resource] * use.units;
-                gain = std::max(gain, payoff);
-                most = std::max(most, value);
-            }
-            bound += gain;
-            free += most;
+            const auto fits = [&](std::size_t k) {
+                return detail::fits_alone(problem.uses(job, k), problem.capacity);
+            };
+            bound += detail::best_reduced_value(problem, job, result_.prices, fits);
+            free += detail::best_reduced_value(problem, job, no_prices, fits);
         }
         result_.bound = std::max(result_.objective, std::min(bound, free));
         const bool proven = result_.gap() <= options.enough(result_.bound);

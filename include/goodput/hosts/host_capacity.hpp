@@ -108,9 +108,7 @@ private:
     /// Returns whether the job may stay where it is without room elsewhere: it keeps its nodes, or may stay
     /// on a drained one.
     static bool may_stay(const Round& round, const Job& job) {
-        return job.keeps_what_it_holds() ||
-               std::any_of(job.placement.begin(), job.placement.end(),
-                           [&](const NodeShare& held) { return round.cluster.nodes[held.node].drained; });
+        return job.keeps_what_it_holds() || on_drained(job.placement, round.cluster);
     }
 
     void add_rows(const Round& round, const Pool& pool, std::size_t r, OfPool& limits, LimitRows& rows) {

@@ -168,7 +168,7 @@ inline HostFit::HostFit(std::span<const HostSample> samples, const HostFitOption
     constexpr std::size_t surfaces = 256;
     for (const auto& [field, value] :
          {std::pair{"deviation", options.deviation}, std::pair{"form_deviation", options.form_deviation}})
-        if (!(value > 0 && value <= 1)) bad_input(options.subject, field, value, "above 0 and at most 1");
+        require_factor(options.subject, field, value);
     for (const HostSample& sample : samples) {
         detail::require_share(options.subject, sample.share);
         require_between(options.subject, "speed", sample.speed, 1e-12, 1e12);
@@ -233,7 +233,7 @@ inline HostForecast HostFit::forecast(const HostShare& share) const {
 }
 
 inline Interval HostForecast::interval(double coverage) const {
-    if (!(coverage > 0 && coverage < 1)) bad_input("host fit", "coverage", coverage, "above 0 and below 1");
+    require_fraction("host fit", "coverage", coverage);
     std::vector<double> values = logarithms;
     std::sort(values.begin(), values.end());
     const double wider = detail::normal_quantile(coverage) * std::hypot(deviation, form_deviation);

@@ -84,6 +84,12 @@ struct PlacementResult {
         largest_free_block = 0;
     }
 
+    /// Brings moved and unplaced jobs into ascending order.
+    void sort() {
+        std::ranges::sort(moved);
+        std::ranges::sort(unplaced, {}, &UnplacedJob::job);
+    }
+
     /// Whether nothing better exists: neither fewer unplaced jobs nor, for the same jobs, cheaper moves.
     [[nodiscard]] bool proven() const { return fewest_unplaced_proven && move_cost <= move_cost_bound; }
     /// Returns one line for a log.

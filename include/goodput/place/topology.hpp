@@ -71,13 +71,17 @@ inline void validate(const Topology& topology, const Cluster& cluster) {
     return static_cast<std::size_t>(std::unique(touched.begin(), touched.end()) - touched.begin());
 }
 
+/// Returns the level with that name, or null if there is none, or if the name is empty.
+[[nodiscard]] inline const TopologyLevel* find_level(const Topology& topology, std::string_view name) {
+    const auto level = std::ranges::find(topology.levels, name, &TopologyLevel::name);
+    return name.empty() || level == topology.levels.end() ? nullptr : &*level;
+}
+
 /// Whether a placement is in one domain of the level with that name; true if there is no such level.
 [[nodiscard]] inline bool lies_within(const Topology& topology, const std::string& level,
                                       const Placement& placement) {
-    return placement.size() < 2 || level.empty() ||
-           std::all_of(topology.levels.begin(), topology.levels.end(), [&](const TopologyLevel& known) {
-               return known.name != level || domains(known, placement) == 1;
-           });
+    const TopologyLevel* known = find_level(topology, level);
+    return placement.size() < 2 || !known || domains(*known, placement) == 1;
 }
 
 /// Returns the nodes of the largest domain, in ascending order. Only nodes of the pool for which
@@ -103,28 +107,6 @@ template <class Usable>
         if (job.keeps_what_it_holds())
             for (const NodeShare& share : job.placement) kept[share.node] = 1;
     return kept;
-}
-
-/// Returns the nodes of a pool that a job can have as whole nodes, given what it holds. These are the open
-/// nodes that no other job keeps (`kept` is the result of kept_nodes(), or empty if no job keeps anything).
-/// If the job must stay within a domain of level `within` (Job::within; ignored if empty or unknown), only
-/// the nodes of the domain that has the most of them are returned. The topology must belong to this
-/// cluster. O(nodes log nodes).
-[[nodiscard]] inline std::vector<std::size_t> nodes_within_reach(const Topology& topology,
-                                                                 const std::string& within,
-                                                                 const Cluster& cluster, const Pool& pool,
-                                                                 const Placement& held,
-                                                                 std::span<const char> kept = {}) {
-    const auto usable = [&](std::size_t node) {
-        const bool own =
-            std::any_of(held.begin(), held.end(), [&](const NodeShare& share) { return share.node == node; });
-        return !cluster.nodes[node].drained && (own || kept.empty() || kept[node] == 0);
-    };
-    for (const TopologyLevel& level : topology.levels)
-        if (level.name == within && !within.empty()) return largest_domain(level, pool, usable);
-    std::vector<std::size_t> nodes;
-    std::copy_if(pool.nodes.begin(), pool.nodes.end(), std::back_inserter(nodes), usable);
-    return nodes;
 }
 
 namespace detail {

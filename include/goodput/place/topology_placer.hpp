@@ -76,10 +76,7 @@ public:
     void warn(std::span<const Job> jobs, std::vector<std::string>& warnings) const {
         std::map<std::string_view, NameList> in_vain;
         for (const Job& job : jobs)
-            if (!job.within.empty() &&
-                std::none_of(topology_.levels.begin(), topology_.levels.end(),
-                             [&](const TopologyLevel& level) { return level.name == job.within; }))
-                in_vain[job.within].add(job.name);
+            if (!job.within.empty() && !find_level(topology_, job.within)) in_vain[job.within].add(job.name);
         for (const auto& [level, named] : in_vain)
             warnings.push_back(named.text("job") + ": has to stay within one " + std::string(level) +
                                ", but no node says its " + std::string(level) +

@@ -123,10 +123,7 @@ private:
         const double ran = job.attained_gpu_seconds / place.gpus, age = round.age_of(job);
         double left = std::max(ran, least_seconds), done = ran;
         if (job.done_examples) done = *job.done_examples / best->goodput;
-        if (job.remaining_examples)
-            left = *job.remaining_examples / best->goodput;
-        else if (job.expected_examples)
-            left = *job.expected_examples / best->goodput;
+        if (job.examples_left()) left = *job.examples_left() / best->goodput;
         const double whole = std::max(done + left, least_seconds);
         place.left_seconds = std::max(left, least_seconds) + (place.runs ? 0 : job.restart_cost_seconds);
         const double slowdown = (age + place.left_seconds) / whole;

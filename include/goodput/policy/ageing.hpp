@@ -40,8 +40,7 @@ inline constexpr double waits_a_turn = 24;
 /// clock of the round. Empty if the job is not overdue.
 inline std::optional<double> overdue_since(const Round& round, const Job& job, double longest_wait_seconds) {
     if (job.keeps_what_it_holds() || round.age_of(job) < longest_wait_seconds) return std::nullopt;
-    const int gpus = job.adaptivity == Adaptivity::none ? job.max_gpus : job.min_gpus;
-    const double had = waits_a_turn * job.attained_gpu_seconds / gpus;
+    const double had = waits_a_turn * job.attained_gpu_seconds / job.fewest_gpus();
     const double due = job.submitted_seconds + had + (job.placement.empty() ? longest_wait_seconds : 0);
     if (due > round.time_seconds) return std::nullopt;
     return due;

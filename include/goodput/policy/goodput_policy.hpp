@@ -103,8 +103,7 @@ struct GoodputPolicy {
 
     /// Throws std::invalid_argument for settings out of range.
     void validate() const {
-        if (!(fairness_power > 0 && fairness_power <= 1))
-            bad_input("policy goodput", "p", fairness_power, "above 0 and at most 1");
+        require_factor("policy goodput", "p", fairness_power);
         if (!(order_power >= 0 && order_power <= 8))
             bad_input("policy goodput", "order", order_power, "at least 0 and at most 8");
         require_positive("policy goodput", "sharpness", sharpness);

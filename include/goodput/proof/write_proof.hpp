@@ -84,7 +84,7 @@ public:
 
     Proof operator()() {
         Written written = Written::too_narrow;
-        if (narrow(scale_.most_paid(result_.prices))) written = write<NarrowNumber>();
+        if (narrow(most_paid(result_.prices, scale_.largest))) written = write<NarrowNumber>();
         if (written == Written::too_narrow) written = write<WholeNumber>();
         constexpr double rounding = 1e-12;  // as AllotResult::bound
         proof_.closed = written == Written::yes &&
@@ -119,7 +119,7 @@ private:
     template <class Whole>
     Written prove(ProofGoal goal, bool may_search) {
         constexpr bool narrow_numbers = std::is_same_v<Whole, NarrowNumber>;
-        if (narrow_numbers && !narrow(scale_.most_paid(result_.prices))) return Written::too_narrow;
+        if (narrow_numbers && !narrow(most_paid(result_.prices, scale_.largest))) return Written::too_narrow;
         const ExactProblem<Whole> exact(problem_, scale_, result_.choice);
         const double granule = compact_.granularity;
         WholeValues values{granule, 0};

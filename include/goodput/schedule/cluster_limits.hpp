@@ -313,8 +313,7 @@ public:
             any_known |= team != none;
             if (team == none && !job.team.empty() && unknown.size() < detail::most_names)
                 unknown[job.team].add(job.name);
-            const int fewest = job.adaptivity == Adaptivity::none ? job.max_gpus : job.min_gpus;
-            if (team != none && quotas_[team].gpus && fewest > *quotas_[team].gpus)
+            if (team != none && quotas_[team].gpus && job.fewest_gpus() > *quotas_[team].gpus)
                 never[job.team].add(job.name);
         }
         bool any_near = false;

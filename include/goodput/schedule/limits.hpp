@@ -32,6 +32,7 @@
 #include <vector>
 
 #include "goodput/core/configuration.hpp"
+#include "goodput/core/detail/resource_uses.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/job.hpp"
 #include "goodput/policy/concepts.hpp"
@@ -75,14 +76,7 @@ public:
         require_at_least("limit", "units", units, 0);
         if (row >= end_ - first_)
             bad_input("limit", "row", row, "below the number of its rows, " + text_of(end_ - first_));
-        if (units == 0) return;
-        const auto resource = static_cast<std::uint32_t>(first_ + row);
-        for (ResourceUse& use : uses_)
-            if (use.resource == resource) {
-                use.units += units;
-                return;
-            }
-        uses_.push_back({resource, units});
+        if (units != 0) detail::add_use(uses_, 0, first_ + row, units);
     }
 
 private:

@@ -232,14 +232,12 @@ inline void insert_held(const Job& job, const Configuration& held, std::span<con
 namespace detail {
 
 /// Whether the job can hold one number of GPUs only, which is max_gpus.
-inline bool has_fixed_gpus(const Job& job) {
-    return job.adaptivity == Adaptivity::none || job.min_gpus == job.max_gpus;
-}
+inline bool has_fixed_gpus(const Job& job) { return job.fewest_gpus() == job.max_gpus; }
 
 /// Whether a job may have a shape on a GPU type.
 inline bool may_hold(const Job& job, const TypeLimits& limits, Shape shape) {
     return limits.max_atomic_batch > 0 && shape.nodes <= limits.most_nodes() &&
-           shape.gpus >= (has_fixed_gpus(job) ? job.max_gpus : job.min_gpus) && shape.gpus <= job.max_gpus &&
+           shape.gpus >= job.fewest_gpus() && shape.gpus <= job.max_gpus &&
            shape.gpus % limits.gpus_per_replica == 0;
 }
 

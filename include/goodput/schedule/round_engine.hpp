@@ -69,7 +69,6 @@ public:
     /// Whether the job with that index was set aside (Plan::warnings).
     [[nodiscard]] bool is_set_aside(std::size_t job) const;
     /// The rows of the limits. Plan::limits says how much of each is used.
-    [[nodiscard]] std::span<const LimitRow> limit_rows() const;
     /// Describes a row of problem() that is not a pool, for the snapshot of the last plan.
     [[nodiscard]] LimitRow row_of(const Snapshot& snapshot, std::size_t row) const;
 

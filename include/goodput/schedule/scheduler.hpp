@@ -192,7 +192,6 @@ public:
     /// Whether the last plan set the job with that index aside (Plan::warnings).
     [[nodiscard]] bool is_set_aside(std::size_t job) const { return engine_.is_set_aside(job); }
     /// The rows of the limits. Plan::limits says how much of each is used.
-    [[nodiscard]] std::span<const LimitRow> limit_rows() const { return engine_.limit_rows(); }
     /// Describes a row of problem() that is not a pool, for the snapshot of the last plan.
     [[nodiscard]] LimitRow row_of(const Snapshot& snapshot, std::size_t row) const {
         return engine_.row_of(snapshot, row);

@@ -24,7 +24,7 @@ inline double normal_quantile(double coverage) {
     double z = 0;
     for (int i = 0; i < 60; ++i) {
         const double step =
-            (std::erf(z / std::sqrt(2.0)) - coverage) * std::sqrt(std::acos(-1.0) / 2) * std::exp(z * z / 2);
+            (std::erf(z / std::sqrt(2.0)) - coverage) * std::sqrt(std::numbers::pi / 2) * std::exp(z * z / 2);
         z -= step;
         if (std::abs(step) < 1e-12) break;
     }

@@ -64,15 +64,14 @@ public:
     /// quantile is the model's goodput times median() over the quantile. Throws std::invalid_argument if
     /// `probability` is not in (0, 1).
     [[nodiscard]] double quantile(double probability) const {
-        if (!(probability > 0 && probability < 1))
-            bad_input("forecast", "probability", probability, "between 0 and 1");
+        require_fraction("forecast", "probability", probability);
         return end_of(std::abs(2 * probability - 1), probability > 0.5);
     }
 
     /// Returns the central interval with probability `coverage`, whose ends are the quantiles on both sides
     /// of the median. Throws std::invalid_argument if `coverage` is not in (0, 1).
     [[nodiscard]] Interval interval(double coverage = 0.9) const {
-        if (!(coverage > 0 && coverage < 1)) bad_input("forecast", "coverage", coverage, "between 0 and 1");
+        require_fraction("forecast", "coverage", coverage);
         return {end_of(coverage, false), end_of(coverage, true)};
     }
 

@@ -27,6 +27,7 @@
 #include <string_view>
 #include <vector>
 
+#include "goodput/core/detail/normal_distribution.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/fit/detail/line.hpp"
@@ -120,8 +121,7 @@ inline void validate_curve(std::span<const CurvePoint> points, const CurveTarget
         if (!sensible(point.metric)) bad_input(subject, "metric", point.metric, "from -1e100 to 1e100");
         last = point.position;
     }
-    if (!(options.coverage > 0 && options.coverage < 1))
-        bad_input(subject, "coverage", options.coverage, "above 0 and below 1");
+    require_fraction(subject, "coverage", options.coverage);
     if (!(options.longest > 1 && options.longest <= 1e6))
         bad_input(subject, "longest", options.longest, "above 1, at most 1e6");
     require_positive(subject, "earlier_spread", options.earlier_spread);
@@ -203,7 +203,7 @@ inline CurveForecast forecast_curve(std::span<const CurvePoint> points, const Cu
         posterior.push_back(unlearned[c] / (1 + earlier));
         for (const double total : options.earlier_totals) {
             const double off = (log_ratio - std::log(total / passed)) / spread;
-            posterior[c] += std::exp(-off * off / 2) / spread / 2.5066282746310002 / (1 + earlier);
+            posterior[c] += detail::normal_density(off) / spread / (1 + earlier);
         }
     }
     if (seen.size() >= 2) {

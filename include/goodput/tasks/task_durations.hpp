@@ -34,6 +34,7 @@
 #include <limits>
 #include <optional>
 
+#include "goodput/core/detail/normal_distribution.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/core/sample.hpp"
 #include "goodput/core/tasks.hpp"
@@ -106,7 +107,7 @@ inline double bounded_variance(double variance) { return std::clamp(variance, 1e
 [[nodiscard]] inline int best_pilots(int tasks, const UsualTasks& usual) {
     const double within = detail::bounded_variance(usual.within);
     const double between = detail::bounded_variance(usual.between);
-    const double root = 2 * std::sqrt(std::acos(-1.0) * detail::bounded_variance(usual.work));
+    const double root = 2 * std::sqrt(std::numbers::pi * detail::bounded_variance(usual.work));
     const double even = std::sqrt(within * tasks / root) - within / between;
     const double pilots = std::floor(std::clamp(even, 0.0, tasks - 1.0));
     const auto variance = [&](double k) { return 1 / (1 / between + k / within); };
@@ -121,13 +122,13 @@ namespace detail {
 /// Returns the hazard of the normal distribution: its density over its upper tail.
 inline double normal_hazard(double x) {
     if (x > 25) return x + 1 / x - 2 / (x * x * x);
-    return std::exp(-x * x / 2) / (std::sqrt(std::acos(-1.0) / 2) * std::erfc(x / std::sqrt(2.0)));
+    return normal_density(x) / normal_below(-x);
 }
 
 /// Returns the logarithm of the upper tail of the normal distribution.
 inline double log_normal_tail(double x) {
-    if (x > 25) return -x * x / 2 - std::log(normal_hazard(x)) - std::log(2 * std::acos(-1.0)) / 2;
-    return std::log(std::erfc(x / std::sqrt(2.0)) / 2);
+    if (x > 25) return -x * x / 2 - std::log(normal_hazard(x)) - std::log(2 * std::numbers::pi) / 2;
+    return std::log(normal_below(-x));
 }
 
 /// Task durations with normal logarithms.
@@ -224,7 +225,7 @@ inline void add_log_normal(DurationEstimate& to, const TaskSample& sample, LogMe
 }  // namespace detail
 
 inline Interval remaining_interval(const DurationEstimate& estimate, double coverage) {
-    if (!(coverage > 0 && coverage < 1)) bad_input("interval", "coverage", coverage, "above 0 and below 1");
+    require_fraction("interval", "coverage", coverage);
     const double remaining = estimate.remaining_seconds, error = estimate.remaining_error;
     if (std::isinf(error)) return {0, std::numeric_limits<double>::infinity()};
     const double quantile = detail::student_quantile(coverage, estimate.freedom);

@@ -59,6 +59,18 @@ struct CompactProblem {
 
     std::uint32_t count = 0;  ///< number of options; while options are added, the vectors have room for more
 
+    /// Takes over capacities, groups and jobs of another problem, and forgets all options, as reserve() does.
+    /// Left to the caller: must, single, magnitude and granularity.
+    void begin_like(const CompactProblem& other, std::size_t options, std::size_t all_uses) {
+        capacity = other.capacity;
+        tolerance = other.tolerance;
+        jobs = other.jobs;
+        first_copy = other.first_copy;
+        job = other.job;
+        first.clear();
+        end_hull.clear();
+        reserve(options, all_uses);
+    }
     /// Forgets all options and makes room for `options` of them with `all_uses` uses together.
     void reserve(std::size_t options, std::size_t all_uses) {
         count = 0;
@@ -115,6 +127,19 @@ struct CompactProblem {
             if (!visit(r, units)) return false;
         }
         return true;
+    }
+
+    /// Returns whether what is left of each resource (by resource) shows that no capacity is exceeded.
+    [[nodiscard]] bool allows(std::span<const double> left) const {
+        for (std::size_t r = 0; r < left.size(); ++r)
+            if (left[r] < -tolerance[r]) return false;
+        return true;
+    }
+    /// Writes the granule of the uses of each resource.
+    void find_granules(std::vector<double>& granules) const {
+        granules.assign(resources(), std::numeric_limits<double>::infinity());
+        for (const ResourceUse& use : uses)
+            granules[use.resource] = common_granule(granules[use.resource], use.units);
     }
 
     /// Returns the size below which differences of objectives count as rounding.

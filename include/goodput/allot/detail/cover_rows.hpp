@@ -24,6 +24,7 @@
 
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/further_rows.hpp"
+#include "goodput/core/detail/resource_uses.hpp"
 
 namespace goodput::inline v0_1::detail {
 
@@ -66,7 +67,8 @@ public:
     static void add_row(const CompactProblem& problem, const Cover& cover, FurtherRows& rows) {
         for (std::size_t group = 0; group < problem.groups(); ++group)
             for (std::uint32_t k = problem.first[group]; k < problem.first[group + 1]; ++k)
-                if (units_of(problem, k, cover.resource) >= cover.threshold[group]) rows.add_term(k, 1);
+                if (units_of(problem.uses_of(k), cover.resource) >= cover.threshold[group])
+                    rows.add_term(k, 1);
         rows.close(static_cast<double>(cover.most), true);
     }
 
@@ -81,12 +83,6 @@ private:
         double taken = 0;  // number of its copies that the cover counts
     };
 
-    static double units_of(const CompactProblem& problem, std::uint32_t option, std::size_t resource) {
-        for (const ResourceUse& use : problem.uses_of(option))
-            if (use.resource == resource) return use.units;
-        return 0;
-    }
-
     /// Fills steps_ by group, largest units first.
     void list_steps(const CompactProblem& problem, std::size_t resource, std::span<const double> amounts) {
         steps_.clear();
@@ -94,7 +90,7 @@ private:
         for (std::size_t group = 0; group < problem.groups(); ++group) {
             const std::size_t first = steps_.size();
             for (std::uint32_t k = problem.first[group]; k < problem.first[group + 1]; ++k)
-                if (const double units = units_of(problem, k, resource); units > 0)
+                if (const double units = units_of(problem.uses_of(k), resource); units > 0)
                     steps_.push_back({units, amounts[k]});
             std::sort(steps_.begin() + static_cast<std::ptrdiff_t>(first), steps_.end(),
                       [](const Step& a, const Step& b) { return a.units > b.units; });
@@ -184,7 +180,7 @@ private:
         double taken = 0;
         for (std::size_t group = 0; group < problem.groups(); ++group)
             for (std::uint32_t k = problem.first[group]; k < problem.first[group + 1]; ++k)
-                if (units_of(problem, k, resource) >= cover_.threshold[group]) taken += amounts[k];
+                if (units_of(problem.uses_of(k), resource) >= cover_.threshold[group]) taken += amounts[k];
         return holds(problem) && taken > static_cast<double>(cover_.most) + least_broken;
     }
     /// Returns whether any most + 1 copies at their thresholds exceed the capacity.

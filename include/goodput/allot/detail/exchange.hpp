@@ -16,6 +16,7 @@
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/detail/incumbent.hpp"
 #include "goodput/core/detail/clock.hpp"
+#include "goodput/core/detail/resource_uses.hpp"
 
 namespace goodput::inline v0_1::detail {
 
@@ -92,15 +93,11 @@ private:
     double loss_of(const CompactProblem& problem, std::span<const double> prices, const Incumbent& incumbent,
                    std::uint32_t copy, std::size_t resource) const {
         const std::uint32_t now = incumbent.choice[copy];
-        const auto units_of = [&](std::uint32_t option) {
-            for (const ResourceUse& use : problem.uses_of(option))
-                if (use.resource == resource) return use.units;
-            return 0.0;
-        };
+        const auto units = [&](std::uint32_t option) { return units_of(problem.uses_of(option), resource); };
         double best = -std::numeric_limits<double>::infinity();
         for (std::uint32_t k = problem.first[group_[copy]]; k < problem.first[group_[copy] + 1]; ++k)
-            if (units_of(k) == 0) best = std::max(best, problem.reduced_value(k, prices));
-        return (problem.reduced_value(now, prices) - best) / units_of(now);
+            if (units(k) == 0) best = std::max(best, problem.reduced_value(k, prices));
+        return (problem.reduced_value(now, prices) - best) / units(now);
     }
 
     void enlist(const CompactProblem& problem, std::uint32_t copy, std::uint32_t option) {

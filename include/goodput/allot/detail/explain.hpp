@@ -31,10 +31,8 @@ GOODPUT_BODY JobExplanation explain(const AllotmentProblem& problem, std::span<c
     JobExplanation answer;
     answer.job = job;
     answer.got = got;
-    const auto value = [&](std::size_t k) { return k == no_option ? 0 : problem.value(job, k); };
-    const auto uses = [&](std::size_t k) {
-        return k == no_option ? std::span<const ResourceUse>() : problem.uses(job, k);
-    };
+    const auto value = [&](std::size_t k) { return value_of(problem, job, k); };
+    const auto uses = [&](std::size_t k) { return uses_of(problem, job, k); };
     const auto reduced = [&](std::size_t k) { return reduced_value(problem, job, k, prices); };
     const auto choose = [&](auto admits) {
         std::size_t best = no_option;

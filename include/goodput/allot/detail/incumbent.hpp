@@ -30,11 +30,7 @@ struct Incumbent {
             return units <= 0 || units <= left[r] + problem.tolerance[r];
         });
     }
-    [[nodiscard]] bool feasible(const CompactProblem& problem) const {
-        for (std::size_t r = 0; r < left.size(); ++r)
-            if (left[r] < -problem.tolerance[r]) return false;
-        return true;
-    }
+    [[nodiscard]] bool feasible(const CompactProblem& problem) const { return problem.allows(left); }
     void set(const CompactProblem& problem, std::size_t copy, std::uint32_t option) {
         if (choice[copy] != none) {
             value -= problem.value[choice[copy]];

@@ -42,6 +42,7 @@
 #include "goodput/allot/detail/search.hpp"
 #include "goodput/allot/result.hpp"
 #include "goodput/core/detail/clock.hpp"
+#include "goodput/core/detail/resource_uses.hpp"
 
 namespace goodput::inline v0_1::detail {
 
@@ -612,9 +613,7 @@ private:
         sorted_.clear();
         for (std::uint32_t k = problem_->first[group]; k < problem_->first[group + 1]; ++k) {
             if (simplex_.most(k) == 0) continue;
-            double paid = 0;
-            for (const ResourceUse& use : problem_->uses_of(k)) paid += prices_[use.resource] * use.units;
-            sorted_.push_back({paid, k});
+            sorted_.push_back({price_of(problem_->uses_of(k), prices_), k});
         }
         std::sort(sorted_.begin(), sorted_.end());
     }
@@ -667,7 +666,6 @@ private:
 
     static constexpr double infinity = std::numeric_limits<double>::infinity();
     static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
-    static constexpr std::uint32_t no_group = std::numeric_limits<std::uint32_t>::max();
 
     /// A reduced problem is worth making if it has at most this part of the options.
     static constexpr double most_left = 0.75;

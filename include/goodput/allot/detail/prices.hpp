@@ -227,10 +227,10 @@ private:
 
     /// Sets an upper limit on each price. Above a resource's largest value per unit no job uses it, so no
     /// higher price is better (the limit is twice that, to stay clear of ties). If a job that must run uses
-    /// the resource, the limit starts so high that the price can keep all other jobs off. If several such
-    /// An option that uses very few units would make this limit useless. So there is a second limit: at the
-    /// best prices, the whole capacity of a resource costs no more than the values of all jobs together.
-    /// That sum is multiplied by `far_above`, to cover jobs that must run.
+    /// the resource, the limit starts so high that the price can keep all other jobs off. An option that uses
+    /// very few units would make this limit useless. So there is a second limit: at the best prices, the
+    /// whole capacity of a resource costs no more than the values of all jobs together. That sum is
+    /// multiplied by `far_above`, to cover jobs that must run.
     void set_ceilings(const CompactProblem& problem) {
         const double everything = problem.magnitude > 0 ? problem.magnitude : 1;
         ceiling_.assign(problem.resources(), 0);

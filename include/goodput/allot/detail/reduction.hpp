@@ -26,18 +26,11 @@ public:
     /// Makes the reduced problem. `most`: by option, 0 if it is left out. Returns false if no allotment
     /// fits, because the units taken off exceed a capacity.
     bool operator()(const CompactProblem& larger, std::span<const double> most) {
-        problem.capacity.assign(larger.capacity.begin(), larger.capacity.end());
-        problem.tolerance = larger.tolerance;
-        problem.jobs = larger.jobs;
-        problem.first_copy = larger.first_copy;
+        problem.begin_like(larger, larger.count, larger.uses.size());
         problem.must = larger.must;
         problem.single.assign(larger.groups(), 0);
-        problem.job = larger.job;
         problem.magnitude = larger.magnitude;
         problem.granularity = larger.granularity;
-        problem.first.clear();
-        problem.end_hull.clear();
-        problem.reserve(larger.count, larger.uses.size());
         for (std::size_t group = 0; group < larger.groups(); ++group) add_group(larger, group, most);
         problem.first.push_back(problem.count);
         problem.close();

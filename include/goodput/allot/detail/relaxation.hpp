@@ -17,6 +17,7 @@
 #include "goodput/allot/detail/incumbent.hpp"
 #include "goodput/allot/detail/prices.hpp"
 #include "goodput/core/detail/clock.hpp"
+#include "goodput/core/detail/resource_uses.hpp"
 
 namespace goodput::inline v0_1::detail {
 
@@ -60,9 +61,7 @@ private:
                 if (mixture_[k] == 0) continue;
                 for (double n = std::floor(mixture_[k] + whole); n > 0 && copy < end; --n)
                     rounded_.set(problem, copy++, k);
-                double paid = 0;
-                for (const ResourceUse& use : problem.uses_of(k)) paid += prices()[use.resource] * use.units;
-                worth = std::max(worth, paid);
+                worth = std::max(worth, price_of(problem.uses_of(k), prices()));
             }
             if (copy < end) remainders_.push_back({static_cast<std::uint32_t>(group), copy, end, worth});
         }

@@ -97,8 +97,6 @@ public:
     [[nodiscard]] bool whole(std::size_t resource) const { return whole_[resource] != 0; }
     /// Returns the row, which is valid until the next find().
     [[nodiscard]] const FurtherRow& row() const { return row_; }
-    /// Returns by how much the amounts violate row(), relative to the length of its coefficients.
-    [[nodiscard]] double depth() const { return depth_; }
 
 private:
     /// Fills sum_ by option: the value of its uses at the multipliers.
@@ -135,9 +133,10 @@ private:
         row_.capacity += 1e-9 * (size + largest);
         row_.whole = false;
         row_.terms = terms_;
-        depth_ = (taken - row_.capacity) / std::sqrt(length);
+        // How much the amounts violate the row, relative to the length of its coefficients.
+        const double depth = (taken - row_.capacity) / std::sqrt(length);
         return row_.capacity > 0 && largest < 1e6 && largest > 1e-3 && size < 1e6 * largest &&
-               depth_ > least_depth;
+               depth > least_depth;
     }
 
     static constexpr double least_depth = 1e-5, least_units = 1e-7;
@@ -145,7 +144,6 @@ private:
     std::vector<double> multipliers_, sum_;  // by row; by option
     FurtherRow row_;
     std::vector<FurtherRow::Term> terms_;  // terms of row_
-    double depth_ = 0;
 };
 
 }  // namespace goodput::inline v0_1::detail

@@ -326,7 +326,7 @@ private:
                 }
                 if (!possible) continue;
                 const double value = state.value + move.value;
-                if (value > known_ + problem.rounding() && (allotment || fits(problem))) {
+                if (value > known_ + problem.rounding() && (allotment || problem.allows(left_))) {
                     adopt(problem, relaxation, state.step, {none, static_cast<std::uint32_t>(level), m});
                     raise_threshold();
                     clock.late(4 * problem.jobs);
@@ -353,12 +353,6 @@ private:
     void make_step(const Step& step) {
         make_room(steps_, steps_.size() + 1, steps_a_state * most_waiting_);
         steps_.push_back(step);
-    }
-
-    [[nodiscard]] bool fits(const CompactProblem& problem) const {
-        for (std::size_t r = 0; r < problem.resources(); ++r)
-            if (left_[r] < -problem.tolerance[r]) return false;
-        return true;
     }
 
     /// Adds a state to children_, unless it is cut or no better than one that leaves the same. Returns

@@ -162,16 +162,9 @@ private:
     /// their options is worth 1, and they may get nothing. All other jobs get nothing. `original` is the
     /// option's index in compact_. Returns the number of jobs that must run.
     double ask_for_service() {
-        service_.capacity = compact_.capacity;
-        service_.tolerance = compact_.tolerance;
-        service_.jobs = compact_.jobs;
-        service_.first_copy = compact_.first_copy;
-        service_.job = compact_.job;
+        service_.begin_like(compact_, compact_.count + compact_.groups(), compact_.uses.size());
         service_.must.assign(compact_.groups(), 0);
         service_.single = compact_.single;
-        service_.first.clear();
-        service_.end_hull.clear();
-        service_.reserve(compact_.count + compact_.groups(), compact_.uses.size());
         double wanted = 0;
         for (std::size_t group = 0; group < compact_.groups(); ++group) {
             service_.first.push_back(service_.count);

@@ -1,8 +1,7 @@
 #ifndef GOODPUT_ALLOT_DETAIL_UNITS_HPP
 #define GOODPUT_ALLOT_DETAIL_UNITS_HPP
 
-// Sums over the uses of an option in a problem as given, where one resource may appear several times.
-// Checks that a result belongs to a problem.
+// Sums over the options of a problem as given. Checks that a result belongs to a problem.
 
 #include <algorithm>
 #include <cstddef>
@@ -13,20 +12,25 @@
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"
+#include "goodput/core/configuration.hpp"
+#include "goodput/core/detail/resource_uses.hpp"
 #include "goodput/core/error.hpp"
 
 namespace goodput::inline v0_1::detail {
 
-inline double price_of(std::span<const ResourceUse> uses, std::span<const double> prices) {
-    double sum = 0;
-    for (const ResourceUse& use : uses) sum += prices[use.resource] * use.units;
-    return sum;
+/// Returns an option's value; 0 for no_option.
+inline double value_of(const AllotmentProblem& problem, std::size_t job, std::size_t option) {
+    return option == no_option ? 0 : problem.value(job, option);
 }
-
+/// Returns what an option uses; nothing for no_option.
+inline std::span<const ResourceUse> uses_of(const AllotmentProblem& problem, std::size_t job,
+                                            std::size_t option) {
+    return option == no_option ? std::span<const ResourceUse>() : problem.uses(job, option);
+}
 /// Returns an option's value less its price; 0 for no_option.
 inline double reduced_value(const AllotmentProblem& problem, std::size_t job, std::size_t option,
                             std::span<const double> prices) {
-    return option == no_option ? 0 : problem.value(job, option) - price_of(problem.uses(job, option), prices);
+    return value_of(problem, job, option) - price_of(uses_of(problem, job, option), prices);
 }
 
 /// Returns the best reduced value that a job can have at these prices: with an option that admits(option)
@@ -49,14 +53,6 @@ inline double bound_at(const AllotmentProblem& problem, std::span<const double> 
     for (std::size_t r = 0; r < prices.size(); ++r) bound += prices[r] * problem.capacity[r];
     for (std::size_t j = 0; j < problem.jobs(); ++j) bound += best_reduced_value(problem, j, prices);
     return bound;
-}
-
-/// Returns the units that the uses take of one resource.
-inline double units_of(std::span<const ResourceUse> uses, std::size_t resource) {
-    double sum = 0;
-    for (const ResourceUse& use : uses)
-        if (use.resource == resource) sum += use.units;
-    return sum;
 }
 
 /// Returns whether an option fits next to the units already in use. `ignored`: a resource that does not
@@ -108,8 +104,7 @@ inline void require_result_of(const AllotmentProblem& problem, const AllotResult
 inline std::vector<double> units_taken(const AllotmentProblem& problem, std::span<const std::size_t> choice) {
     std::vector<double> taken(problem.capacity.size(), 0);
     for (std::size_t job = 0; job < choice.size(); ++job)
-        if (choice[job] != no_option)
-            for (const ResourceUse& use : problem.uses(job, choice[job])) taken[use.resource] += use.units;
+        for (const ResourceUse& use : uses_of(problem, job, choice[job])) taken[use.resource] += use.units;
     return taken;
 }
 

@@ -22,6 +22,7 @@
 
 #include "goodput/allot/detail/compact.hpp"
 #include "goodput/allot/problem.hpp"
+#include "goodput/core/detail/resource_uses.hpp"
 
 namespace goodput::inline v0_1::detail {
 
@@ -32,9 +33,7 @@ public:
     bool operator()(CompactProblem& problem) {
         const std::size_t resources = problem.resources();
         bool changed = false;
-        granules_.assign(resources, std::numeric_limits<double>::infinity());
-        for (const ResourceUse& use : problem.uses)
-            granules_[use.resource] = common_granule(granules_[use.resource], use.units);
+        problem.find_granules(granules_);
         for (std::size_t r = 0; r < resources; ++r) {
             const double granule = granules_[r], all = problem.capacity[r] + problem.tolerance[r];
             if (granule == 0 || std::isinf(granule) || !(all < 0x1p53)) continue;
@@ -67,9 +66,7 @@ private:
 
     /// Returns how many blocks of the row an option takes.
     static double blocks(const Row& row, std::span<const ResourceUse> uses) {
-        for (const ResourceUse& use : uses)
-            if (use.resource == row.resource) return std::floor(use.units / row.size);
-        return 0;
+        return std::floor(units_of(uses, row.resource) / row.size);
     }
 
     bool is_implied(const CompactProblem& problem, const Row& row) {

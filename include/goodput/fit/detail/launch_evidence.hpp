@@ -40,12 +40,10 @@
 #include "goodput/core/detail/log_gamma.hpp"
 #include "goodput/core/detail/normal_distribution.hpp"
 #include "goodput/fit/detail/launch_floor.hpp"
+#include "goodput/fit/detail/line.hpp"
 #include "goodput/fit/detail/log_step.hpp"
 
 namespace goodput::inline v0_1::detail {
-
-/// The density of the standard normal distribution.
-inline double normal_density(double z) { return std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi); }
 
 /// A normal distribution within two bounds.
 struct BoundedNormal {
@@ -113,9 +111,9 @@ public:
             above_[i - 1] = above_[i];
             above_[i - 1].add(times_[i]);
         }
-        Floor on{};
+        LineSums on;  // ln t on the floor, which has no slope
         for (std::size_t i = 0; i < times_.size(); ++i) {
-            on.add(times_[i]);
+            on.add(times_[i].weight, 0, times_[i].log_seconds);
             const bool last = i + 1 == times_.size();
             if ((last || times_[i + 1].batch > times_[i].batch))
                 add_split(on, above_[i], times_[i].batch,
@@ -149,17 +147,6 @@ private:
             return std::max(weight - 2 * (alpha * constant + beta * slope) + alpha * alpha * constant2 +
                                 2 * alpha * beta * both + beta * beta * slope2,
                             0.0);
-        }
-    };
-    /// Mean and squared deviations of ln t on the floor.
-    struct Floor {
-        double weight = 0, mean = 0, squares = 0;
-
-        void add(const ComputingTime& time) {
-            weight += time.weight;
-            const double off = time.log_seconds - mean;
-            mean += time.weight / weight * off;
-            squares += time.weight * off * (time.log_seconds - mean);
         }
     };
     static constexpr int shares = 33, line_shares = 65;
@@ -202,17 +189,17 @@ private:
         return batches;
     }
 
-    void add_split(const Floor& on, const Sums& above, double split, double next) {
-        const double height = std::exp(on.mean), low = std::log(split), high = std::log(next);
+    void add_split(const LineSums& on, const Sums& above, double split, double next) {
+        const double height = std::exp(on.y), low = std::log(split), high = std::log(next);
         const Misfit floor(on.weight, 1, prior_.floor_scatter, LaunchPrior::floor_freedom);
-        const double floor_variance = floor.variance(on.squares) / on.weight;
-        const double log_floor = floor.log_probability(on.squares) + std::log(floor_variance) / 2;
-        const double knee = std::log(times_.front().batch * prior_.seconds_by_floor) - on.mean;
+        const double floor_variance = floor.variance(on.yy) / on.weight;
+        const double log_floor = floor.log_probability(on.yy) + std::log(floor_variance) / 2;
+        const double knee = std::log(times_.front().batch * prior_.seconds_by_floor) - on.y;
         const auto part_of = [&](const Share& share) {
             return Part{.log_weight = log_floor + share.log_prior,
-                        .log_floor = on.mean,
-                        .log_constant = on.mean + share.log_part,
-                        .log_slope = share.log_rest + on.mean,  // ln(h - alpha)
+                        .log_floor = on.y,
+                        .log_constant = on.y + share.log_part,
+                        .log_slope = share.log_rest + on.y,  // ln(h - alpha)
                         .slope_variance = 0,
                         .floor_variance = floor_variance,
                         .split = split};

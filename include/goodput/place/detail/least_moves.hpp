@@ -157,9 +157,7 @@ inline const PlacementResult& LeastMoves::place(const Cluster& cluster,
         result.unplaced.push_back({job, {Outcome::impossible, why}});
     }
     for (std::size_t pool = 0; pool < pools_.size(); ++pool) place_pool(pool, result);
-    std::sort(result.moved.begin(), result.moved.end());
-    std::sort(result.unplaced.begin(), result.unplaced.end(),
-              [](const UnplacedJob& a, const UnplacedJob& b) { return a.job < b.job; });
+    result.sort();
     return result;
 }
 

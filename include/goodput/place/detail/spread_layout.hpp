@@ -30,12 +30,9 @@ namespace goodput::inline v0_1::detail {
 /// Returns the level with a domain that must contain all nodes of a request, or the number of levels if the
 /// nodes may be anywhere.
 inline std::size_t level_within(const Topology& topology, const PlacementRequest& request) {
-    const auto& levels = topology.levels;
-    if (request.within.empty() || request.part.shape.nodes < 2) return levels.size();
-    return static_cast<std::size_t>(
-        std::find_if(levels.begin(), levels.end(),
-                     [&](const TopologyLevel& level) { return level.name == request.within; }) -
-        levels.begin());
+    const TopologyLevel* level = find_level(topology, request.within);
+    return request.part.shape.nodes < 2 || !level ? topology.levels.size()
+                                                  : static_cast<std::size_t>(level - topology.levels.data());
 }
 
 /// Lays out roaming jobs. It keeps its buffers from call to call.

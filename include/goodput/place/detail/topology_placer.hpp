@@ -159,9 +159,7 @@ inline double TopologyPlacing::place_pools(const Cluster& cluster, std::span<con
         bound += milliseconds(placed.move_cost_bound);
         all.fewest_unplaced_proven &= placed.fewest_unplaced_proven;
     }
-    std::sort(all.moved.begin(), all.moved.end());
-    std::sort(all.unplaced.begin(), all.unplaced.end(),
-              [](const UnplacedJob& a, const UnplacedJob& b) { return a.job < b.job; });
+    all.sort();
     all.move_cost = static_cast<double>(move_cost) / 1000;
     all.move_cost_bound = static_cast<double>(bound) / 1000;
     const FreeSpace space = free_space(cluster, all.placements);

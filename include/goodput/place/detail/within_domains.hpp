@@ -322,8 +322,7 @@ inline void WithinDomains::say_why(PlacementResult& result) const {
                                                     text_of(request.part.shape.nodes) +
                                                     " whole nodes for it that are free"}});
     }
-    std::sort(result.unplaced.begin(), result.unplaced.end(),
-              [](const UnplacedJob& a, const UnplacedJob& b) { return a.job < b.job; });
+    result.sort();
     const FreeSpace space = free_space(cluster_, result.placements);
     result.whole_free_nodes = space.whole_nodes;
     result.largest_free_block = space.largest_block;

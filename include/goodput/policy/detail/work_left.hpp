@@ -30,8 +30,7 @@ inline const Option* best_option(std::span<const Option> options) {
 /// Returns the examples that a job has left: the declared ones, or else the expectation from jobs of its
 /// kind, or else as many as take `assumed_seconds` on its best option.
 inline double examples_left(const OptionRow& row, double assumed_seconds) {
-    if (row.job.remaining_examples) return *row.job.remaining_examples;
-    if (row.job.expected_examples) return *row.job.expected_examples;
+    if (const auto& left = row.job.examples_left()) return *left;
     return assumed_seconds * best_goodput(row.options);
 }
 

@@ -16,12 +16,22 @@
 #include <vector>
 
 #include "goodput/allot/detail/compact.hpp"
+#include "goodput/allot/detail/units.hpp"
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"
 #include "goodput/proof/detail/exact_numbers.hpp"
 #include "goodput/proof/detail/proof_text.hpp"
 
 namespace goodput::inline v0_1::detail {
+
+/// Returns an upper limit on what all capacities together, or any one option, cost at these prices.
+/// `largest`: by resource, the larger one of its capacity and of the most that an option uses of it.
+inline double most_paid(std::span<const double> prices, std::span<const double> largest) {
+    double paid = 0;
+    for (std::size_t r = 0; r < std::min(prices.size(), largest.size()); ++r)
+        paid += std::max(0.0, prices[r]) * largest[r];
+    return paid;
+}
 
 /// The precision that the numbers of a certificate need, and the sizes that they reach.
 struct ExactScale {
@@ -46,7 +56,7 @@ struct ExactScale {
             unit_bits = std::max(unit_bits, fraction_bits(c));
             capacities += c;
         }
-        std::vector<double> used(largest.size(), 0);
+        const std::vector<double> used = units_taken(problem, choice);
         for (std::size_t job = 0; job < problem.jobs(); ++job) {
             for (const ResourceUse& use : problem.uses(job)) {
                 unit_bits = std::max(unit_bits, fraction_bits(use.units));
@@ -54,13 +64,11 @@ struct ExactScale {
                 ++uses[use.resource];
             }
             double most = 0, most_fitting = 0;
-            if (choice[job] != no_option)
-                for (const ResourceUse& use : problem.uses(job, choice[job])) used[use.resource] += use.units;
             for (std::size_t k = 0; k < problem.options_of(job); ++k) {
                 const double v = problem.value(job, k);
                 bits = std::max(bits, fraction_bits(v));
                 most = std::max(most, std::abs(v));
-                if (std::abs(v) > most_fitting && fits(problem, problem.uses(job, k)))
+                if (std::abs(v) > most_fitting && fits_alone(problem.uses(job, k), problem.capacity))
                     most_fitting = std::abs(v);
             }
             magnitude += most_fitting;
@@ -83,13 +91,6 @@ struct ExactScale {
         price_bits = std::max(price_bits, fraction_bits(number) - unit_bits);
         value_bits = unit_bits + price_bits;
     }
-    /// Returns an upper limit on what all capacities together, or any one option, cost at these prices.
-    [[nodiscard]] double most_paid(std::span<const double> prices) const {
-        double paid = 0;
-        for (std::size_t r = 0; r < std::min(prices.size(), largest.size()); ++r)
-            paid += std::max(0.0, prices[r]) * largest[r];
-        return paid;
-    }
     /// Returns whether the numbers for `jobs` jobs fit into a NarrowNumber, if neither all capacities
     /// together nor any option cost more than `most_paid` at any prices. The largest numbers are sums of
     /// values and prices over all jobs, times a number of jobs. Fixing options before the search
@@ -101,14 +102,6 @@ struct ExactScale {
         for (const double u : largest) units = std::max(units, u);
         return value_bits + std::log2(everything + most_paid + 1) + often < room &&
                unit_bits + std::log2(units) + often < room;
-    }
-
-private:
-    static bool fits(const AllotmentProblem& problem, std::span<const ResourceUse> uses) {
-        return std::all_of(uses.begin(), uses.end(), [&](const ResourceUse& use) {
-            const double c = problem.capacity[use.resource];
-            return use.units <= c + capacity_tolerance(c);
-        });
     }
 };
 

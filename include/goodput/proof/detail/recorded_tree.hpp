@@ -45,13 +45,9 @@ public:
         for (const ResourceUse& use : problem.uses)
             largest[use.resource] = std::max(largest[use.resource], use.units);
         double most = 0;
-        const auto count = [&](std::span<const double> prices) {
-            double paid = 0;
-            for (std::size_t r = 0; r < prices.size(); ++r) paid += std::max(0.0, prices[r]) * largest[r];
-            most = std::max(most, paid);
-        };
-        for (const std::vector<double>& prices : fixings_) count(prices);
-        for (const Node& node : nodes_) count(node.prices);
+        for (const std::vector<double>& prices : fixings_)
+            most = std::max(most, detail::most_paid(prices, largest));
+        for (const Node& node : nodes_) most = std::max(most, detail::most_paid(node.prices, largest));
         return most;
     }
 

@@ -138,11 +138,12 @@ void ProofLog<Whole>::tighten(const CompactProblem& tight) {
         return row;
     };
     const std::vector<UseRow> given = rows_;
+    std::vector<double> granules;
+    compact_->find_granules(granules);
     std::size_t next = capacities;
     for (std::size_t r = 0; r < capacities; ++r) {
-        double granule = std::numeric_limits<double>::infinity(), least = granule;
-        for (const ResourceUse& use : compact_->uses)
-            if (use.resource == r) granule = common_granule(granule, use.units);
+        const double granule = granules[r];
+        double least = std::numeric_limits<double>::infinity();
         for (const ResourceUse& use : compact_->uses)
             if (use.resource == r && use.units > granule) least = std::min(least, use.units);
         if (tight.capacity[r] < compact_->capacity[r]) {
@@ -176,14 +177,9 @@ bool ProofLog<Whole>::counts(const CompactProblem& tight, std::size_t row, std::
                              double size) {
     const double all = tight.capacity[resource] + tight.tolerance[resource];
     if (tight.capacity[row] != std::floor(all / size)) return false;
-    for (std::uint32_t k = 0; k < tight.count; ++k) {
-        double units = 0, times = 0;
-        for (const ResourceUse& use : tight.uses_of(k)) {
-            if (use.resource == resource) units = use.units;
-            if (use.resource == row) times = use.units;
-        }
-        if (times != std::floor(units / size)) return false;
-    }
+    for (std::uint32_t k = 0; k < tight.count; ++k)
+        if (units_of(tight.uses_of(k), row) != std::floor(units_of(tight.uses_of(k), resource) / size))
+            return false;
     return true;
 }
 

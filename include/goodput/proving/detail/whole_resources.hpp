@@ -67,14 +67,12 @@ private:
 
     void read(const CompactProblem& problem) {
         const std::size_t count = problem.resources();
-        granule_.assign(count, std::numeric_limits<double>::infinity());
+        problem.find_granules(granule_);
         together_.assign(count * count, 0);
         for (std::uint32_t k = 0; k < problem.count; ++k) {
             const std::span<const ResourceUse> uses = problem.uses_of(k);
-            for (const ResourceUse& use : uses) {
-                granule_[use.resource] = common_granule(granule_[use.resource], use.units);
+            for (const ResourceUse& use : uses)
                 for (const ResourceUse& other : uses) together_[use.resource * count + other.resource] = 1;
-            }
         }
         whole_.clear();
         for (const double granule : granule_) whole_.push_back(granule > 0 && std::isfinite(granule) ? 1 : 0);

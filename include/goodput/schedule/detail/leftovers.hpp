@@ -252,10 +252,8 @@ private:
                    placer.lies_within(placer.part, within, placement);
         };
         // Nodes of one domain have the same number. If the job may be anywhere, all nodes have.
-        const TopologyLevel* level = nullptr;
-        if (placer.topology && !within.empty())
-            for (const TopologyLevel& other : placer.topology(placer.part).levels)
-                if (other.name == within) level = &other;
+        const TopologyLevel* level =
+            placer.topology ? find_level(placer.topology(placer.part), within) : nullptr;
         const auto domain_of = [&](std::size_t node) {
             if (level) return level->domain_of[node];
             if (within.empty()) return std::size_t{0};

@@ -117,15 +117,6 @@ private:
     bool any_shares_ = false;
 };
 
-inline void add_use(std::vector<ResourceUse>& uses, std::size_t first, std::size_t pool, double gpus) {
-    for (std::size_t u = first; u < uses.size(); ++u)
-        if (uses[u].resource == pool) {
-            uses[u].units += gpus;
-            return;
-        }
-    uses.push_back({static_cast<std::uint32_t>(pool), gpus});
-}
-
 inline void append_occupied(const Configuration& configuration, std::span<const Pool> pools,
                             std::vector<ResourceUse>& uses) {
     const std::size_t first = uses.size();

@@ -88,9 +88,7 @@ public:
         answer.value = value(j, found.got);
         answer.price = found.pays;
         answer.best_at_prices = reduced(j, found.got) >= best_reduced(j) - rounding(found);
-        answer.on_drained =
-            std::any_of(decision.placement.begin(), decision.placement.end(),
-                        [&](const NodeShare& share) { return snapshot_.cluster.nodes[share.node].drained; });
+        answer.on_drained = on_drained(decision.placement, snapshot_.cluster);
         if (found.got != no_option) {
             const std::span<const Option> options = round_.options_of(j);
             const auto row = [this](std::size_t index) { return round_.row_of(snapshot_, index); };
@@ -151,7 +149,7 @@ private:
         return choices;
     }
     [[nodiscard]] double units(std::size_t j, std::size_t k, std::size_t row) const {
-        return k == no_option ? 0 : units_of(problem_.uses(j, k), row);
+        return units_of(uses_of(problem_, j, k), row);
     }
     [[nodiscard]] std::size_t pools() const { return round_.pools().size(); }
     /// Returns the row that contributes most to the price of an option, or no_resource if it costs nothing.
@@ -159,11 +157,9 @@ private:
         return largest_resource(prices_.size(),
                                 [&](std::size_t row) { return prices_[row] * units(j, k, row); });
     }
-    [[nodiscard]] double value(std::size_t j, std::size_t k) const {
-        return k == no_option ? 0 : problem_.value(j, k);
-    }
+    [[nodiscard]] double value(std::size_t j, std::size_t k) const { return value_of(problem_, j, k); }
     [[nodiscard]] double price(std::size_t j, std::size_t k) const {
-        return k == no_option ? 0 : price_of(problem_.uses(j, k), prices_);
+        return price_of(uses_of(problem_, j, k), prices_);
     }
     [[nodiscard]] double reduced(std::size_t j, std::size_t k) const {
         return reduced_value(problem_, j, k, prices_);

@@ -162,8 +162,7 @@ inline bool PriceGroups::is_needed_whole(const Pool& pool, std::span<const Job> 
     std::map<std::size_t, std::ptrdiff_t> nodes_of;
     for (const std::size_t n : pool.nodes) largest = std::max(largest, ++nodes_of[first_of(n)]);
     return std::any_of(jobs.begin(), jobs.end(), [&](const Job& job) {
-        const std::ptrdiff_t fewest = job.adaptivity == Adaptivity::none ? job.max_gpus : job.min_gpus,
-                             needed = (fewest + pool.gpus_per_node - 1) / pool.gpus_per_node;
+        const std::ptrdiff_t needed = (job.fewest_gpus() + pool.gpus_per_node - 1) / pool.gpus_per_node;
         return job.types[pool.gpu_type].max_atomic_batch > 0 && needed > largest &&
                needed <= static_cast<std::ptrdiff_t>(pool.nodes.size());
     });

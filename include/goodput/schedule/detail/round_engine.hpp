@@ -78,7 +78,6 @@ GOODPUT_BODY std::span<const Option> RoundEngine::options_of(std::size_t job) co
 GOODPUT_BODY std::span<const std::size_t> RoundEngine::chosen() const { return state().chosen(); }
 GOODPUT_BODY bool RoundEngine::has_failed(std::size_t job) const { return state().has_failed(job); }
 GOODPUT_BODY bool RoundEngine::is_set_aside(std::size_t job) const { return state().is_set_aside(job); }
-GOODPUT_BODY std::span<const LimitRow> RoundEngine::limit_rows() const { return state().limit_rows(); }
 GOODPUT_BODY LimitRow RoundEngine::row_of(const Snapshot& snapshot, std::size_t row) const {
     return state().row_of(snapshot, row);
 }

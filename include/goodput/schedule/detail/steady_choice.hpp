@@ -92,9 +92,6 @@ private:
         std::size_t job = 0, given = no_option, held = no_option, now = no_option;
     };
 
-    static double value_of(const AllotmentProblem& problem, std::size_t job, std::size_t option) {
-        return option == no_option ? 0 : problem.value(job, option);
-    }
     static double objective_of(const AllotmentProblem& problem, std::span<const std::size_t> choice);
 
     template <class IsSame>

@@ -18,6 +18,8 @@
 
 #include <Eigen/Core>
 
+#include "goodput/core/detail/normal_distribution.hpp"
+
 namespace goodput::inline v0_1::detail {
 
 /// Returns the expected gain from learning which of two choices is better. One choice is believed to be
@@ -26,8 +28,7 @@ namespace goodput::inline v0_1::detail {
 inline double decision_value(double shortfall, double variance) {
     if (!(variance > 0)) return 0;
     const double deviation = std::sqrt(variance), z = shortfall / deviation;
-    const double density = std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi);
-    return std::max(deviation * (density - z / 2 * std::erfc(z / std::numbers::sqrt2)), 0.0);
+    return std::max(deviation * (normal_density(z) - z * normal_below(-z)), 0.0);
 }
 
 struct ProfileTarget {

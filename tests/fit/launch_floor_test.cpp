@@ -44,6 +44,15 @@ Truth random_truth(support::Random& random) {
     return truth;
 }
 
+/// Batches of any size wait for the host.
+Truth flat_truth(support::Random& random) {
+    Truth truth;
+    truth.least = std::exp(random.between(-5, -2));
+    truth.constant = truth.least / 2;
+    truth.slope = 0;
+    return truth;
+}
+
 }  // namespace launch_floor
 
 using namespace goodput;
@@ -97,10 +106,7 @@ TEST_CASE("90 % intervals hold about 90 % of host-bound and of GPU-bound steps")
 TEST_CASE("Batches that all wait for the host leave the slope open") {
     support::Random random(53);
     for (int job = 0; job < 100; ++job) {
-        Truth truth;
-        truth.least = std::exp(random.between(-5, -2));
-        truth.constant = truth.least / 2;
-        truth.slope = 0;
+        const Truth truth = launch_floor::flat_truth(random);
         std::vector<ThroughputSample> samples;
         for (const int batch : {1, 2, 4, 8}) samples.push_back(truth.measure(batch, 0, random));
         const RefinedFit fit = fit_refined(samples);
@@ -131,10 +137,7 @@ TEST_CASE("Where batches of any size wait for the host, twice the largest one pr
     support::Random random(54);
     int found = 0;
     for (int job = 0; job < 100; ++job) {
-        Truth truth;
-        truth.least = std::exp(random.between(-5, -2));
-        truth.constant = truth.least / 2;
-        truth.slope = 0;
+        const Truth truth = launch_floor::flat_truth(random);
         std::vector<ThroughputSample> samples;
         // Beyond the batch at which the prior expects the line to begin.
         for (const int batch : {512, 1024, 2048, 4096}) samples.push_back(truth.measure(batch, 0, random));

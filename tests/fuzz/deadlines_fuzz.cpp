@@ -16,13 +16,14 @@
 #include "fuzz/support/rated_rounds.hpp"
 #include "fuzz/support/record_mutator.hpp"
 #include "fuzz/support/world.hpp"
+#include "support/rated_speeds.hpp"
 
 using namespace goodput;
 using fuzz::check;
 
 namespace {
 
-using Inner = Scheduler<fuzz::RootOfGoodput, LeastMovesPlacer, Allotter<>, fuzz::RatedSpeeds>;
+using Inner = Scheduler<support::RootOfGoodput, LeastMovesPlacer, Allotter<>, support::RatedSpeeds>;
 
 constexpr std::size_t most_rounds = 5;
 
@@ -84,9 +85,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         return 0;
     }
     fuzz::World world(head);
-    Inner inner({.predictor = fuzz::RatedSpeeds()});
+    Inner inner({.predictor = support::RatedSpeeds()});
     inner.options().memory_states = 2048;
-    PromisedScheduler<Inner, fuzz::RatedSpeeds> scheduler(inner, {}, fuzz::RatedSpeeds());
+    PromisedScheduler<Inner, support::RatedSpeeds> scheduler(inner, {}, support::RatedSpeeds());
     std::vector<fuzz::Bytes> asked;
     std::size_t rounds = 0;
     while (!bytes.empty() && rounds < most_rounds) {

@@ -13,13 +13,14 @@
 #include "fuzz/support/rated_rounds.hpp"
 #include "fuzz/support/record_mutator.hpp"
 #include "fuzz/support/world.hpp"
+#include "support/rated_speeds.hpp"
 
 using namespace goodput;
 
 namespace {
 
-using Paired =
-    PairedScheduler<fuzz::RootOfGoodput, LeastMovesPlacer, Allotter<>, fuzz::RatedSpeeds, Limits<TeamQuotas>>;
+using Paired = PairedScheduler<support::RootOfGoodput, LeastMovesPlacer, Allotter<>, support::RatedSpeeds,
+                               Limits<TeamQuotas>>;
 
 constexpr std::size_t most_rounds = 5, most_pairs = 30;
 
@@ -44,7 +45,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     fuzz::World world(head);
     const double quota = head.integer(0, 8);
     const bool all_in_team = head.flag();
-    Paired scheduler({.predictor = fuzz::RatedSpeeds()});
+    Paired scheduler({.predictor = support::RatedSpeeds()});
     scheduler.options().memory_states = 2048;
     std::vector<fuzz::Bytes> offers;
     std::size_t rounds = 0;

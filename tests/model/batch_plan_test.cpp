@@ -131,7 +131,7 @@ struct BrokenByKernels {
     [[nodiscard]] double iteration_seconds(Shape shape, BatchPlan plan) const {
         const double compute = compute_seconds(plan.atomic_batch);
         return plan.accumulation_steps * compute +
-               PolluxThroughput{.gamma = gamma}.step_seconds(compute, sync_seconds(shape));
+               overlapped_step(compute, sync_seconds(shape), gamma).seconds;
     }
 };
 static_assert(BrokenLineModel<BrokenByKernels>);

@@ -62,7 +62,7 @@ TEST_CASE("Pollux: the step is the gamma-norm of computing and synchronising, wi
         CAPTURE(i);
         const PolluxThroughput model{.gamma = 1 + 9 * random.unit()};
         const double compute = log_between(random, 1e-8, 10), sync = log_between(random, 1e-8, 10);
-        const OverlappedStep step = model.overlapped_step(compute, sync);
+        const OverlappedStep step = overlapped_step(compute, sync, model.gamma);
         CHECK(step.seconds == Approx(reference_step(compute, sync, model.gamma)).epsilon(1e-13));
         CHECK(step.seconds == model.step_seconds(compute, sync));
         CHECK(model.step_seconds(sync, compute) == step.seconds);

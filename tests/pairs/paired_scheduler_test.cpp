@@ -24,25 +24,15 @@
 #include "goodput/schedule/scheduler.hpp"
 #include "support/random.hpp"
 #include "support/random_round.hpp"
+#include "support/rated_speeds.hpp"
 
 #include <doctest/doctest.h>
 
 using namespace goodput;
 using support::Random;
+using support::RatedSpeeds;
 
 namespace {
-
-/// Goodput of a GPU: the reference rate; less of each further one.
-struct RatedSpeeds {
-    void operator()(const Job& job, const JobModel&, std::span<Option> options) const {
-        for (Option& option : options) {
-            const PoolShare& part = option.configuration.first();
-            option.goodput = job.types[part.gpu_type].reference_rate * std::pow(part.shape.gpus, 0.8);
-            option.plan = {1, 0};
-            option.knowledge = Knowledge::measured;
-        }
-    }
-};
 
 /// Worth by goodput, and less where the job would have to restart for it.
 struct RootOfGoodput {

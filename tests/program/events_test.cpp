@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "program/replays.hpp"
 #include "support/folder.hpp"
 #include "support/program.hpp"
 
@@ -17,9 +18,8 @@ using support::Program;
 
 const std::string header = "time,event,subject,gpu_type,gpus\n";
 
-Program::End replay(std::vector<std::string> options) {
-    options.insert(options.begin(), {GOODPUT_PROGRAM, "replay", "--policy", "sia", "--json"});
-    return Program(std::move(options)).finish();
+Program::End replay(const std::vector<std::string>& options) {
+    return support::replay({"--policy", "sia", "--json"}, options);
 }
 
 /// The answer for a file of events, without what differs from run to run.

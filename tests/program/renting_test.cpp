@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "program/replays.hpp"
 #include "support/program.hpp"
 
 #include <doctest/doctest.h>
@@ -15,9 +16,8 @@ namespace cli_renting {
 using Json = nlohmann::ordered_json;
 using support::Program;
 
-Program::End replay(std::vector<std::string> options) {
-    options.insert(options.begin(), {GOODPUT_PROGRAM, "replay", "--policy", "goodput", "--json"});
-    return Program(std::move(options)).finish();
+Program::End replay(const std::vector<std::string>& options) {
+    return support::replay({"--policy", "goodput", "--json"}, options);
 }
 Json replayed(std::vector<std::string> options) {
     const Program::End end = replay(std::move(options));

@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "program/replays.hpp"
 #include "support/folder.hpp"
 #include "support/program.hpp"
 
@@ -17,32 +18,11 @@
 namespace cli_replay {
 
 using Json = nlohmann::ordered_json;
+using support::answers_of;
+using support::lines_of;
 using support::Program;
 
-Program::End replay(std::vector<std::string> options) {
-    options.insert(options.begin(), {GOODPUT_PROGRAM, "replay"});
-    return Program(std::move(options)).finish();
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-    std::vector<std::string> lines;
-    std::istringstream stream(text);
-    for (std::string line; std::getline(stream, line);) lines.push_back(line);
-    return lines;
-}
-
-/// The answers of --json, without what differs from run to run.
-std::vector<Json> answers_of(const Program::End& end) {
-    REQUIRE_MESSAGE(end.status == 0, end.errors);
-    std::vector<Json> answers;
-    for (const std::string& line : lines_of(end.output)) {
-        answers.push_back(Json::parse(line));
-        answers.back().erase("policy_ms_median");
-        answers.back().erase("policy_ms_p99");
-        answers.back().erase("policy_s");
-    }
-    return answers;
-}
+Program::End replay(const std::vector<std::string>& options) { return support::replay({}, options); }
 
 /// One application on one GPU type, with the columns in an order of their own, and two jobs of it.
 struct Files : support::Folder {

@@ -11,6 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "program/replays.hpp"
 #include "support/folder.hpp"
 #include "support/program.hpp"
 
@@ -19,25 +20,12 @@
 namespace cli_synergy {
 
 using Json = nlohmann::ordered_json;
+using support::answers_of;
+using support::lines_of;
 using support::Program;
 
-Program::End replay(std::vector<std::string> options) {
-    options.insert(options.begin(), {GOODPUT_PROGRAM, "replay", "--world", "synergy"});
-    return Program(std::move(options)).finish();
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-    std::vector<std::string> lines;
-    std::istringstream stream(text);
-    for (std::string line; std::getline(stream, line);) lines.push_back(line);
-    return lines;
-}
-
-std::vector<Json> answers_of(const Program::End& end) {
-    REQUIRE_MESSAGE(end.status == 0, end.errors);
-    std::vector<Json> answers;
-    for (const std::string& line : lines_of(end.output)) answers.push_back(Json::parse(line));
-    return answers;
+Program::End replay(const std::vector<std::string>& options) {
+    return support::replay({"--world", "synergy"}, options);
 }
 
 /// Two models, one that is twice as fast with three cores a GPU as with two, and one that needs but one.

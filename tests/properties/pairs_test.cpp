@@ -12,6 +12,7 @@
 #include "goodput/pairs/paired_scheduler.hpp"
 
 #include "properties.hpp"
+#include "support/rated_speeds.hpp"
 
 using namespace goodput;
 using properties::Case;
@@ -20,25 +21,7 @@ using support::Random;
 
 namespace {
 
-/// Goodput of a GPU: the reference rate; less of each further one.
-struct PairSpeeds {
-    void operator()(const Job& job, const JobModel&, std::span<Option> options) const {
-        for (Option& option : options) {
-            const PoolShare& part = option.configuration.first();
-            option.goodput = job.types[part.gpu_type].reference_rate * std::pow(part.shape.gpus, 0.8);
-            option.plan = {1, 0};
-            option.knowledge = Knowledge::measured;
-        }
-    }
-};
-
-struct PairWorth {
-    [[nodiscard]] double value(const Round&, const Job&, const Option& option) const {
-        return std::sqrt(std::max(option.goodput, 0.0));
-    }
-};
-
-using Paired = PairedScheduler<PairWorth, LeastMovesPlacer, Allotter<>, PairSpeeds>;
+using Paired = PairedScheduler<support::RootOfGoodput, LeastMovesPlacer, Allotter<>, support::RatedSpeeds>;
 
 /// One or two GPU types, nodes of 1, 2 or 4 GPUs, up to six jobs of up to 4 GPUs, and some pairs of them.
 struct PairRound {
@@ -92,7 +75,7 @@ void require_sound(const Snapshot& now, const Plan& plan) {
 }
 
 Plan plan_of(const Snapshot& now, const std::vector<JobPair>& pairs) {
-    Paired scheduler({.predictor = PairSpeeds()});
+    Paired scheduler({.predictor = support::RatedSpeeds()});
     Plan plan = scheduler.plan(now, pairs);
     require_sound(now, plan);
     return plan;

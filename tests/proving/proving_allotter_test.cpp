@@ -69,17 +69,7 @@ TEST_CASE("what is feasible is never said to be infeasible, however soon the sea
         double planted = 0;
         const AllotmentProblem problem =
             support::tight_problem(random, random.integer(2, 7), random.integer(5, 60), planted);
-        AllotOptions options{.gap = 0};
-        switch (random.integer(0, 2)) {
-            case 0:
-                options.most_states = static_cast<std::size_t>(random.integer(0, 20'000));
-                break;
-            case 1:
-                options.memory_states = static_cast<std::size_t>(random.integer(0, 2'000));
-                break;
-            default:
-                options.deadline = std::chrono::microseconds(random.integer(0, 500));
-        }
+        const AllotOptions options = support::soon_cut_off(random);
         const AllotResult& result = allotter(problem, options);
         REQUIRE(result.status != AllotStatus::infeasible);
         REQUIRE(result.bound >= planted);

@@ -14,6 +14,7 @@
 #include "goodput/sim/metrics.hpp"
 #include "goodput/sim/renter.hpp"
 #include "goodput/sim/replay.hpp"
+#include "sim/work_world.hpp"
 #include "support/random.hpp"
 
 #include <doctest/doctest.h>
@@ -21,30 +22,7 @@
 namespace {
 
 using namespace goodput;
-
-/// Every job has so many GPU-seconds of work.
-struct WorkWorld {
-    std::vector<Job> trace{};
-    std::vector<double> work{}, left{};
-
-    void add(double submitted_seconds, int gpus, double gpu_seconds) {
-        Job job{.name = "job-" + std::to_string(trace.size())};
-        job.submitted_seconds = submitted_seconds;
-        job.max_gpus = gpus;
-        job.adaptivity = Adaptivity::none;
-        job.initial_batch = job.target_batch = gpus;
-        job.types = {{.max_atomic_batch = 1}};
-        trace.push_back(job);
-        left.push_back(work.emplace_back(gpu_seconds));
-    }
-    [[nodiscard]] const std::vector<Job>& jobs() const { return trace; }
-    [[nodiscard]] double done(std::size_t job) const { return 1 - left[job] / work[job]; }
-    std::optional<double> train(std::size_t job, const Configuration& held, double begin, double seconds) {
-        const double needed = left[job] / held.gpus();
-        left[job] = needed <= seconds ? 0 : left[job] - seconds * held.gpus();
-        return needed <= seconds ? std::optional(begin + needed) : std::nullopt;
-    }
-};
+using support::WorkWorld;
 
 /// As many nodes as a function of the snapshot says.
 struct Told {

@@ -11,45 +11,19 @@
 #include "goodput/policy/queue.hpp"
 #include "goodput/sim/metrics.hpp"
 #include "goodput/sim/replay.hpp"
+#include "sim/work_world.hpp"
 #include "support/random.hpp"
 
 #include <doctest/doctest.h>
 
 using namespace goodput;
+using support::rigid_job;
+using support::WorkWorld;
 
 namespace {
 
-/// A job of so many GPUs that says nothing of itself.
-Job rigid_job(std::size_t index, double submitted_seconds, int gpus, std::size_t gpu_types = 1) {
-    Job job{.name = "job-" + std::to_string(index)};
-    job.submitted_seconds = submitted_seconds;
-    job.max_gpus = gpus;
-    job.adaptivity = Adaptivity::none;
-    job.initial_batch = job.target_batch = gpus;
-    job.types.assign(gpu_types, {.max_atomic_batch = 1});
-    return job;
-}
-
-/// The least that a world can be: every job has so many GPU-seconds of work.
-struct LeastWorld {
-    std::vector<Job> trace{};
-    std::vector<double> work{}, left{};
-
-    void add(double submitted_seconds, int gpus, double gpu_seconds) {
-        trace.push_back(rigid_job(trace.size(), submitted_seconds, gpus));
-        left.push_back(work.emplace_back(gpu_seconds));
-    }
-    [[nodiscard]] const std::vector<Job>& jobs() const { return trace; }
-    [[nodiscard]] double done(std::size_t job) const { return 1 - left[job] / work[job]; }
-    std::optional<double> train(std::size_t job, const Configuration& held, double begin, double seconds) {
-        const double needed = left[job] / held.gpus();
-        left[job] = needed <= seconds ? 0 : left[job] - seconds * held.gpus();
-        return needed <= seconds ? std::optional(begin + needed) : std::nullopt;
-    }
-};
-
 /// That world, in which starts take time.
-struct WorldWithStarts : LeastWorld {
+struct WorldWithStarts : WorkWorld {
     double start_seconds = 0;
     [[nodiscard]] double start(std::size_t, const Configuration&) const { return start_seconds; }
 };
@@ -65,16 +39,16 @@ struct WorldThatShortens : WorldWithStarts {
 };
 
 /// A world in which a job holds its GPUs and never has anything to do.
-struct WorldThatStandsStill : LeastWorld {
+struct WorldThatStandsStill : WorkWorld {
     std::optional<double> train(std::size_t, const Configuration&, double, double) { return std::nullopt; }
     [[nodiscard]] double round_until(const RoundAhead& round) const {
         return round.running.empty() ? round.idle_until() : round.begin_seconds;
     }
 };
 
-static_assert(UnevenWorld<WorldThatShortens> && !UnevenWorld<LeastWorld>);
-static_assert(World<LeastWorld> && !ReportingWorld<LeastWorld> && !PredictingWorld<LeastWorld> &&
-              !StartingWorld<LeastWorld> && !SavingWorld<LeastWorld> && !FailingWorld<LeastWorld>);
+static_assert(UnevenWorld<WorldThatShortens> && !UnevenWorld<WorkWorld>);
+static_assert(World<WorkWorld> && !ReportingWorld<WorkWorld> && !PredictingWorld<WorkWorld> &&
+              !StartingWorld<WorkWorld> && !SavingWorld<WorkWorld> && !FailingWorld<WorkWorld>);
 static_assert(StartingWorld<WorldWithStarts> && !IsolatedTimes<WorldWithStarts>);
 
 /// When jobs of one GPU each complete, first come, first served on so many GPUs: no engine, a list of times.
@@ -242,7 +216,7 @@ TEST_CASE("jobs of known length complete when a list of times says that they do"
 }
 
 TEST_CASE("three functions are a world: no reports, starts without time, failures that lose nothing") {
-    LeastWorld world;
+    WorkWorld world;
     world.add(0, 2, 1000);
     const ReplayResult result =
         replay({{"only"}, {{"node", 0, 2}}}, world, Fifo{},
@@ -317,7 +291,7 @@ TEST_CASE("equal worlds have equal replays, whatever the order of the events") {
 }
 
 TEST_CASE("finish-time fairness takes the isolated times that a world says") {
-    struct World : LeastWorld {
+    struct World : WorkWorld {
         [[nodiscard]] double isolated_seconds(std::size_t job, double sharers) const {
             return sharers * work[job];
         }
@@ -349,13 +323,13 @@ TEST_CASE("anything that plans can decide, and is told if it forgets a job") {
         }
     };
     const Cluster cluster{{"only"}, {{"node", 0, 1}}};
-    LeastWorld world;
+    WorkWorld world;
     for (int j = 0; j < 3; ++j) world.add(0, 1, 100);
-    LeastWorld again = world;
+    WorkWorld again = world;
     const ReplayResult result = replay(cluster, world, LastFirst{}, {.interval_seconds = 100});
     for (std::size_t j = 0; j < 3; ++j)
         CHECK(*result.jobs[j].completed_seconds == doctest::Approx(400 - 100.0 * static_cast<double>(j)));
-    LeastWorld once_more = again;
+    WorkWorld once_more = again;
     CHECK_THROWS_WITH(replay(cluster, again, LastFirst{.missing = 1}),
                       "scheduler: number of decisions is 2, but must be that of jobs, 3");
     /// Gives all of them the same GPU.
@@ -386,7 +360,7 @@ TEST_CASE("more cores beside the same GPUs are no restart") {
             return plan;
         }
     };
-    LeastWorld world;
+    WorkWorld world;
     world.add(0, 1, 200);
     const ReplayResult result = replay({{"only"}, {{"node", 0, 1}}}, world, MoreCores{});
     CHECK(*result.jobs[0].completed_seconds == doctest::Approx(260));
@@ -398,7 +372,7 @@ TEST_CASE("more cores beside the same GPUs are no restart") {
 TEST_CASE("the first decision may come before the first interval is over, and no time stands still for it") {
     const Cluster cluster{{"only"}, {{"node", 0, 1}}};
     const auto completion = [&](double submitted, double first_decision) {
-        LeastWorld world;
+        WorkWorld world;
         world.add(submitted, 1, 100);
         const ReplayResult result = replay(
             cluster, world, Fifo{}, {.interval_seconds = 300, .first_decision_seconds = first_decision});
@@ -418,9 +392,9 @@ TEST_CASE("the first decision may come before the first interval is over, and no
 
 TEST_CASE("worlds that cannot be replayed are refused with job, field and value") {
     const Cluster cluster{{"only"}, {{"node", 0, 1}}};
-    LeastWorld world;
+    WorkWorld world;
     world.add(0, 1, 100);
-    LeastWorld again = world;
+    WorkWorld again = world;
     CHECK(replay(cluster, world, Fifo{}).jobs[0].done == 1);
     CHECK_THROWS_WITH(replay(cluster, world, Fifo{}),
                       "job 'job-0': part that is done is 1, but must be at least 0 and below 1 before a "
@@ -434,7 +408,7 @@ TEST_CASE("worlds that cannot be replayed are refused with job, field and value"
     CHECK_THROWS_WITH(replay(cluster, endless, Fifo{}),
                       "world, job 'job-0': seconds of a start is nan, but must be a finite number of at "
                       "least 0");
-    struct Backwards : LeastWorld {
+    struct Backwards : WorkWorld {
         std::optional<double> train(std::size_t, const Configuration&, double, double) { return 3; }
     } backwards;
     backwards.add(0, 1, 100);
@@ -517,7 +491,7 @@ TEST_CASE("a world is told all about the round that it ends") {
         std::optional<double> train(std::size_t job, const Configuration& held, double begin,
                                     double seconds) {
             trained.push_back(seconds);
-            return LeastWorld::train(job, held, begin, seconds);
+            return WorkWorld::train(job, held, begin, seconds);
         }
     } world;
     world.start_seconds = 50;
@@ -538,7 +512,7 @@ TEST_CASE("a world is told all about the round that it ends") {
 }
 
 TEST_CASE("a world must not end a round before it begins, nor never") {
-    struct Wrong : LeastWorld {
+    struct Wrong : WorkWorld {
         double end = 0;
         [[nodiscard]] double round_until(const RoundAhead&) const { return end; }
     };

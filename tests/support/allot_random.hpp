@@ -5,7 +5,9 @@
 // GPU cluster poses. And what can be done to a problem without changing what it is.
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -13,6 +15,7 @@
 #include <vector>
 
 #include "goodput/allot/problem.hpp"
+#include "goodput/allot/result.hpp"
 #include "support/random.hpp"
 
 namespace support {
@@ -346,6 +349,22 @@ inline goodput::AllotmentProblem odd_pools_problem(Random& random, int pools, in
     for (int pool = 0; pool < pools; ++pool)
         problem.capacity.push_back(4 * (2 * jobs / pools) + (random.chance(0.5) ? 1 : 3));
     return problem;
+}
+
+/// Options without a gap that soon run out of states, of memory or of time.
+inline goodput::AllotOptions soon_cut_off(Random& random) {
+    goodput::AllotOptions options{.gap = 0};
+    switch (random.integer(0, 2)) {
+        case 0:
+            options.most_states = static_cast<std::size_t>(random.integer(0, 20'000));
+            break;
+        case 1:
+            options.memory_states = static_cast<std::size_t>(random.integer(0, 2'000));
+            break;
+        default:
+            options.deadline = std::chrono::microseconds(random.integer(0, 500));
+    }
+    return options;
 }
 
 /// Jobs that must run, each on one of `agents` resources, with units and values as unlike as can be. One

@@ -62,6 +62,20 @@ struct OverlappedStep {
     double per_sync = 0;     ///< d seconds / d sync, in [0, 1]
 };
 
+/// Returns the time and derivatives of the last step of an iteration, in which computing and synchronising
+/// overlap. `gamma`: how much they overlap, at least 1 (Pollux, OSDI'21, section 3.2).
+[[nodiscard]] inline OverlappedStep overlapped_step(double compute, double sync, double gamma) {
+    // Scaled by the longer part, because the powers of short times underflow at gamma = 10.
+    const bool computes_longer = compute >= sync;
+    const double longer = computes_longer ? compute : sync, shorter = computes_longer ? sync : compute;
+    const double ratio = shorter / (longer + std::numeric_limits<double>::min());  // 0 if both are 0
+    const double power = std::pow(ratio, gamma - 1);
+    const double per_longer = std::pow(1 + ratio * power, 1 / gamma - 1), per_shorter = per_longer * power;
+    const double seconds = std::max(longer, per_longer * longer + per_shorter * shorter);
+    return computes_longer ? OverlappedStep{seconds, per_longer, per_shorter}
+                           : OverlappedStep{seconds, per_shorter, per_longer};
+}
+
 /// Pollux's model with seven parameters, for one job on one GPU type. A ThroughputModel.
 struct PolluxThroughput {
     /// See BrokenLineModel.
@@ -87,24 +101,9 @@ struct PolluxThroughput {
         return shape.nodes > 1 ? alpha_n + beta_n * further : alpha_r + beta_r * further;
     }
 
-    /// Returns the time and derivatives of the last step of an iteration, in which computing and
-    /// synchronising overlap.
-    [[nodiscard]] OverlappedStep overlapped_step(double compute, double sync) const {
-        // Scaled by the longer part, because the powers of short times underflow at gamma = 10.
-        const bool computes_longer = compute >= sync;
-        const double longer = computes_longer ? compute : sync, shorter = computes_longer ? sync : compute;
-        const double ratio = shorter / (longer + std::numeric_limits<double>::min());  // 0 if both are 0
-        const double power = std::pow(ratio, gamma - 1);
-        const double per_longer = std::pow(1 + ratio * power, 1 / gamma - 1),
-                     per_shorter = per_longer * power;
-        const double seconds = std::max(longer, per_longer * longer + per_shorter * shorter);
-        return computes_longer ? OverlappedStep{seconds, per_longer, per_shorter}
-                               : OverlappedStep{seconds, per_shorter, per_longer};
-    }
-
     /// Seconds of the last step of an iteration, from its computing and synchronising times.
     [[nodiscard]] double step_seconds(double compute, double sync) const {
-        return overlapped_step(compute, sync).seconds;
+        return overlapped_step(compute, sync, gamma).seconds;
     }
 
     /// Seconds of an iteration; `shape.gpus` counts replicas.
@@ -194,7 +193,7 @@ struct RefinedThroughput {
     [[nodiscard]] double iteration_seconds(Shape shape, BatchPlan plan) const {
         const double compute = compute_seconds(plan.atomic_batch) * compute_factor(shape);
         return plan.accumulation_steps * compute +
-               PolluxThroughput{.gamma = gamma}.step_seconds(compute, sync_seconds(shape));
+               overlapped_step(compute, sync_seconds(shape), gamma).seconds;
     }
 
     /// Returns the factors of a measured shape, or null for any other shape.

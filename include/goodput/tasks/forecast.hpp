@@ -128,9 +128,8 @@ private:
         return std::min(sync_ * detail::bounded_exp(log_sync_change), 1e290);
     }
     [[nodiscard]] double log_iteration(double log_sync_change) const {
-        const double step =
-            PolluxThroughput{.gamma = gamma_}.step_seconds(compute_, changed(log_sync_change));
-        return std::log(accumulation_ * compute_ + step);
+        const OverlappedStep step = overlapped_step(compute_, changed(log_sync_change), gamma_);
+        return std::log(accumulation_ * compute_ + step.seconds);
     }
 
     /// Variance of ln of the iteration's time due to computing, at the given change of the synchronising
@@ -141,8 +140,7 @@ private:
 
     /// (d ln T / d ln C)^2 at one synchronising time.
     [[nodiscard]] double squared_share(double log_sync_change) const {
-        const OverlappedStep step =
-            PolluxThroughput{.gamma = gamma_}.overlapped_step(compute_, changed(log_sync_change));
+        const OverlappedStep step = overlapped_step(compute_, changed(log_sync_change), gamma_);
         const double iteration = accumulation_ * compute_ + step.seconds;
         const double share = (accumulation_ + step.per_compute) * compute_ / iteration;
         return share * share;

@@ -1,20 +1,14 @@
 #ifndef GOODPUT_TESTS_FUZZ_SUPPORT_RATED_ROUNDS_HPP
 #define GOODPUT_TESTS_FUZZ_SUPPORT_RATED_ROUNDS_HPP
 
-// Speeds and values that compile quickly, and what every plan has to respect: for targets that look at what
-// goes around a scheduler.
+// What every plan has to respect: for targets that look at what goes around a scheduler.
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "goodput/core/cluster.hpp"
-#include "goodput/core/configuration.hpp"
-#include "goodput/core/job.hpp"
-#include "goodput/model/job_model.hpp"
 #include "goodput/schedule/cluster_limits.hpp"
 #include "goodput/schedule/scheduler.hpp"
 #include "goodput/schedule/snapshot.hpp"
@@ -22,27 +16,6 @@
 #include "fuzz/support/check.hpp"
 
 namespace fuzz {
-
-/// Goodput of a GPU: the reference rate where it is sound; less of each further one.
-struct RatedSpeeds {
-    void operator()(const goodput::Job& job, const goodput::JobModel&,
-                    std::span<goodput::Option> options) const {
-        for (goodput::Option& option : options) {
-            const goodput::PoolShare& part = option.configuration.first();
-            const double rate = job.types[part.gpu_type].reference_rate;
-            option.goodput = (rate > 0 ? rate : 10) * std::pow(part.shape.gpus, 0.8);
-            option.plan = {1, 0};
-            option.knowledge = goodput::Knowledge::measured;
-        }
-    }
-};
-
-struct RootOfGoodput {
-    [[nodiscard]] double value(const goodput::Round&, const goodput::Job&,
-                               const goodput::Option& option) const {
-        return std::sqrt(std::max(option.goodput, 0.0));
-    }
-};
 
 /// Nothing is given twice but to partners, who name each other and have the same GPUs; the bound is one; a
 /// conflict names jobs that are there. Jobs that are set aside keep what they hold, whatever that is.

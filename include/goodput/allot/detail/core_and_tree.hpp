@@ -58,12 +58,8 @@ public:
         AllotOptions part = options;
         part.most_states = std::min(first_turn(problem), options.most_states);
         SearchOutcome first = search(problem, relaxation, {}, incumbent, part, clock);
-        const bool used_up = first.stopped == StopReason::states;
-        if ((!used_up && first.stopped != StopReason::memory) ||
-            is_enough(problem, incumbent, first.bound, options))
-            return first;
-        part.most_states =
-            options.most_states - std::min(options.most_states, used_up ? part.most_states : first.nodes);
+        if (is_end(first) || is_enough(problem, incumbent, first.bound, options)) return first;
+        part.most_states = options.most_states - std::min(options.most_states, first.used(part.most_states));
         return go_on(problem, relaxation, first, incumbent, part, clock);
     }
     /// Runs the turns after the core's first one, whose outcome was `best`.
@@ -85,10 +81,8 @@ public:
             part.most_states = std::min(states, left);
             const SearchOutcome outcome = run(part);
             best = {std::min(best.bound, outcome.bound), outcome.stopped, 0};
-            const bool used_up = outcome.stopped == StopReason::states;
-            left -= std::min(left, used_up ? std::max(part.most_states, outcome.nodes) : outcome.nodes);
-            return left == 0 || (!used_up && outcome.stopped != StopReason::memory) ||
-                   is_enough(problem, incumbent, best.bound, options);
+            left -= std::min(left, outcome.used(part.most_states));
+            return left == 0 || is_end(outcome) || is_enough(problem, incumbent, best.bound, options);
         };
         SearchStart start;
         const auto by_core = [&](std::size_t states) {
@@ -133,6 +127,10 @@ public:
     static constexpr std::size_t growth = 8;  ///< factor by which each turn is longer than the last
 
 private:
+    /// Returns whether a search ended for another reason than its limits of states and memory.
+    static bool is_end(const SearchOutcome& outcome) {
+        return outcome.stopped != StopReason::states && outcome.stopped != StopReason::memory;
+    }
     SearchOutcome search(const CompactProblem& problem, const Relaxation& relaxation,
                          const SearchStart& start, Incumbent& incumbent, const AllotOptions& options,
                          Clock& clock) {

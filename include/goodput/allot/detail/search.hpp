@@ -48,6 +48,11 @@ struct SearchOutcome {
     double bound = 0;
     StopReason stopped = StopReason::proven;
     std::size_t nodes = 0;
+
+    /// Returns how many of the `given` states count as used: all of them if the search stopped for that.
+    [[nodiscard]] std::size_t used(std::size_t given) const {
+        return stopped == StopReason::states ? std::max(given, nodes) : nodes;
+    }
 };
 
 /// The knowledge and the settings with which a search of the core begins.

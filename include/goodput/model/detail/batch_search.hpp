@@ -115,7 +115,7 @@ private:
     }
 
     [[nodiscard]] OverlappedStep step(double compute, double sync) const {
-        return PolluxThroughput{.gamma = model_.gamma}.overlapped_step(compute, sync);
+        return overlapped_step(compute, sync, model_.gamma);
     }
     // The tangent bounds the seconds of an iteration from below by weight() * computing + waiting(). The
     // bound on the cost falls and rises with the batch as least_at() expects.

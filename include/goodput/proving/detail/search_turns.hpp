@@ -120,8 +120,7 @@ private:
             part.most_states = alone ? left : std::min(states, left);
             const SearchOutcome outcome = run(part);
             best = {std::min(best.bound, outcome.bound), outcome.stopped, 0};
-            const bool used_up = outcome.stopped == StopReason::states;
-            left -= used_up ? part.most_states : std::min(left, outcome.nodes);
+            left -= std::min(left, outcome.used(part.most_states));
             return outcome.stopped == StopReason::deadline || is_enough(best.bound, options);
         };
         if (turn(false, first_states, [&](const AllotOptions& part) { return core({}, part); })) return best;

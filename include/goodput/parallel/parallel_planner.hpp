@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "goodput/core/bytes.hpp"
 #include "goodput/parallel/detail/plan_search.hpp"
 #include "goodput/parallel/plan_question.hpp"
 

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "goodput/core/bytes.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/parallel/layered_model.hpp"
 #include "goodput/parallel/parallel_cluster.hpp"

@@ -102,12 +102,6 @@ struct ParallelConstants {
            (tensor_parallel > 1 ? constants.fixed_bytes_parallel : constants.fixed_bytes);
 }
 
-namespace detail {
-
-inline constexpr double bytes_per_gib = 1024.0 * 1024 * 1024;
-
-}  // namespace detail
-
 }  // namespace goodput::inline v0_1
 
 #endif

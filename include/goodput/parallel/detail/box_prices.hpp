@@ -20,7 +20,7 @@ namespace goodput::inline v0_1::detail {
 class BoxPrices {
 public:
     /// The caller keeps both arguments alive. Chains that fit the GPUs are offered to the incumbent.
-    BoxPrices(const PlanGoal& goal, PlanIncumbent& incumbent) : goal_(goal), incumbent_(incumbent) {}
+    BoxPrices(const PlanTask& task, PlanIncumbent& incumbent) : task_(task), incumbent_(incumbent) {}
 
     /// What each class is charged at the prices last solved for.
     [[nodiscard]] const std::vector<double>& charges() const { return stage_price_; }
@@ -38,7 +38,7 @@ public:
         stage_price_ =
             stage_charges(division.common->tables, division.replicas, [&](const StageClass& stage_class) {
                 return stage_class.tensor_parallel *
-                       (price[stage_class.gpu_type] + slope * goal_.weights()[stage_class.gpu_type]);
+                       (price[stage_class.gpu_type] + slope * task_.goal.weights()[stage_class.gpu_type]);
             });
         division.common->relaxation.solve(stage_price_, stages, counted, most);
     }
@@ -46,11 +46,11 @@ public:
     /// Counts the GPUs of the type with the highest price instead of pricing them, if there are few of
     /// them, and raises the box's bounds accordingly. Returns that type, or the number of types if no type
     /// is counted.
-    std::size_t count(BatchDivision& division, SearchBox& box, bool mixed) {
+    std::size_t count(BatchDivision& division, SearchBox& box) {
         std::size_t last = box.by_stages.size() - 1, counted = box.gpus.size();
         while (last > 0 && incumbent_.good_enough(box.by_stages[last])) --last;
         double dearest = 0;
-        for (std::size_t t = 0; t < box.gpus.size() && !mixed; ++t)
+        for (std::size_t t = 0; t < box.gpus.size() && !task_.question.mixed_stages; ++t)
             if (box.price[t] > dearest && box.gpus[t] < most_counted) {
                 dearest = box.price[t];
                 counted = t;
@@ -89,14 +89,14 @@ public:
     void raise(BatchDivision& division, SearchBox& box) {
         double best_bound = -never;
         // If GPU costs decide the size of a plan, it hardly ever runs out of GPUs.
-        if (goal_.pays()) {
+        if (task_.goal.pays()) {
             std::fill(box.price.begin(), box.price.end(), 0);
             box.price.back() = slope_at(box, division.repeats * box.low);
         }
         std::vector<double> price = box.price;
         double step = 1;
         // A wide box is cut whatever its bound, so it gets fewer passes.
-        const int passes = goal_.pays() && box.high > 1.2 * box.low ? 2 : 3;
+        const int passes = task_.goal.pays() && box.high > 1.2 * box.low ? 2 : 3;
         for (int pass = 0; pass < passes; ++pass) {
             std::size_t last = box.by_stages.size() - 1;
             while (last > 0 && incumbent_.good_enough(box.by_stages[last])) --last;
@@ -131,8 +131,8 @@ public:
             for (const std::size_t k : chain.classes) {
                 const StageClass& stage_class = division.common->tables.classes()[k];
                 excess[stage_class.gpu_type] += stage_class.tensor_parallel;
-                spending +=
-                    division.replicas * stage_class.tensor_parallel * goal_.weights()[stage_class.gpu_type];
+                spending += division.replicas * stage_class.tensor_parallel *
+                            task_.goal.weights()[stage_class.gpu_type];
             }
             const double seconds = sum - price.back() * std::clamp(spending, box.spend_low, box.spend_high);
             double norm = 0;
@@ -152,9 +152,9 @@ public:
                     price[t] = std::max(0.0, price[t] + step * target * excess[t] / norm);
                 moved = true;
             }
-            if (goal_.spends()) {
+            if (task_.goal.spends()) {
                 double wanted = price.back();
-                if (goal_.objective() == PlanObjective::throughput) {
+                if (task_.goal.objective() == PlanObjective::throughput) {
                     // The budget is a capacity like any other.
                     const double over = spending - box.spend_high;
                     if (over != 0)
@@ -210,15 +210,16 @@ private:
     void raise(const BatchDivision& division, SearchBox& box, std::size_t stages, double sum,
                double slope) const {
         const double spending = box.least_spending_of(stages);
-        box.by_stages[stages] = std::max(
-            box.by_stages[stages], goal_.least(sum, slope, spending, box.spend_high,
-                                               division.repeats * box.low + rest_of(division, box, stages),
-                                               division.traffic_usd(spending)));
+        box.by_stages[stages] =
+            std::max(box.by_stages[stages],
+                     task_.goal.least(sum, slope, spending, box.spend_high,
+                                      division.repeats * box.low + rest_of(division, box, stages),
+                                      division.traffic_usd(spending)));
     }
     /// Returns the slope that suits plans with these seconds and the box's spending.
     [[nodiscard]] double slope_at(const SearchBox& box, double seconds) const {
-        return goal_.slope(std::max(seconds, 1e-12),
-                           std::sqrt(std::max(box.spend_low, 1e-300) * box.spend_high));
+        return task_.goal.slope(std::max(seconds, 1e-12),
+                                std::sqrt(std::max(box.spend_low, 1e-300) * box.spend_high));
     }
 
     /// Returns a lower bound on seconds + slope * spending over all plans in the box with that many stages,
@@ -232,7 +233,7 @@ private:
                division.common->tables.least_update();
     }
 
-    const PlanGoal& goal_;
+    const PlanTask& task_;
     PlanIncumbent& incumbent_;
     std::vector<double> stage_price_{};
 };

@@ -31,8 +31,8 @@ public:
                                                           // trying
     };
 
-    ColumnTables(const LayeredModel& model, const ParallelConstants& constants)
-        : model_(model), constants_(constants) {}
+    /// The caller keeps the task alive.
+    explicit ColumnTables(const PlanTask& task) : task_(task) {}
 
     /// Fills all tables for a chain. Returns false if it has no columns or too many.
     bool begin(const BatchDivision& division, const Chain& chain) {
@@ -138,7 +138,7 @@ private:
     static constexpr int most_replicas = 1024;
 
     void add_links(Stage& stage, const StageClass& stage_class, double bytes) const {
-        bytes /= std::min(stage_class.tensor_parallel, constants_.most_shards);
+        bytes /= std::min(stage_class.tensor_parallel, task_.constants.most_shards);
         for (const std::size_t a : zones_)
             for (const std::size_t b : zones_) {
                 const BandwidthCurve* const link =
@@ -146,12 +146,12 @@ private:
                 stage.reduce.push_back(replicas_ == 1 ? 0
                                        : link == nullptr
                                            ? never
-                                           : reduce_seconds(bytes, replicas_, *link, constants_));
+                                           : reduce_seconds(bytes, replicas_, *link, task_.constants));
             }
     }
     void add_messages(Stage& stage, const StageClass& from, const StageClass& to, int microbatch) const {
         ZoneMessages messages =
-            zone_messages(model_, *cluster_, zones_, from, to, stage.end, microbatch, constants_);
+            zone_messages(task_.model, *cluster_, zones_, from, to, stage.end, microbatch, task_.constants);
         stage.forward = std::move(messages.forward);
         stage.backward = std::move(messages.backward);
         // Keep the limits that some messages reach.
@@ -237,8 +237,7 @@ private:
             }
     }
 
-    const LayeredModel& model_;
-    const ParallelConstants& constants_;
+    const PlanTask& task_;
     const ParallelCluster* cluster_ = nullptr;
     int replicas_ = 0;
     std::vector<std::size_t> zones_{};

@@ -24,32 +24,27 @@
 
 namespace goodput::inline v0_1::detail {
 
-/// Searches for the best plan of one question.
-template <class Stop>
+/// Searches for the best plan of one question, once.
 class PlanSearch {
 public:
-    PlanSearch(const LayeredModel& model, const ParallelCluster& cluster, const PlanQuestion& question,
-               const ParallelConstants& constants, Stop& stop)
-        : model_(model),
-          cluster_(cluster),
-          question_(question),
-          constants_(constants),
-          stop_(stop),
-          goal_(cluster, question),
-          incumbent_(model, cluster, question, constants, goal_),
-          divisions_(model, cluster, question, constants, goal_),
-          prices_(goal_, incumbent_),
-          chains_(model, question, constants, goal_, prices_, incumbent_, stop) {}
+    /// The caller keeps the task alive.
+    explicit PlanSearch(const PlanTask& task)
+        : task_(task),
+          incumbent_(task),
+          divisions_(task),
+          prices_(task, incumbent_),
+          chains_(task, prices_, incumbent_) {}
 
-    void run(PlanAnswer& answer) {
-        for (SearchBox& box : divisions_.make(stop_)) queue_.push(std::move(box));
+    PlanAnswer run() {
+        PlanAnswer answer;
+        for (SearchBox& box : divisions_.make()) queue_.push(std::move(box));
         incumbent_.begin();
         double last = 0;
         for (BatchDivision& division : divisions_.all()) {
-            if (goal_.pays()) break;
+            if (task_.goal.pays()) break;
             if (division.replicas < 1.4 * last && division.replicas > last) continue;
             if (incumbent_.good_enough(division.bound)) continue;
-            if (stop_()) break;
+            if (task_.stop()) break;
             last = division.replicas;
             divisions_.prepare(division);
             prices_.dive(division);
@@ -59,32 +54,33 @@ public:
         answer.searched = chains_.searched();
         if (incumbent_.value() == never && bound == never) {
             answer.status = PlanStatus::none;
-            return;
+            return answer;
         }
         // Sums are rounded in a different order than in a plan's score.
         bound = std::min(bound - 1e-9 * std::abs(bound), incumbent_.value());
-        answer.bound = goal_.told(bound);
+        answer.bound = task_.goal.told(bound);
         answer.status = PlanStatus::unknown;
-        if (incumbent_.value() == never) return;
+        if (incumbent_.value() == never) return answer;
         answer.status = incumbent_.good_enough(bound + 2e-9 * std::abs(bound)) ? PlanStatus::optimal
                                                                                : PlanStatus::feasible;
         answer.plan = incumbent_.plan();
-        answer.score = score_plan(model_, cluster_, incumbent_.plan(), constants_);
-        answer.objective = goal_.told(incumbent_.value());
+        answer.score = score_plan(task_.model, task_.cluster, incumbent_.plan(), task_.constants);
+        answer.objective = task_.goal.told(incumbent_.value());
+        return answer;
     }
 
 private:
     /// Refines boxes until none can hold a better plan, or until told to stop.
     void search() {
         while (!queue_.empty() && !incumbent_.good_enough(queue_.top().bound)) {
-            if (chains_.stopped() || stop_()) return;
+            if (chains_.stopped() || task_.stop()) return;
             SearchBox box = queue_.top();
             queue_.pop();
             refine(std::move(box));
         }
     }
     [[nodiscard]] double bound_so_far() const {
-        if (!divisions_.all_made()) return goal_.least_of_any();
+        if (!divisions_.all_made()) return task_.goal.least_of_any();
         const double bound = std::min({incumbent_.value(), chains_.open(), incumbent_.left_out()});
         return queue_.empty() ? bound : std::min(bound, queue_.top().bound);
     }
@@ -104,22 +100,22 @@ private:
         }
         if (rest == never) return;
         const double traffic = division.traffic_usd(box.spend_low);
-        const double most = goal_.most_time(incumbent_.value(), box.spend_low, traffic);
+        const double most = task_.goal.most_time(incumbent_.value(), box.spend_low, traffic);
         box.high = std::min(box.high, (most - rest) / std::max(division.repeats, 1e-300) * (1 + 1e-9));
         box.reduce_low = std::max(box.reduce_low, reduce);
         box.reduce_high =
             std::min(box.reduce_high, (most - without - division.repeats * box.low) * (1 + 1e-9));
         if (box.low > box.high || box.reduce_low > box.reduce_high) return;
         prices_.limit(division, box.high, box.reduce_high);
-        if (!question_.mixed_stages && !leave_what_has_room(division, box)) return;
+        if (!task_.question.mixed_stages && !leave_what_has_room(division, box)) return;
         const bool single = box.by_stages.size() == 2;
-        if (goal_.spends()) {
+        if (task_.goal.spends()) {
             const double spent =
-                goal_.most_spending(incumbent_.value(), division.repeats * box.low + rest, traffic);
+                task_.goal.most_spending(incumbent_.value(), division.repeats * box.low + rest, traffic);
             if (spent < box.spend_high) lower_spending(division, box, spent);
             if (box.spend_low > box.spend_high) return;
         }
-        if (goal_.spends()) {
+        if (task_.goal.spends()) {
             prices_.raise_spending(division, box);
             raise(division, box);
         }
@@ -132,9 +128,9 @@ private:
         }
         const double width = division.repeats * (box.high - box.low);
         const double ratio =
-            goal_.spends() && box.spend_low > 0 ? std::log(box.spend_high / box.spend_low) : 0;
+            task_.goal.spends() && box.spend_low > 0 ? std::log(box.spend_high / box.spend_low) : 0;
         // A limit on dollars couples time and spending, which no slope can express.
-        const double spread = goal_.has_budget() ? ratio : ratio * ratio / 8;
+        const double spread = task_.goal.has_budget() ? ratio : ratio * ratio / 8;
         const double seconds = std::max(division.repeats * box.low + rest, 1e-300);
         const double relative = width / seconds;
         const double reducing = (box.reduce_high - box.reduce_low) / seconds;
@@ -149,7 +145,7 @@ private:
                     ? never_ending
                     : before + std::max(static_cast<std::size_t>(chain_limit * narrow / widest), before / 32);
             SearchBox counted = box;
-            const std::size_t type = prices_.count(division, counted, question_.mixed_stages);
+            const std::size_t type = prices_.count(division, counted);
             box.by_stages = counted.by_stages;
             for (std::size_t p = 1; p < box.by_stages.size(); ++p)
                 if (!incumbent_.leave_out(box.by_stages[p]) && !chains_.stopped() &&
@@ -200,9 +196,9 @@ private:
     void lower_spending(const BatchDivision& division, SearchBox& box, double most_spent) const {
         box.spend_high = most_spent;
         for (std::size_t t = 0; t < box.gpus.size(); ++t)
-            if (const double cost = goal_.weights()[t] * division.replicas; cost > 0) {
+            if (const double cost = task_.goal.weights()[t] * division.replicas; cost > 0) {
                 const double most = std::max(most_spent / cost * (1 + 1e-9), 0.0);
-                box.gpus[t] = std::min(box.gpus[t], question_.mixed_stages ? most : std::floor(most));
+                box.gpus[t] = std::min(box.gpus[t], task_.question.mixed_stages ? most : std::floor(most));
             }
     }
 
@@ -221,7 +217,8 @@ private:
         const double seconds = division.repeats * box.low + rest_of(division, box, stages);
         const double spending =
             std::max(box.least_spending_of(stages), static_cast<double>(stages) * division.spend_low);
-        return goal_.least(seconds, 0, spending, box.spend_high, seconds, division.traffic_usd(spending));
+        return task_.goal.least(seconds, 0, spending, box.spend_high, seconds,
+                                division.traffic_usd(spending));
     }
 
     /// Splits a box into plans of one stage and plans of more stages.
@@ -247,16 +244,11 @@ private:
     static constexpr double chain_limit =
         4000;  // partial chains of the widest boxes; narrower and later boxes get more
 
-    const LayeredModel& model_;
-    const ParallelCluster& cluster_;
-    const PlanQuestion& question_;
-    const ParallelConstants& constants_;
-    Stop& stop_;
-    PlanGoal goal_;
+    const PlanTask& task_;
     PlanIncumbent incumbent_;
     BatchDivisions divisions_;
     BoxPrices prices_;
-    ChainSearch<Stop> chains_;
+    ChainSearch chains_;
     std::priority_queue<SearchBox> queue_{};
 };
 

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstddef>
-#include <functional>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -23,9 +22,8 @@ namespace goodput::inline v0_1::detail {
 /// Bounds chains whose stages are of one class each, in a few zones.
 class ZonePacking {
 public:
-    /// `stop` is asked now and then whether to give up.
-    ZonePacking(const LayeredModel& model, const ParallelConstants& constants, std::function<bool()> stop)
-        : model_(model), constants_(constants), stop_(std::move(stop)) {}
+    /// The caller keeps the task alive.
+    explicit ZonePacking(const PlanTask& task) : task_(task) {}
 
     /// Returns a lower bound on the seconds per iteration, without updates, of a chain that lies in the
     /// division's region. Returns 0 if `steps` steps do not suffice to know one. May return `never` for any
@@ -95,7 +93,7 @@ private:
             stage.tensor_parallel = stage_class.tensor_parallel;
             stage.compute = tables.compute(chain.classes[s], begin, chain.ends[s]);
             const double bytes = tables.distinct_bytes()[tables.bytes_number(begin, chain.ends[s])] /
-                                 std::min(stage_class.tensor_parallel, constants_.most_shards);
+                                 std::min(stage_class.tensor_parallel, task_.constants.most_shards);
             stage.reduce = &reduce_by_set(stage_class, bytes);
             add_sets(stage, division.crossing);
             if (s + 1 < chain.ends.size())
@@ -148,7 +146,7 @@ private:
                 cluster().link({x, stage_class.gpu_type, 1}, {y, stage_class.gpu_type, 1});
             double& least = link[a * zones() + b];
             if (curve != nullptr)
-                least = std::min(least, reduce_seconds(bytes, replicas_, *curve, constants_));
+                least = std::min(least, reduce_seconds(bytes, replicas_, *curve, task_.constants));
         });
         reduce.assign(std::size_t{1} << zones(), never);
         for (std::size_t set = 1; set < reduce.size(); ++set) reduce[set] = least_walk(set, link, room);
@@ -218,8 +216,8 @@ private:
                       int microbatch) const {
         stage.forward.assign(zones() * zones(), never);
         stage.backward = stage.forward;
-        const double there = message_bytes(model_, layer - 1, microbatch),
-                     back = message_bytes(model_, layer, microbatch);
+        const double there = message_bytes(task_.model, layer - 1, microbatch),
+                     back = message_bytes(task_.model, layer, microbatch);
         for_each_pair([&](std::size_t a, std::size_t b, std::size_t x, std::size_t y) {
             if (cluster().gpus[x][from.gpu_type] < from.tensor_parallel ||
                 cluster().gpus[y][to.gpu_type] < to.tensor_parallel)
@@ -227,9 +225,10 @@ private:
             const LinkEnd sender{x, from.gpu_type, from.tensor_parallel},
                 receiver{y, to.gpu_type, to.tensor_parallel};
             double &forward = stage.forward[a * zones() + b], &backward = stage.backward[a * zones() + b];
-            forward = std::min(forward, message_seconds(there, cluster().link(sender, receiver), constants_));
+            forward =
+                std::min(forward, message_seconds(there, cluster().link(sender, receiver), task_.constants));
             backward =
-                std::min(backward, message_seconds(back, cluster().link(receiver, sender), constants_));
+                std::min(backward, message_seconds(back, cluster().link(receiver, sender), task_.constants));
         });
         stage.least_forward = *std::min_element(stage.forward.begin(), stage.forward.end());
         stage.least_backward = *std::min_element(stage.backward.begin(), stage.backward.end());
@@ -263,7 +262,7 @@ private:
         const Stage& stage = stages_[s];
         for (const std::size_t set : stage.sets) {
             if (--steps_ < 0) return;
-            if ((steps_ & 4095) == 4095 && stop_()) steps_ = 0;
+            if ((steps_ & 4095) == 4095 && task_.stop()) steps_ = 0;
             double here = stage.compute, next_sum = sum + stage.compute, next_largest = largest;
             if (s > 0) {
                 const double forward =
@@ -304,9 +303,7 @@ private:
         return true;
     }
 
-    const LayeredModel& model_;
-    const ParallelConstants& constants_;
-    std::function<bool()> stop_;
+    const PlanTask& task_;
     const ZoneRegion* region_ = nullptr;
     std::vector<std::vector<std::size_t>> parts_{};  // zones that count as one; sets have a bit per part
     std::map<std::tuple<const ZoneRegion*, std::size_t, std::size_t, int, int, double>, std::vector<double>>

@@ -27,15 +27,15 @@ namespace goodput::inline v0_1::detail {
 class ChainColumns {
 public:
     /// The caller keeps the task alive.
-    explicit ChainColumns(const PlanTask& task) : task_(task), tables_(task) {}
+    explicit ChainColumns(const PlanTask& task) : task_(task) {}
 
     /// Returns a lower bound on the seconds, without updates, of the chain's plans in the division's
     /// region. Plans for which `leave_out(seconds)` returns true do not count, nor plans no faster than one
     /// for which `visit(plan, seconds)` returned true. Returns `never` if no other plans exist, and 0 if
     /// nothing is known.
     template <class LeaveOut, class Visit>
-    [[nodiscard]] double least_seconds(const BatchDivision& division, const Chain& chain, LeaveOut leave_out,
-                                       Visit visit) {
+    [[nodiscard]] double least_seconds(const BatchDivision& division, const ZonedChain& chain,
+                                       LeaveOut leave_out, Visit visit) {
         if (!tables_.begin(division, chain)) return 0;
         repeats_ = division.repeats;
         seconds_ = tables_.seconds();
@@ -113,7 +113,7 @@ private:
     /// Tries all limits on the messages of the next boundary.
     void limit_messages(std::size_t which) {
         const std::size_t s = limited_[which].s, count = tables_.stages().size();
-        for (const auto& [forward, backward] : tables_.stages()[s].limits) {
+        for (const auto& [forward, backward] : tables_.limits(s)) {
             const Limited& before = limited_[which];
             const double sending = before.here + forward * forward_weight(s, count);
             const double returned = backward * backward_weight(s + 1, count);
@@ -214,7 +214,7 @@ private:
     }
 
     const PlanTask& task_;
-    ColumnTables tables_;
+    ColumnTables tables_{};
     double repeats_ = 0;
     std::vector<double> seconds_{};  // limits on gradient reduction to try
     std::vector<Limited> limited_{};

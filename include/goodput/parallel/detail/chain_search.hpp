@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <limits>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -213,49 +214,47 @@ private:
         double seconds = division.repeats * std::max(whole.largest, whole.open) + whole.seconds +
                          whole.reduce + whole.update;
         if (incumbent_.leave_out(bound_of(seconds))) return;
-        const bool across = division.region().has_cut();
-        if (across) {
+        std::optional<ZonedChain> zoned;
+        if (division.region().has_cut()) {
+            zoned.emplace(task_, division, chain_);
             const double enough =
                 task_.goal.most_time(incumbent_.value(), whole.spending, traffic) - whole.update;
-            seconds = std::max(seconds, whole.update + zones_.least_seconds(division, chain_, enough, 5000));
+            seconds = std::max(seconds, whole.update + zones_.least_seconds(division, *zoned, enough, 5000));
         }
         const double bound = bound_of(seconds);
         if (incumbent_.leave_out(bound)) return;
         const double value = incumbent_.try_chain(division.common->tables, division.replicas, chain_,
                                                   std::numeric_limits<int>::max());
-        const auto reaches = [](double found, double proven) {
-            return found <= proven + 1e-9 * std::abs(proven);
-        };
         if (reaches(value, bound)) return;
-        double least = bound;
-        if (across) {
-            // What is kept holds in other boxes too, so it uses the chain's own spending.
-            const double own_traffic = division.traffic_usd(whole.spending);
-            const auto own_bound_of = [&](double chain_seconds) {
-                const double all = chain_seconds + whole.update;
-                return task_.goal.least(all, 0, whole.spending, whole.spending, all, own_traffic);
-            };
-            const auto [known, is_new] =
-                laid_out_.try_emplace({box.division, chain_.ends, chain_.classes}, 0);
-            if (is_new)
-                known->second = columns_.least_seconds(
-                    division, chain_,
-                    [&](double chain_seconds) { return incumbent_.leave_out(own_bound_of(chain_seconds)); },
-                    [&](const ParallelPlan& plan, double chain_seconds) {
-                        return reaches(incumbent_.consider(plan), own_bound_of(chain_seconds));
-                    });
-            if (is_new && deep_ < most_deep && known->second < never &&
-                !incumbent_.leave_out(own_bound_of(known->second))) {
-                ++deep_;
-                const double enough =
-                    task_.goal.most_time(incumbent_.value(), whole.spending, own_traffic) - whole.update;
-                known->second =
-                    std::max(known->second, zones_.least_seconds(division, chain_, enough, 500000));
-            }
-            least = std::max(bound, own_bound_of(known->second));
-        }
+        const double least = zoned ? std::max(bound, lay_out(box.division, division, whole, *zoned)) : bound;
         if (least < never && !incumbent_.leave_out(least)) open_ = std::min(open_, least);
     }
+    /// Lays a complete chain out over zones, once. Returns a lower bound on its plans that were not found.
+    /// What is kept holds in other boxes too, so it uses the chain's own spending.
+    double lay_out(std::size_t number, const BatchDivision& division, const PartialChain& whole,
+                   const ZonedChain& zoned) {
+        const double traffic = division.traffic_usd(whole.spending);
+        const auto bound_of = [&](double chain_seconds) {
+            const double seconds = chain_seconds + whole.update;
+            return task_.goal.least(seconds, 0, whole.spending, whole.spending, seconds, traffic);
+        };
+        const auto [known, is_new] = laid_out_.try_emplace({number, chain_.ends, chain_.classes}, 0);
+        double& least = known->second;
+        if (!is_new) return bound_of(least);
+        least = columns_.least_seconds(
+            division, zoned, [&](double seconds) { return incumbent_.leave_out(bound_of(seconds)); },
+            [&](const ParallelPlan& plan, double seconds) {
+                return reaches(incumbent_.consider(plan), bound_of(seconds));
+            });
+        if (deep_ < most_deep && least < never && !incumbent_.leave_out(bound_of(least))) {
+            ++deep_;
+            const double enough =
+                task_.goal.most_time(incumbent_.value(), whole.spending, traffic) - whole.update;
+            least = std::max(least, zones_.least_seconds(division, zoned, enough, 500000));
+        }
+        return bound_of(least);
+    }
+    static bool reaches(double found, double proven) { return found <= proven + 1e-9 * std::abs(proven); }
 
     static constexpr int most_deep = 8;  // chains whose zones get the long search
 

@@ -240,7 +240,6 @@ private:
         // More replicas with the same number of micro-batches per replica only cost more.
         if (replicas < last && !costs_.grow_from(*common.region, replicas, common.most_replicas))
             box.last_replicas = last;
-        division.bound = box.bound;
         divisions_.push_back(std::move(division));
         return box;
     }

@@ -47,8 +47,8 @@ public:
     /// them, and raises the box's bounds accordingly. Returns that type, or the number of types if no type
     /// is counted.
     std::size_t count(BatchDivision& division, SearchBox& box) {
-        std::size_t last = box.by_stages.size() - 1, counted = box.gpus.size();
-        while (last > 0 && incumbent_.good_enough(box.by_stages[last])) --last;
+        const std::size_t last = incumbent_.last_open(box.by_stages);
+        std::size_t counted = box.gpus.size();
         double dearest = 0;
         for (std::size_t t = 0; t < box.gpus.size() && !task_.question.mixed_stages; ++t)
             if (box.price[t] > dearest && box.gpus[t] < most_counted) {
@@ -98,8 +98,7 @@ public:
         // A wide box is cut whatever its bound, so it gets fewer passes.
         const int passes = task_.goal.pays() && box.high > 1.2 * box.low ? 2 : 3;
         for (int pass = 0; pass < passes; ++pass) {
-            std::size_t last = box.by_stages.size() - 1;
-            while (last > 0 && incumbent_.good_enough(box.by_stages[last])) --last;
+            const std::size_t last = incumbent_.last_open(box.by_stages);
             if (last == 0) break;
             solve(division, price, last);
             double sum = never, bound = never;
@@ -174,32 +173,22 @@ public:
         box.bound = std::max(box.bound, best_bound);
     }
 
-    /// Finds first plans. Takes the cheapest chain a few times, with prices that follow the GPUs that the
-    /// last chain took, for a few caps on the largest stage.
-    void dive(BatchDivision& division) {
-        std::vector<double> price = division.price;
-        for (const double factor : {1.1, 1.35, 2.0}) {
-            limit(division, division.low * factor, never);
-            for (int pass = 0; pass < 4; ++pass) {
-                solve(division, price, division.most_stages);
-                std::size_t stages = 0;
-                double least = never;
-                for (std::size_t p = 1; p <= division.most_stages; ++p) {
-                    const double sum = division.common->relaxation.total(p) + least_reduce(division, p, 0);
-                    if (sum >= least) continue;
-                    least = sum;
-                    stages = p;
-                }
-                if (stages == 0) break;
-                const Chain chain = division.common->relaxation.best(stages);
-                incumbent_.try_fitting(division, chain);
-                std::vector<double> taken(division.gpus.size(), 0);
-                for (const std::size_t k : chain.classes)
-                    taken[division.common->tables.classes()[k].gpu_type] +=
-                        division.common->tables.classes()[k].tensor_parallel;
-                for (std::size_t t = 0; t < taken.size(); ++t)
-                    if (division.gpus[t] > 0) price[t] *= std::clamp(taken[t] / division.gpus[t], 0.6, 1.7);
+    /// Tries the cheapest chain of a division at its first prices as plans: one whose stages are nearly as
+    /// short as they can be, or else any.
+    void try_cheapest(BatchDivision& division) {
+        for (const double cap : {1.35 * division.low, never}) {
+            limit(division, cap, never);
+            solve(division, division.price, division.most_stages);
+            std::size_t stages = 0;
+            double least = never;
+            for (std::size_t p = 1; p <= division.most_stages; ++p) {
+                const double sum = division.common->relaxation.total(p) + least_reduce(division, p, 0);
+                if (sum >= least) continue;
+                least = sum;
+                stages = p;
             }
+            if (stages > 0) incumbent_.try_fitting(division, division.common->relaxation.best(stages));
+            if (incumbent_.value() < never) return;
         }
     }
 

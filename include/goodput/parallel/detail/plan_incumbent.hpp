@@ -138,6 +138,13 @@ public:
         return true;
     }
 
+    /// Returns the last number of stages whose bound is not good enough; 0 if there is none.
+    [[nodiscard]] std::size_t last_open(const std::vector<double>& by_stages) const {
+        std::size_t last = by_stages.size() - 1;
+        while (last > 0 && good_enough(by_stages[last])) --last;
+        return last;
+    }
+
     /// Keeps the best of the plans that the question starts with.
     void begin() {
         for (const ParallelPlan& plan : task_.question.known)

@@ -39,16 +39,7 @@ public:
         PlanAnswer answer;
         for (SearchBox& box : divisions_.make()) queue_.push(std::move(box));
         incumbent_.begin();
-        double last = 0;
-        for (BatchDivision& division : divisions_.all()) {
-            if (task_.goal.pays()) break;
-            if (division.replicas < 1.4 * last && division.replicas > last) continue;
-            if (incumbent_.good_enough(division.bound)) continue;
-            if (task_.stop()) break;
-            last = division.replicas;
-            divisions_.prepare(division);
-            prices_.dive(division);
-        }
+        find_first();
         search();
         double bound = bound_so_far();
         answer.searched = chains_.searched();
@@ -70,6 +61,18 @@ public:
     }
 
 private:
+    /// Finds any plan, for a search that is soon told to stop. Boxes with many chains come late.
+    void find_first() {
+        double last = 0;
+        for (BatchDivision& division : divisions_.all()) {
+            if (incumbent_.value() < never || task_.goal.pays() || task_.stop()) return;
+            if (division.replicas < 1.4 * last && division.replicas > last) continue;
+            last = division.replicas;
+            divisions_.prepare(division);
+            prices_.try_cheapest(division);
+        }
+    }
+
     /// Refines boxes until none can hold a better plan, or until told to stop.
     void search() {
         while (!queue_.empty() && !incumbent_.good_enough(queue_.top().bound)) {
@@ -160,27 +163,24 @@ private:
         lower.priced = box.priced = false;
         if (reducing == widest) {
             lower.reduce_high = box.reduce_low = (box.reduce_low + box.reduce_high) / 2;
-            raise(division, box);
         } else if (relative == widest) {
             // Cut at the same ratio on both sides, except for a range that starts near zero.
             const double middle = box.high > 2 * box.low
                                       ? std::max(std::sqrt(box.low * box.high), box.high / 16)
                                       : (box.low + box.high) / 2;
             lower.high = box.low = middle;
-            raise(division, box);
         } else {
             box.spend_low = std::sqrt(box.spend_low * box.spend_high);
             lower_spending(division, lower, box.spend_low);
-            raise(division, box);
         }
+        raise(division, box);
         put_back(std::move(lower));
         put_back(std::move(box));
     }
 
     /// Keeps the numbers of stages for which the GPUs may suffice. Returns false if there are none.
     bool leave_what_has_room(BatchDivision& division, SearchBox& box) const {
-        std::size_t last = box.by_stages.size() - 1;
-        while (last > 0 && incumbent_.good_enough(box.by_stages[last])) --last;
+        const std::size_t last = incumbent_.last_open(box.by_stages);
         const std::vector<int> gpus(box.gpus.begin(), box.gpus.end());
         division.common->needs.solve(division.common->tables, division.common->relaxation, gpus, last);
         bool any = false;

@@ -75,7 +75,6 @@ struct MicrobatchTables {
 
 /// How the global batch is divided: a micro-batch, a number of replicas, and where the plans lie.
 struct BatchDivision {
-    double bound = 0;  // bound of all its plans
     int replicas = 0;
     double repeats = 0;          // micro-batches per replica, minus one
     std::vector<double> gpus{};  // GPUs of each type per replica
@@ -90,7 +89,7 @@ struct BatchDivision {
     std::vector<double> least_reduce{};   // by stages left, layer
     double spend_low = 0;                 // least spending of one stage
     double low = 0;                       // least seconds of the largest stage
-    std::vector<double> price{};          // the last good one
+    std::vector<double> price{};          // the first ones, then the last good ones
     std::vector<GpuTest> tests{};
     std::vector<double> spending{};  // per replica, by class
 

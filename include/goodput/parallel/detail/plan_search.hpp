@@ -88,11 +88,43 @@ private:
         return queue_.empty() ? bound : std::min(bound, queue_.top().bound);
     }
 
+    /// Raises the bound of a box, searches its chains, or cuts it in two.
     void refine(SearchBox box) {
         if (std::optional<SearchBox> more = divisions_.split_off(box)) queue_.push(std::move(*more));
         BatchDivision& division = divisions_.all()[box.division];
         divisions_.prepare(division);
         if (box.by_stages.empty()) return split_stages(division, box);
+        const double rest = narrow(division, box);
+        if (rest == never) return;
+        const bool single = box.by_stages.size() == 2;
+        if (!box.priced && !single) {
+            box.price = division.price;
+            prices_.raise(division, box);
+            box.priced = true;
+            division.price = box.price;
+            return put_back(std::move(box));
+        }
+        const BoxWidth width = width_of(division, box, rest);
+        // Chains across zones are not plans yet, and take long to lay out.
+        const double narrow_width = division.region().has_cut() ? 0.05 : 0.25;
+        if (single || width.widest() < narrow_width) {  // search the chains before cutting the box
+            const bool last = single || width.widest() < 2e-3;
+            const std::size_t before = chains_.searched();
+            search_chains(
+                division, box,
+                last
+                    ? never_ending
+                    : before + std::max(static_cast<std::size_t>(chain_limit * narrow_width / width.widest()),
+                                        before / 32));
+            if (chains_.stopped()) return put_back(std::move(box));
+            if (last) return;
+        }
+        cut(division, std::move(box), width);
+    }
+
+    /// Narrows the ranges of a box to where better plans may be. Returns a lower bound on the seconds of
+    /// these plans without the repeats of the largest stage, or `never` if there are none.
+    double narrow(BatchDivision& division, SearchBox& box) {
         double rest = never, without = never, reduce = never;
         for (std::size_t p = 1; p < box.by_stages.size(); ++p) {
             if (incumbent_.leave_out(box.by_stages[p])) continue;
@@ -101,69 +133,60 @@ private:
                 std::min(without, division.common->least_sum[p] + division.common->tables.least_update());
             reduce = std::min(reduce, least_reduce(division, p, 0));
         }
-        if (rest == never) return;
+        if (rest == never) return never;
         const double traffic = division.traffic_usd(box.spend_low);
         const double most = task_.goal.most_time(incumbent_.value(), box.spend_low, traffic);
         box.high = std::min(box.high, (most - rest) / std::max(division.repeats, 1e-300) * (1 + 1e-9));
         box.reduce_low = std::max(box.reduce_low, reduce);
         box.reduce_high =
             std::min(box.reduce_high, (most - without - division.repeats * box.low) * (1 + 1e-9));
-        if (box.low > box.high || box.reduce_low > box.reduce_high) return;
+        if (box.low > box.high || box.reduce_low > box.reduce_high) return never;
         prices_.limit(division, box.high, box.reduce_high);
-        if (!task_.question.mixed_stages && !leave_what_has_room(division, box)) return;
-        const bool single = box.by_stages.size() == 2;
-        if (task_.goal.spends()) {
-            const double spent =
-                task_.goal.most_spending(incumbent_.value(), division.repeats * box.low + rest, traffic);
-            if (spent < box.spend_high) lower_spending(division, box, spent);
-            if (box.spend_low > box.spend_high) return;
-        }
-        if (task_.goal.spends()) {
-            prices_.raise_spending(division, box);
-            raise(division, box);
-        }
-        if (!box.priced && !single) {
-            if (!division.price.empty()) box.price = division.price;
-            prices_.raise(division, box);
-            box.priced = true;
-            division.price = box.price;
-            return put_back(std::move(box));
-        }
-        const double width = division.repeats * (box.high - box.low);
+        if (!task_.question.mixed_stages && !leave_what_has_room(division, box)) return never;
+        if (!task_.goal.spends()) return rest;
+        const double spent =
+            task_.goal.most_spending(incumbent_.value(), division.repeats * box.low + rest, traffic);
+        if (spent < box.spend_high) lower_spending(division, box, spent);
+        if (box.spend_low > box.spend_high) return never;
+        prices_.raise_spending(division, box);
+        raise(division, box);
+        return rest;
+    }
+
+    /// The ranges of a box, as parts of the seconds of its fastest plan.
+    struct BoxWidth {
+        double largest = 0, reduce = 0, spending = 0;
+        [[nodiscard]] double widest() const { return std::max({largest, reduce, spending}); }
+    };
+    [[nodiscard]] BoxWidth width_of(const BatchDivision& division, const SearchBox& box, double rest) const {
+        const double seconds = std::max(division.repeats * box.low + rest, 1e-300);
         const double ratio =
             task_.goal.spends() && box.spend_low > 0 ? std::log(box.spend_high / box.spend_low) : 0;
-        // A limit on dollars couples time and spending, which no slope can express.
-        const double spread = task_.goal.has_budget() ? ratio : ratio * ratio / 8;
-        const double seconds = std::max(division.repeats * box.low + rest, 1e-300);
-        const double relative = width / seconds;
-        const double reducing = (box.reduce_high - box.reduce_low) / seconds;
-        const double widest = std::max({relative, spread, reducing});
-        const bool tiny = widest < 2e-3;
-        // Chains across zones are not plans yet, and take long to lay out.
-        const double narrow = division.region().has_cut() ? 0.05 : 0.25;
-        if (single || widest < narrow) {  // search the chains before cutting the box
-            const std::size_t before = chains_.searched();
-            const std::size_t limit =
-                tiny || single
-                    ? never_ending
-                    : before + std::max(static_cast<std::size_t>(chain_limit * narrow / widest), before / 32);
-            SearchBox counted = box;
-            const std::size_t type = prices_.count(division, counted);
-            box.by_stages = counted.by_stages;
-            for (std::size_t p = 1; p < box.by_stages.size(); ++p)
-                if (!incumbent_.leave_out(box.by_stages[p]) && !chains_.stopped() &&
-                    chains_.search(division, counted, p, type, limit))
-                    box.by_stages[p] = never;
-            if (tiny || single || chains_.stopped()) {
-                if (chains_.stopped()) put_back(std::move(box));
-                return;
-            }
-        }
+        return {division.repeats * (box.high - box.low) / seconds,
+                (box.reduce_high - box.reduce_low) / seconds,
+                // A limit on dollars couples time and spending, which no slope can express.
+                task_.goal.has_budget() ? ratio : ratio * ratio / 8};
+    }
+
+    /// Searches the chains of a box until `limit` partial chains were looked at in all. Numbers of stages
+    /// that are done lose their bound.
+    void search_chains(BatchDivision& division, SearchBox& box, std::size_t limit) {
+        SearchBox counted = box;
+        const std::size_t type = prices_.count(division, counted);
+        box.by_stages = counted.by_stages;
+        for (std::size_t p = 1; p < box.by_stages.size(); ++p)
+            if (!incumbent_.leave_out(box.by_stages[p]) && !chains_.stopped() &&
+                chains_.search(division, counted, p, type, limit))
+                box.by_stages[p] = never;
+    }
+
+    /// Cuts the widest range of a box in two.
+    void cut(const BatchDivision& division, SearchBox box, const BoxWidth& width) {
         SearchBox lower = box;
         lower.priced = box.priced = false;
-        if (reducing == widest) {
+        if (width.reduce == width.widest()) {
             lower.reduce_high = box.reduce_low = (box.reduce_low + box.reduce_high) / 2;
-        } else if (relative == widest) {
+        } else if (width.largest == width.widest()) {
             // Cut at the same ratio on both sides, except for a range that starts near zero.
             const double middle = box.high > 2 * box.low
                                       ? std::max(std::sqrt(box.low * box.high), box.high / 16)

@@ -124,51 +124,7 @@ public:
             if (sum == never || incumbent_.good_enough(bound)) break;
             const Chain chain = division.common->relaxation.best(stages);
             incumbent_.try_fitting(division, chain);
-            // Compares the GPUs of each type that the chain takes with those that exist.
-            std::vector<double> excess(price.size(), 0);
-            double spending = 0;
-            for (const std::size_t k : chain.classes) {
-                const StageClass& stage_class = division.common->tables.classes()[k];
-                excess[stage_class.gpu_type] += stage_class.tensor_parallel;
-                spending += division.replicas * stage_class.tensor_parallel *
-                            task_.goal.weights()[stage_class.gpu_type];
-            }
-            const double seconds = sum - price.back() * std::clamp(spending, box.spend_low, box.spend_high);
-            double norm = 0;
-            bool tight = true;
-            for (std::size_t t = 0; t < division.gpus.size(); ++t) {
-                excess[t] -= box.gpus[t];
-                if (price[t] <= 0 && excess[t] <= 0) excess[t] = 0;
-                if (std::abs(excess[t]) > 1e-9) tight = false;
-                norm += excess[t] * excess[t];
-            }
-            bool moved = false;
-            if (!tight) {
-                const double target = incumbent_.seconds() < never
-                                          ? std::max(incumbent_.seconds() - seconds, 0.01 * seconds)
-                                          : 0.1 * seconds;
-                for (std::size_t t = 0; t < division.gpus.size(); ++t)
-                    price[t] = std::max(0.0, price[t] + step * target * excess[t] / norm);
-                moved = true;
-            }
-            if (task_.goal.spends()) {
-                double wanted = price.back();
-                if (task_.goal.objective() == PlanObjective::throughput) {
-                    // The budget is a capacity like any other.
-                    const double over = spending - box.spend_high;
-                    if (over != 0)
-                        wanted = std::max(0.0, price.back() + step * 0.1 * seconds * over /
-                                                                  std::max(spending * spending, 1e-300));
-                } else
-                    // Take the chain's own seconds: seconds at the middle of the box grow with the slope
-                    // itself.
-                    wanted = slope_at(box, seconds);
-                if (std::abs(wanted - price.back()) > 0.03 * std::max(wanted, price.back())) {
-                    price.back() = wanted;
-                    moved = true;
-                }
-            }
-            if (!moved) break;
+            if (!move(division, box, chain, sum, step, price)) break;
         }
         box.bound = std::max(box.bound, best_bound);
     }
@@ -195,6 +151,51 @@ public:
 private:
     static constexpr double most_counted = 64;
 
+    /// Moves prices to where the cheapest chain takes more of the GPUs that are left, and fewer of those that
+    /// are short. `sum` is that of `chain` at these prices. Returns false if they stay as they are.
+    bool move(const BatchDivision& division, const SearchBox& box, const Chain& chain, double sum,
+              double step, std::vector<double>& price) const {
+        std::vector<double> excess(price.size(), 0);  // GPUs that the chain takes beyond the box's
+        double spending = 0;
+        for (const std::size_t k : chain.classes) {
+            const StageClass& stage_class = division.common->tables.classes()[k];
+            excess[stage_class.gpu_type] += stage_class.tensor_parallel;
+            spending +=
+                division.replicas * stage_class.tensor_parallel * task_.goal.weights()[stage_class.gpu_type];
+        }
+        const double seconds = sum - price.back() * std::clamp(spending, box.spend_low, box.spend_high);
+        double norm = 0;
+        bool moved = false;
+        for (std::size_t t = 0; t < division.gpus.size(); ++t) {
+            excess[t] -= box.gpus[t];
+            if (price[t] <= 0 && excess[t] <= 0) excess[t] = 0;
+            moved = moved || std::abs(excess[t]) > 1e-9;
+            norm += excess[t] * excess[t];
+        }
+        if (moved) {
+            const double target = incumbent_.seconds() < never
+                                      ? std::max(incumbent_.seconds() - seconds, 0.01 * seconds)
+                                      : 0.1 * seconds;
+            for (std::size_t t = 0; t < division.gpus.size(); ++t)
+                price[t] = std::max(0.0, price[t] + step * target * excess[t] / norm);
+        }
+        if (!task_.goal.spends()) return moved;
+        double wanted = price.back();
+        if (task_.goal.objective() == PlanObjective::throughput) {
+            // The budget is a capacity like any other.
+            const double over = spending - box.spend_high;
+            if (over != 0)
+                wanted = std::max(
+                    0.0, wanted + step * 0.1 * seconds * over / std::max(spending * spending, 1e-300));
+        } else
+            // Take the chain's own seconds: seconds at the middle of the box grow with the slope itself.
+            wanted = slope_at(box, seconds);
+        if (std::abs(wanted - price.back()) > 0.03 * std::max(wanted, price.back())) {
+            price.back() = wanted;
+            moved = true;
+        }
+        return moved;
+    }
     /// Raises the bound of plans with that many stages to what their least sum at a slope gives.
     void raise(const BatchDivision& division, SearchBox& box, std::size_t stages, double sum,
                double slope) const {

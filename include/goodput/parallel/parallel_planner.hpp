@@ -46,15 +46,9 @@ inline TightestStage tightest_stage(const LayeredModel& model, const ParallelClu
                 TightestStage here;
                 for (const auto& [type, key] : usable) {
                     if (key.microbatch != wanted.second.microbatch) continue;
-                    double parameters = 0, activations = 0;
-                    for (std::size_t l = s * model.layers / stages; l < (s + 1) * model.layers / stages;
-                         ++l) {
-                        parameters += (*model.sizes_of(key.tensor_parallel))[l].parameters;
-                        activations += (*model.sizes_of(key.tensor_parallel))[l].activation_floats;
-                    }
                     const double bytes =
-                        stage_bytes(parameters, activations, key.tensor_parallel, key.microbatch,
-                                    most_in_flight(stages - s, microbatches, constants), model, constants);
+                        stage_bytes(model, s * model.layers / stages, (s + 1) * model.layers / stages, key,
+                                    most_in_flight(stages - s, microbatches, constants), constants);
                     const double most = cluster.types[type].memory_gib * bytes_per_gib;
                     if (bytes / most < here.ratio)
                         here = {bytes, most, bytes / most, s + 1, stages, type, key};

@@ -158,7 +158,7 @@ private:
             // Consecutive numbers of replicas with the same number of micro-batches per replica share a
             // box.
             for (long long replicas = 1; replicas <= common.most_replicas;) {
-                const long long count = microbatches_of(microbatch, replicas);
+                const long long count = microbatches_of(task_.question.global_batch, microbatch, replicas);
                 const long long last =
                     count == 1 ? common.most_replicas
                                : std::min((task_.question.global_batch - 1) / (microbatch * (count - 1)),
@@ -191,12 +191,6 @@ private:
         return task_.stop();
     }
 
-    /// Returns the micro-batches that each of `replicas` computes.
-    [[nodiscard]] long long microbatches_of(int microbatch, long long replicas) const {
-        const long long at_once = microbatch * replicas;
-        return (task_.question.global_batch + at_once - 1) / at_once;
-    }
-
     /// Returns a box of all plans with `replicas` to `last` replicas, which all compute the same number of
     /// micro-batches per replica: more replicas never have a smaller bound. Returns nothing if there are no
     /// plans.
@@ -208,7 +202,8 @@ private:
         division.crossing = crossing;
         division.common = &common;
         division.replicas = replicas;
-        division.repeats = static_cast<double>(microbatches_of(tables.microbatch(), replicas) - 1);
+        division.repeats = static_cast<double>(
+            microbatches_of(task_.question.global_batch, tables.microbatch(), replicas) - 1);
         for (std::size_t t = 0; t < cluster.types.size(); ++t)
             // A stage of one class takes a whole number of GPUs per replica.
             division.gpus.push_back(task_.question.mixed_stages
@@ -255,8 +250,8 @@ private:
         for (std::size_t t = 0; t < common.least_gpus.size(); ++t)
             if (common.least_gpus[t] > 0)
                 common.most_replicas += common.region->cluster.gpus_of(t) / common.least_gpus[t];
-        const auto fewest =
-            static_cast<double>(microbatches_of(tables.microbatch(), std::max(common.most_replicas, 1LL)));
+        const auto fewest = static_cast<double>(microbatches_of(
+            task_.question.global_batch, tables.microbatch(), std::max(common.most_replicas, 1LL)));
         if (common.region->has_cut()) {
             common.cut.emplace(task_.model, common.region->cluster, tables.classes(), tables.microbatch(),
                                task_.constants,

@@ -62,8 +62,8 @@ public:
 private:
     bool assemble(const StageTables& tables, const Chain& chain, int replicas,
                   const std::vector<std::size_t>& order, bool together) {
-        const long long at_once = static_cast<long long>(tables.microbatch()) * replicas;
-        const auto microbatches = static_cast<double>((task_.question.global_batch + at_once - 1) / at_once);
+        const auto microbatches =
+            static_cast<double>(microbatches_of(task_.question.global_batch, tables.microbatch(), replicas));
         left_ = task_.cluster.gpus;
         plan_.stages.clear();
         std::size_t begin = 0;
@@ -164,10 +164,9 @@ public:
         if (replicas == 0) return;
         if (replicas < division.replicas) {
             // Takes no more replicas than that number of micro-batches per replica needs.
-            const int at_once = division.common->tables.microbatch() * replicas;
-            const int most = division.common->tables.microbatch() *
-                             ((task_.question.global_batch + at_once - 1) / at_once);
-            replicas = (task_.question.global_batch + most - 1) / most;
+            const int batch = task_.question.global_batch, microbatch = division.common->tables.microbatch();
+            replicas = static_cast<int>(
+                microbatches_of(batch, microbatch, microbatches_of(batch, microbatch, replicas)));
         }
         try_chain(division.common->tables, std::min(replicas, division.replicas), chain, 6);
     }

@@ -84,7 +84,7 @@ int main(int count, char** arguments) try {
             platform == 0 ? "  of them on GH200" : "  of them on consumer GPUs",
             [&](std::size_t i) { return sure_of_time(i) && data.runs[i].platform == platform; },
             [&](std::size_t i) { return sure_of_bytes(i) && data.runs[i].platform == platform; });
-    const goodput::ParallelConstants& c = fit.constants;
+    const goodput::ParallelConstants& c = fit.on(0);
     std::printf(
         "\nConstants (standard deviation)\n"
         "layer_overhead_seconds   %.3g (%.2g)\nmessage_seconds          %.3g (%.2g)\n"
@@ -93,8 +93,8 @@ int main(int count, char** arguments) try {
         c.layer_overhead_seconds, fit.deviations[0], c.message_seconds, fit.deviations[1],
         c.message_seconds_per_byte, fit.deviations[2], c.reduce_factor, fit.deviations[3],
         c.activation_factor, fit.deviations[4]);
-    for (std::size_t p = 0; p < fit.fixed_bytes.size(); ++p)
-        std::printf("fixed_bytes_parallel     %.4g (%.2g) on platform %zu\n", fit.fixed_bytes[p],
+    for (std::size_t p = 0; p < fit.constants.size(); ++p)
+        std::printf("fixed_bytes_parallel     %.4g (%.2g) on platform %zu\n", fit.on(p).fixed_bytes_parallel,
                     fit.deviations[5 + p], p);
     const support::LeftOutProfiles profiles = support::left_out_profiles(data.models);
     std::printf(

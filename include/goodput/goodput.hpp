@@ -15,6 +15,7 @@
 #include "goodput/allot/explain.hpp"
 #include "goodput/allot/problem.hpp"
 #include "goodput/allot/result.hpp"
+#include "goodput/core/bytes.hpp"
 #include "goodput/core/cluster.hpp"
 #include "goodput/core/configuration.hpp"
 #include "goodput/core/error.hpp"

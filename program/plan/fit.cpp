@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "goodput/availability/interruption_fit.hpp"
+#include "goodput/core/bytes.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/fit/convergence_fit.hpp"
 #include "goodput/fit/job_fit.hpp"
@@ -22,7 +23,6 @@
 #include "goodput/model/efficiency.hpp"
 #include "goodput/statistics/gradient_by_batch.hpp"
 #include "goodput/tasks/forecast.hpp"
-#include "json/bytes.hpp"
 #include "json/names.hpp"
 #include "plan/samples.hpp"
 #include "plan/stopwatch.hpp"
@@ -209,23 +209,23 @@ Json memory_answer(const Field& memory) {
         if (found == by_type.end()) found = by_type.insert(found, {type, {}});
         const double gib = sample["gib"].number_at_least(1e-9);
         if (gib > 1e8) sample["gib"].refuse("at most 1e8");
-        found->second.push_back({sample["local_batch"].count(1, 1 << 30), gib * bytes_per_gib});
+        found->second.push_back({sample["local_batch"].count(1, 1 << 30), gib * goodput::bytes_per_gib});
     });
     goodput::MemoryFitOptions options;
     if (const Field fixed = memory["fixed_gib"]; fixed.given())
-        options.least_fixed_bytes = fixed.number_at_least(0) * bytes_per_gib;
+        options.least_fixed_bytes = fixed.number_at_least(0) * goodput::bytes_per_gib;
     Json answer = Json::object();
     for (const auto& [type, samples] : by_type) {
         const std::string of_type = "memory of the job on " + type;
         options.subject = of_type;
         const goodput::MemoryFit fit = goodput::fit_memory(samples, options);
         Json& json = answer[type];
-        json["fixed_gib"] = fit.model.fixed_bytes / bytes_per_gib;
-        json["example_gib"] = fit.model.bytes_per_example / bytes_per_gib;
+        json["fixed_gib"] = fit.model.fixed_bytes / goodput::bytes_per_gib;
+        json["example_gib"] = fit.model.bytes_per_example / goodput::bytes_per_gib;
         json["knowledge"] = name_of(fit.knowledge);
         if (const Field gpus = memory["gpu_gib"]; gpus.given() && gpus[type].given())
             json["largest_local_batch"] = goodput::largest_atomic_batch(
-                fit.model, {.capacity_bytes = gpus[type].number_at_least(0) * bytes_per_gib});
+                fit.model, {.capacity_bytes = gpus[type].number_at_least(0) * goodput::bytes_per_gib});
     }
     if (const Field gpus = memory["gpu_gib"]; gpus.given())
         for (const auto& [type, gib] : gpus.fields())

@@ -13,12 +13,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "goodput/core/bytes.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/parallel/layer_profile_fit.hpp"
 #include "goodput/parallel/parallel_fit.hpp"
 #include "goodput/parallel/parallel_planner.hpp"
 #include "goodput/parallel/refined_constants.hpp"
-#include "json/bytes.hpp"
 #include "json/json_lines.hpp"
 #include "plan/parallel_profiles.hpp"
 #include "plan/stopwatch.hpp"
@@ -242,7 +242,7 @@ private:
         const auto known = [&](double number) { return some ? finite(number) : Json(); };
         Json json, memory = Json::array();
         for (const goodput::StageScore& stage : score.stages)
-            memory.push_back(finite(stage.memory_bytes / bytes_per_gib));
+            memory.push_back(finite(stage.memory_bytes / goodput::bytes_per_gib));
         json["plan"] = some ? to_json(plan, cluster()) : Json();
         json["iteration_s"] = known(score.iteration_seconds);
         json["throughput"] = std::isfinite(score.iteration_seconds) ? known(score.throughput()) : Json();
@@ -296,7 +296,8 @@ private:
                 return number;
             };
             run.iteration_seconds = read("iteration_s");
-            if (const std::optional<double> gib = read("memory_gib")) run.most_bytes = *gib * bytes_per_gib;
+            if (const std::optional<double> gib = read("memory_gib"))
+                run.most_bytes = *gib * goodput::bytes_per_gib;
         });
         const goodput::ParallelFit fit = goodput::fit_parallel_constants(runs, {.start = constants()});
         Measured measured{runs.empty() ? constants() : fit.on(0), Json::array()};

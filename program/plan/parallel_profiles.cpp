@@ -9,8 +9,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "goodput/core/bytes.hpp"
 #include "goodput/core/error.hpp"
-#include "json/bytes.hpp"
 #include "json/json_files.hpp"
 
 namespace cli {
@@ -80,7 +80,7 @@ void read_nodes(const Field& document, std::vector<goodput::GpuType>& types) {
     for (const auto& [name, field] : document.fields()) {
         if (name == "zone") continue;
         const int gpus = field["gpus_per_node"].count(1, 1 << 10);
-        const double gib = field["mem_per_gpu"].number_at_least(0) / bytes_per_gib;
+        const double gib = field["mem_per_gpu"].number_at_least(0) / goodput::bytes_per_gib;
         auto known = types.begin();
         while (known != types.end() && known->name != name) ++known;
         if (known == types.end())

@@ -10,8 +10,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "goodput/core/bytes.hpp"
 #include "goodput/core/error.hpp"
-#include "json/bytes.hpp"
 #include "report/markup.hpp"
 #include "report/page.hpp"
 #include "report/pipeline_schedule.hpp"
@@ -125,10 +125,10 @@ Json stage_of(const ReportedPlan& reported, std::size_t s) {
             {"send", seconds_text(score.send_seconds)},
             {"reduce", seconds_text(score.reduce_seconds)},
             {"update", seconds_text(score.update_seconds)},
-            {"memory_gib", score.memory_bytes / bytes_per_gib},
+            {"memory_gib", score.memory_bytes / goodput::bytes_per_gib},
             {"limit_gib", limit},
-            {"memory", fixed(score.memory_bytes / bytes_per_gib, 1) + " of " + trimmed(limit, 1) + " GiB" +
-                           (score.fits ? "" : ": too much")},
+            {"memory", fixed(score.memory_bytes / goodput::bytes_per_gib, 1) + " of " + trimmed(limit, 1) +
+                           " GiB" + (score.fits ? "" : ": too much")},
             {"fits", score.fits}};
 }
 

@@ -25,8 +25,8 @@ TEST_CASE("The full Ceres solver and TinySolver find the same constants of paral
         CAPTURE(seed);
         CHECK(is_fitted(full.status));
         for (const ParallelRun& run : made.runs) {
-            const auto [seconds, bytes] = predict_run(run, tiny.constants);
-            const auto [full_seconds, full_bytes] = predict_run(run, full.constants);
+            const auto [seconds, bytes] = predict_run(run, tiny.on(0));
+            const auto [full_seconds, full_bytes] = predict_run(run, full.on(0));
             CHECK(full_seconds == doctest::Approx(seconds).epsilon(0.003));
             CHECK(full_bytes == doctest::Approx(bytes).epsilon(0.003));
         }

@@ -111,12 +111,11 @@ TEST_CASE("Runs that follow some constants give these back, on two platforms wit
         CHECK(is_fitted(fit.status));
         CHECK(largest_error(fit.time_errors) < 1e-3);
         CHECK(largest_error(fit.bytes_errors) < 1e-3);
-        CHECK(fit.constants.layer_overhead_seconds ==
-              doctest::Approx(one.layer_overhead_seconds).epsilon(0.02));
-        CHECK(fit.constants.message_seconds_per_byte ==
+        CHECK(fit.on(0).layer_overhead_seconds == doctest::Approx(one.layer_overhead_seconds).epsilon(0.02));
+        CHECK(fit.on(0).message_seconds_per_byte ==
               doctest::Approx(one.message_seconds_per_byte).epsilon(0.05));
-        CHECK(fit.constants.reduce_factor == doctest::Approx(one.reduce_factor).epsilon(0.02));
-        CHECK(fit.constants.activation_factor == doctest::Approx(one.activation_factor).epsilon(0.01));
+        CHECK(fit.on(0).reduce_factor == doctest::Approx(one.reduce_factor).epsilon(0.02));
+        CHECK(fit.on(0).activation_factor == doctest::Approx(one.activation_factor).epsilon(0.01));
         CHECK(fit.on(0).fixed_bytes_parallel == doctest::Approx(one.fixed_bytes_parallel).epsilon(0.01));
         CHECK(fit.on(1).fixed_bytes_parallel == doctest::Approx(other.fixed_bytes_parallel).epsilon(0.01));
     }
@@ -159,7 +158,7 @@ TEST_CASE("A dozen runs that are off by 3 % predict others to 2 % in the mean, t
         }
         const ParallelFit fit = fit_parallel_constants(few);
         for (std::size_t i = 12; i < made.runs.size(); ++i) {
-            const auto [seconds, bytes] = predict_run(made.runs[i], fit.constants);
+            const auto [seconds, bytes] = predict_run(made.runs[i], fit.on(0));
             const auto [true_seconds, true_bytes] = predict_run(made.runs[i], truth);
             sum += std::abs(seconds / true_seconds - 1);
             bytes_sum += std::abs(bytes / true_bytes - 1);
@@ -173,9 +172,9 @@ TEST_CASE("A dozen runs that are off by 3 % predict others to 2 % in the mean, t
 TEST_CASE("Without runs the start is kept; what runs do not measure is kept as well") {
     const ParallelFit nothing = fit_parallel_constants({});
     CHECK(nothing.status == FitStatus::prior_kept);
-    CHECK(nothing.constants.reduce_factor == 1);
-    CHECK(nothing.constants.layer_overhead_seconds == 0);
-    CHECK(nothing.fixed_bytes == std::vector<double>{3e9});
+    CHECK(nothing.on(0).reduce_factor == 1);
+    CHECK(nothing.on(0).layer_overhead_seconds == 0);
+    CHECK(nothing.on(0).fixed_bytes_parallel == 3e9);
 
     support::Random random(3);
     support::RandomParallelRuns made(4, 1, random);
@@ -184,8 +183,8 @@ TEST_CASE("Without runs the start is kept; what runs do not measure is kept as w
     measure_parallel_runs(made.runs, {random_parallel_constants(random)}, 0, random);
     for (ParallelRun& run : made.runs) run.most_bytes.reset();
     const ParallelFit timed = fit_parallel_constants(made.runs, options);
-    CHECK(timed.constants.activation_factor == refined_constants().activation_factor);
-    CHECK(timed.fixed_bytes[0] == gh200_fixed_bytes);
+    CHECK(timed.on(0).activation_factor == refined_constants().activation_factor);
+    CHECK(timed.on(0).fixed_bytes_parallel == gh200_fixed_bytes);
     CHECK(timed.deviations[4] == doctest::Approx(options.deviations.activation_factor));
     CHECK(timed.deviations[5] == doctest::Approx(options.deviations.fixed_bytes));
 }
@@ -199,11 +198,11 @@ TEST_CASE("Constants stay at 0 where the runs would rather have them negative") 
         run.most_bytes = 0.2 * bytes;
     }
     const ParallelFit fit = fit_parallel_constants(made.runs);
-    CHECK(fit.constants.message_seconds >= 0);
-    CHECK(fit.constants.message_seconds_per_byte >= 0);
-    CHECK(fit.constants.reduce_factor >= 0);
-    CHECK(fit.constants.activation_factor > 0);
-    CHECK(fit.fixed_bytes[0] >= 0);
+    CHECK(fit.on(0).message_seconds >= 0);
+    CHECK(fit.on(0).message_seconds_per_byte >= 0);
+    CHECK(fit.on(0).reduce_factor >= 0);
+    CHECK(fit.on(0).activation_factor > 0);
+    CHECK(fit.on(0).fixed_bytes_parallel >= 0);
 }
 
 TEST_CASE("Runs that cannot be are refused with their name") {
@@ -285,13 +284,13 @@ TEST_SUITE("data") {
         const ParallelFit fit = fit_parallel_constants(data.runs);
         const ParallelConstants kept = refined_constants();
         const auto same = [](double value) { return doctest::Approx(value).epsilon(0.02); };
-        CHECK(kept.layer_overhead_seconds == same(fit.constants.layer_overhead_seconds));
-        CHECK(kept.message_seconds == same(fit.constants.message_seconds));
-        CHECK(kept.message_seconds_per_byte == same(fit.constants.message_seconds_per_byte));
-        CHECK(kept.reduce_factor == same(fit.constants.reduce_factor));
-        CHECK(kept.activation_factor == same(fit.constants.activation_factor));
-        CHECK(gh200_fixed_bytes == same(fit.fixed_bytes[0]));
-        CHECK(consumer_gpu_fixed_bytes == same(fit.fixed_bytes[1]));
+        CHECK(kept.layer_overhead_seconds == same(fit.on(0).layer_overhead_seconds));
+        CHECK(kept.message_seconds == same(fit.on(0).message_seconds));
+        CHECK(kept.message_seconds_per_byte == same(fit.on(0).message_seconds_per_byte));
+        CHECK(kept.reduce_factor == same(fit.on(0).reduce_factor));
+        CHECK(kept.activation_factor == same(fit.on(0).activation_factor));
+        CHECK(gh200_fixed_bytes == same(fit.on(0).fixed_bytes_parallel));
+        CHECK(consumer_gpu_fixed_bytes == same(fit.on(1).fixed_bytes_parallel));
     }
 
     TEST_CASE("The run that is said to be GPT-Neo's on four nodes has the memory of OPT-350 in its plan") {

@@ -176,14 +176,13 @@ LeftOut leave_out(const std::vector<goodput::ParallelRun>& runs, Alike alike,
             if (&other != &run && !alike(run, other)) others.push_back(other);
         const goodput::ParallelFit fit = goodput::fit_parallel_constants(others, options);
         // The software of a platform without other runs is what is believed beforehand.
-        const std::size_t platform = std::min(run.platform, fit.fixed_bytes.size() - 1);
+        const std::size_t platform = std::min(run.platform, fit.constants.size() - 1);
         const bool known = std::any_of(others.begin(), others.end(), [&](const goodput::ParallelRun& other) {
             return other.platform == run.platform;
         });
         const auto [seconds, bytes] = goodput::predict_run(
-            run, known
-                     ? fit.on(platform)
-                     : goodput::detail::with_fixed_bytes(fit.constants, options.start.fixed_bytes_parallel));
+            run, known ? fit.on(platform)
+                       : goodput::detail::with_fixed_bytes(fit.on(0), options.start.fixed_bytes_parallel));
         errors.time_errors.push_back(seconds / *run.iteration_seconds - 1);
         errors.bytes_errors.push_back(bytes / *run.most_bytes - 1);
     }

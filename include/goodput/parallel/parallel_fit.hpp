@@ -71,12 +71,9 @@ struct ParallelFitOptions {
 
 /// The fitted constants, and how well they explain the runs.
 struct ParallelFit {
-    ParallelConstants constants{};      ///< constants of platform 0
-    std::vector<double> fixed_bytes{};  ///< by platform: ParallelConstants::fixed_bytes_parallel
-    /// The start's fixed_bytes less its fixed_bytes_parallel.
-    double fixed_bytes_apart = 0;
-    std::vector<double> time_errors{};   ///< by run: predicted / measured - 1; 0 if not measured
-    std::vector<double> bytes_errors{};  ///< the same for the fullest GPU's bytes
+    std::vector<ParallelConstants> constants{};  ///< by platform
+    std::vector<double> time_errors{};           ///< by run: predicted / measured - 1; 0 if not measured
+    std::vector<double> bytes_errors{};          ///< the same for the fullest GPU's bytes
     /// Posterior standard deviations of the fitted constants, in the order of ParallelDeviations, then by
     /// platform.
     std::vector<double> deviations{};
@@ -84,7 +81,7 @@ struct ParallelFit {
     int iterations = 0;                        ///< number of iterations
 
     /// Returns the constants on a platform of the runs. Throws std::invalid_argument for other platforms.
-    [[nodiscard]] ParallelConstants on(std::size_t platform) const;
+    [[nodiscard]] const ParallelConstants& on(std::size_t platform) const;
 };
 
 /// Returns the constants that explain these runs, or the start if there are no runs. `minimise` minimises
@@ -106,6 +103,24 @@ struct ParallelFit {
 
 namespace detail {
 
+/// A constant that all platforms share, how far the runs may move it, and its smallest value.
+struct SharedConstant {
+    const char* name;
+    double ParallelConstants::*constant;
+    double ParallelDeviations::*deviation;
+    double least;
+};
+inline constexpr std::array shared_constants{
+    SharedConstant{"layer_overhead_seconds", &ParallelConstants::layer_overhead_seconds,
+                   &ParallelDeviations::layer_overhead_seconds, 0},
+    SharedConstant{"message_seconds", &ParallelConstants::message_seconds,
+                   &ParallelDeviations::message_seconds, 0},
+    SharedConstant{"message_seconds_per_byte", &ParallelConstants::message_seconds_per_byte,
+                   &ParallelDeviations::message_seconds_per_byte, 0},
+    SharedConstant{"reduce_factor", &ParallelConstants::reduce_factor, &ParallelDeviations::reduce_factor, 0},
+    SharedConstant{"activation_factor", &ParallelConstants::activation_factor,
+                   &ParallelDeviations::activation_factor, 1e-3}};
+
 /// Returns `constants` with the fixed bytes of a platform. The difference between those with and without
 /// tensor parallelism stays.
 inline ParallelConstants with_fixed_bytes(ParallelConstants constants, double parallel) {
@@ -117,7 +132,7 @@ inline ParallelConstants with_fixed_bytes(ParallelConstants constants, double pa
 /// The residuals above. x says how many deviations each constant lies from the start.
 class ParallelResiduals {
 public:
-    static constexpr int shared = 5;
+    static constexpr std::size_t shared = shared_constants.size();
 
     ParallelResiduals(std::span<const ParallelRun> runs, const ParallelFitOptions& options,
                       std::size_t platforms)
@@ -126,27 +141,18 @@ public:
             measured_ += (run.iteration_seconds ? 1 : 0) + (run.most_bytes ? 1 : 0);
     }
 
-    [[nodiscard]] int parameters() const { return shared + platforms_; }
+    [[nodiscard]] int parameters() const { return static_cast<int>(shared) + platforms_; }
     [[nodiscard]] int count() const { return parameters() + measured_; }
-
-    [[nodiscard]] double fixed_bytes(const double* x, std::size_t platform) const {
-        return std::max(
-            options_.start.fixed_bytes_parallel + options_.deviations.fixed_bytes * x[shared + platform],
-            0.0);
-    }
 
     [[nodiscard]] ParallelConstants constants(const double* x, std::size_t platform) const {
         ParallelConstants made = options_.start;
         const ParallelDeviations& by = options_.deviations;
-        const auto move = [](double& constant, double steps, double least) {
-            constant = std::max(constant + steps, least);
-        };
-        move(made.layer_overhead_seconds, by.layer_overhead_seconds * x[0], 0);
-        move(made.message_seconds, by.message_seconds * x[1], 0);
-        move(made.message_seconds_per_byte, by.message_seconds_per_byte * x[2], 0);
-        move(made.reduce_factor, by.reduce_factor * x[3], 0);
-        move(made.activation_factor, by.activation_factor * x[4], 1e-3);
-        return with_fixed_bytes(made, fixed_bytes(x, platform));
+        for (std::size_t i = 0; i < shared; ++i) {
+            const auto& [name, constant, deviation, least] = shared_constants[i];
+            made.*constant = std::max(made.*constant + by.*deviation * x[i], least);
+        }
+        return with_fixed_bytes(
+            made, std::max(made.fixed_bytes_parallel + by.fixed_bytes * x[shared + platform], 0.0));
     }
 
     void operator()(const double* x, double* residuals, double* jacobian) const {
@@ -211,11 +217,7 @@ inline std::size_t check_runs(std::span<const ParallelRun> runs, const ParallelF
     const auto check = [](const char* field, double value) {
         require_positive("parallel fit", field, value);
     };
-    check("layer_overhead_seconds", options.deviations.layer_overhead_seconds);
-    check("message_seconds", options.deviations.message_seconds);
-    check("message_seconds_per_byte", options.deviations.message_seconds_per_byte);
-    check("reduce_factor", options.deviations.reduce_factor);
-    check("activation_factor", options.deviations.activation_factor);
+    for (const SharedConstant& each : shared_constants) check(each.name, options.deviations.*each.deviation);
     check("fixed_bytes", options.deviations.fixed_bytes);
     for (const auto& [field, deviation] : {std::pair{"time_deviation", options.time_deviation},
                                            std::pair{"bytes_deviation", options.bytes_deviation}})
@@ -226,15 +228,11 @@ inline std::size_t check_runs(std::span<const ParallelRun> runs, const ParallelF
 
 }  // namespace detail
 
-inline ParallelConstants ParallelFit::on(std::size_t platform) const {
-    if (platform >= fixed_bytes.size())
+inline const ParallelConstants& ParallelFit::on(std::size_t platform) const {
+    if (platform >= constants.size())
         bad_input("parallel fit", "platform", platform,
-                  "below the number of platforms, " + text_of(fixed_bytes.size()));
-    // Do not start from the constants of platform 0, whose fixed_bytes may have been limited to 0.
-    ParallelConstants made = constants;
-    made.fixed_bytes_parallel = fixed_bytes[platform];
-    made.fixed_bytes = std::max(fixed_bytes[platform] + fixed_bytes_apart, 0.0);
-    return made;
+                  "below the number of platforms, " + text_of(constants.size()));
+    return constants[platform];
 }
 
 inline ParallelFit fit_parallel_constants(std::span<const ParallelRun> runs,
@@ -251,11 +249,9 @@ inline ParallelFit fit_parallel_constants(std::span<const ParallelRun> runs,
         fit.iterations = result.iterations;
         if (!is_fitted(fit.status)) values.fill(0);
     }
-    fit.constants = problem.constants(x.data(), 0);
-    fit.fixed_bytes_apart = options.start.fixed_bytes - options.start.fixed_bytes_parallel;
-    for (std::size_t p = 0; p < platforms; ++p) fit.fixed_bytes.push_back(problem.fixed_bytes(x.data(), p));
+    for (std::size_t p = 0; p < platforms; ++p) fit.constants.push_back(problem.constants(x.data(), p));
     for (const ParallelRun& run : runs) {
-        const auto [seconds, bytes] = predict_run(run, problem.constants(x.data(), run.platform));
+        const auto [seconds, bytes] = predict_run(run, fit.on(run.platform));
         fit.time_errors.push_back(run.iteration_seconds ? seconds / *run.iteration_seconds - 1 : 0);
         fit.bytes_errors.push_back(run.most_bytes ? bytes / *run.most_bytes - 1 : 0);
     }
@@ -264,12 +260,11 @@ inline ParallelFit fit_parallel_constants(std::span<const ParallelRun> runs,
     there.find(problem, x.data());
     const bool decomposed = there.decompose();
     const ParallelDeviations& by = options.deviations;
-    const std::array units{by.layer_overhead_seconds, by.message_seconds, by.message_seconds_per_byte,
-                           by.reduce_factor, by.activation_factor};
     for (std::size_t i = 0; i < x.size(); ++i) {
         const auto at = static_cast<Eigen::Index>(i);
-        fit.deviations.push_back(std::sqrt(decomposed ? there.covariance_column(at)[at] : 1) *
-                                 (i < problem.shared ? units[i] : by.fixed_bytes));
+        fit.deviations.push_back(
+            std::sqrt(decomposed ? there.covariance_column(at)[at] : 1) *
+            (i < problem.shared ? by.*detail::shared_constants[i].deviation : by.fixed_bytes));
     }
     return fit;
 }

@@ -37,6 +37,12 @@ struct PlanStage {
     friend bool operator==(const PlanStage&, const PlanStage&) = default;
 };
 
+/// Returns the micro-batches that each of `replicas` replicas computes per iteration.
+[[nodiscard]] constexpr long long microbatches_of(long long global_batch, long long microbatch,
+                                                  long long replicas) {
+    return (global_batch + microbatch * replicas - 1) / (microbatch * replicas);
+}
+
 /// How a large model is trained. A plan without stages means that it is not trained.
 struct ParallelPlan {
     int microbatch = 1;               ///< samples that a replica computes at once
@@ -54,8 +60,7 @@ struct ParallelPlan {
     }
     /// Returns the micro-batches that each replica of the first stage computes per iteration.
     [[nodiscard]] int microbatches() const {
-        const long long at_once = static_cast<long long>(microbatch) * stages.front().replica_count();
-        return static_cast<int>((global_batch + at_once - 1) / at_once);
+        return static_cast<int>(microbatches_of(global_batch, microbatch, stages.front().replica_count()));
     }
     friend bool operator==(const ParallelPlan&, const ParallelPlan&) = default;
 };

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "goodput/core/bytes.hpp"
 #include "goodput/parallel/detail/plan_search.hpp"
 #include "goodput/parallel/plan_question.hpp"
 
@@ -45,15 +46,9 @@ inline TightestStage tightest_stage(const LayeredModel& model, const ParallelClu
                 TightestStage here;
                 for (const auto& [type, key] : usable) {
                     if (key.microbatch != wanted.second.microbatch) continue;
-                    double parameters = 0, activations = 0;
-                    for (std::size_t l = s * model.layers / stages; l < (s + 1) * model.layers / stages;
-                         ++l) {
-                        parameters += (*model.sizes_of(key.tensor_parallel))[l].parameters;
-                        activations += (*model.sizes_of(key.tensor_parallel))[l].activation_floats;
-                    }
                     const double bytes =
-                        stage_bytes(parameters, activations, key.tensor_parallel, key.microbatch,
-                                    most_in_flight(stages - s, microbatches, constants), model, constants);
+                        stage_bytes(model, s * model.layers / stages, (s + 1) * model.layers / stages, key,
+                                    most_in_flight(stages - s, microbatches, constants), constants);
                     const double most = cluster.types[type].memory_gib * bytes_per_gib;
                     if (bytes / most < here.ratio)
                         here = {bytes, most, bytes / most, s + 1, stages, type, key};
@@ -102,13 +97,14 @@ inline std::vector<std::string> why_impossible(const LayeredModel& model, const 
     return why;
 }
 
+inline PlanAnswer answer_of(const PlanTask& task) { return PlanSearch(task).run(); }
+
 /// Returns why a question has no plan: what is impossible, or how far the limits are from what is possible.
 /// If told to stop, returns what is known by then.
-template <class Stop>
-std::vector<std::string> why_none(const LayeredModel& model, const ParallelCluster& cluster,
-                                  const PlanQuestion& question, Stop& stop,
-                                  const ParallelConstants& constants) {
-    std::vector<std::string> why = why_impossible(model, cluster, question.global_batch, constants);
+inline std::vector<std::string> why_none(const PlanTask& task) {
+    const PlanQuestion& question = task.question;
+    std::vector<std::string> why =
+        why_impossible(task.model, task.cluster, question.global_batch, task.constants);
     if (!why.empty()) return why;
     PlanQuestion free = question;
     free.gap = std::max(question.gap, 0.01);
@@ -116,9 +112,7 @@ std::vector<std::string> why_none(const LayeredModel& model, const ParallelClust
     free.least_throughput.reset();
     const auto best = [&](PlanObjective objective) {
         free.objective = objective;
-        PlanAnswer answer;
-        PlanSearch<Stop>(model, cluster, free, constants, stop).run(answer);
-        return answer;
+        return answer_of({task.model, task.cluster, free, task.constants, task.stop});
     };
     const bool limited = question.most_usd || question.least_throughput;
     const PlanAnswer fastest = limited ? best(PlanObjective::throughput) : PlanAnswer();
@@ -166,21 +160,18 @@ template <std::predicate Stop>
     model.validate();
     cluster.validate();
     question.validate(cluster);
-    const auto search = [&](const PlanQuestion& asked) {
-        PlanAnswer answer;
-        detail::PlanSearch<Stop>(model, cluster, asked, constants, stop).run(answer);
-        return answer;
+    const auto task = [&](const PlanQuestion& asked) {
+        return detail::PlanTask{model, cluster, asked, constants, [&] { return static_cast<bool>(stop()); }};
     };
     PlanQuestion first = question;
     if (question.mixed_stages) {  // plans without mixed stages are far fewer, and usually include the best
                                   // one
         first.mixed_stages = false;
-        first.known.push_back(search(first).plan);
+        first.known.push_back(detail::answer_of(task(first)).plan);
         first.mixed_stages = true;
     }
-    PlanAnswer answer = search(first);
-    if (answer.status == PlanStatus::none)
-        answer.why = detail::why_none(model, cluster, question, stop, constants);
+    PlanAnswer answer = detail::answer_of(task(first));
+    if (answer.status == PlanStatus::none) answer.why = detail::why_none(task(question));
     return answer;
 }
 

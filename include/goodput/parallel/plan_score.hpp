@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "goodput/core/bytes.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/parallel/layered_model.hpp"
 #include "goodput/parallel/parallel_cluster.hpp"
@@ -151,22 +152,18 @@ inline void score_replicas(const LayeredModel& model, const ParallelCluster& clu
     const std::size_t in_flight =
         most_in_flight(plan.stages.size() - s, static_cast<double>(plan.microbatches()), constants);
     for (const ReplicaGroup& group : stage.replicas) {
-        const auto* times = model.times_of(group.gpu_type, {plan.microbatch, group.tensor_parallel});
-        const auto* sizes = model.sizes_of(group.tensor_parallel);
-        double seconds = constants.stage_seconds, parameters = 0, activations = 0;
-        for (std::size_t l = stage.first_layer; l <= stage.last_layer; ++l) {
-            if (times != nullptr) seconds += layer_seconds((*times)[l], constants);
-            if (sizes != nullptr) {
-                parameters += (*sizes)[l].parameters;
-                activations += (*sizes)[l].activation_floats;
-            }
-        }
-        if (times == nullptr || sizes == nullptr) seconds = std::numeric_limits<double>::infinity();
+        const LayerProfileKey key{plan.microbatch, group.tensor_parallel};
+        const auto* times = model.times_of(group.gpu_type, key);
+        double seconds = constants.stage_seconds;
+        for (std::size_t l = stage.first_layer; times != nullptr && l <= stage.last_layer; ++l)
+            seconds += layer_seconds((*times)[l], constants);
+        if (times == nullptr || model.sizes_of(group.tensor_parallel) == nullptr)
+            seconds = std::numeric_limits<double>::infinity();
         score.compute_seconds = std::max(score.compute_seconds, seconds);
         if (times != nullptr)
             score.update_seconds = std::max(score.update_seconds, (*times)[stage.first_layer].update_seconds);
-        const double bytes = stage_bytes(parameters, activations, group.tensor_parallel, plan.microbatch,
-                                         in_flight, model, constants);
+        const double bytes =
+            stage_bytes(model, stage.first_layer, stage.last_layer + 1, key, in_flight, constants);
         score.memory_bytes = std::max(score.memory_bytes, bytes);
         score.fits = score.fits && bytes <= cluster.types[group.gpu_type].memory_gib * bytes_per_gib;
     }

@@ -101,12 +101,19 @@ struct ParallelConstants {
                static_cast<double>(in_flight) +
            (tensor_parallel > 1 ? constants.fixed_bytes_parallel : constants.fixed_bytes);
 }
-
-namespace detail {
-
-inline constexpr double bytes_per_gib = 1024.0 * 1024 * 1024;
-
-}  // namespace detail
+/// Returns the same for a stage of layers [begin, end). Layers whose sizes are unknown take no bytes.
+[[nodiscard]] inline double stage_bytes(const LayeredModel& model, std::size_t begin, std::size_t end,
+                                        LayerProfileKey key, std::size_t in_flight,
+                                        const ParallelConstants& constants = {}) {
+    double parameters = 0, activations = 0;
+    if (const auto* const sizes = model.sizes_of(key.tensor_parallel))
+        for (std::size_t l = begin; l < end; ++l) {
+            parameters += (*sizes)[l].parameters;
+            activations += (*sizes)[l].activation_floats;
+        }
+    return stage_bytes(parameters, activations, key.tensor_parallel, key.microbatch, in_flight, model,
+                       constants);
+}
 
 }  // namespace goodput::inline v0_1
 

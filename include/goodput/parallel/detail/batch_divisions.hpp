@@ -92,29 +92,17 @@ namespace goodput::inline v0_1::detail {
 /// The divisions of one question.
 class BatchDivisions {
 public:
-    /// The caller keeps all arguments alive.
-    BatchDivisions(const LayeredModel& model, const ParallelCluster& cluster, const PlanQuestion& question,
-                   const ParallelConstants& constants, const PlanGoal& goal)
-        : model_(model),
-          cluster_(cluster),
-          question_(question),
-          constants_(constants),
-          goal_(goal),
-          costs_(model, cluster, goal, question.mixed_stages, constants) {}
+    /// The caller keeps the task alive.
+    explicit BatchDivisions(const PlanTask& task)
+        : task_(task), regions_(zone_regions(task.cluster, task.question.mixed_stages)), costs_(task) {}
 
-    /// Finds all divisions anew and returns their first boxes. If there are many divisions, `stop()` is
-    /// asked now and then. Once it returns true, some divisions are left out, and all_made() returns false.
-    template <class Stop>
-    std::vector<SearchBox> make(Stop& stop) {
-        divisions_.clear();
-        common_.clear();
-        if (regions_.empty()) regions_ = zone_regions(cluster_, question_.mixed_stages);
+    /// Finds all divisions and returns their first boxes. If the task is told to stop, some divisions are
+    /// left out, and all_made() returns false.
+    std::vector<SearchBox> make() {
         std::vector<SearchBox> boxes;
-        work_ = 0;
-        all_made_ = true;
         // Regions with more GPUs usually hold the best plans, so they come first.
         for (std::size_t i = regions_.size(); i-- > 0 && all_made_;)
-            all_made_ = make_divisions(regions_[i], boxes, stop);
+            all_made_ = make_divisions(regions_[i], boxes);
         return boxes;
     }
     /// Whether the boxes hold all plans, because make() was not stopped.
@@ -137,7 +125,7 @@ public:
         const StageTables& tables = division.common->tables;
         division.reduce =
             std::make_unique<ReduceTables>(division.region(), division.crossing == ZoneCrossing::gradients,
-                                           tables, division.replicas, constants_);
+                                           tables, division.replicas, task_.constants);
         const std::size_t layers = tables.layers();
         division.least_reduce.assign((division.most_stages + 1) * (layers + 1), never);
         division.least_reduce[layers] = 0;
@@ -149,31 +137,31 @@ public:
                                                      division.least_reduce[(left - 1) * (layers + 1) + end]));
             }
         division.spending = stage_charges(tables, division.replicas, [&](const StageClass& stage_class) {
-            return stage_class.tensor_parallel * goal_.weights()[stage_class.gpu_type];
+            return stage_class.tensor_parallel * task_.goal.weights()[stage_class.gpu_type];
         });
     }
 
 private:
-    template <class Stop>
-    bool make_divisions(const ZoneRegion& region, std::vector<SearchBox>& boxes, Stop& stop) {
+    bool make_divisions(const ZoneRegion& region, std::vector<SearchBox>& boxes) {
         std::set<int> microbatches;
-        for (const auto& type : model_.times)
+        for (const auto& type : task_.model.times)
             for (const auto& [key, times] : type) microbatches.insert(key.microbatch);
         for (const int microbatch : microbatches) {
-            StageTables tables(model_, region.cluster, microbatch, question_.mixed_stages, constants_);
+            StageTables tables(task_.model, region.cluster, microbatch, task_.question.mixed_stages,
+                               task_.constants);
             if (tables.size() == 0) continue;
             const std::size_t work = tables.size() * tables.layers();
             common_.push_back(std::make_unique<MicrobatchTables>(region, std::move(tables)));
             MicrobatchTables& common = *common_.back();
             measure(common);
-            if (is_late(work * common.tables.size(), stop)) return false;
+            if (is_late(work * common.tables.size())) return false;
             // Consecutive numbers of replicas with the same number of micro-batches per replica share a
             // box.
             for (long long replicas = 1; replicas <= common.most_replicas;) {
-                const long long count = microbatches_of(microbatch, replicas);
+                const long long count = microbatches_of(task_.question.global_batch, microbatch, replicas);
                 const long long last =
                     count == 1 ? common.most_replicas
-                               : std::min((question_.global_batch - 1) / (microbatch * (count - 1)),
+                               : std::min((task_.question.global_batch - 1) / (microbatch * (count - 1)),
                                           common.most_replicas);
                 const auto add = [&](ZoneCrossing crossing, long long first) {
                     std::optional<SearchBox> box =
@@ -189,25 +177,18 @@ private:
                     else if (last > 1 && !costs_.grow_from(region, 1, common.most_replicas))
                         add(ZoneCrossing::gradients, 2);
                 }
-                if (is_late(2 * work, stop)) return false;
+                if (is_late(2 * work)) return false;
                 replicas = last + 1;
             }
         }
         return true;
     }
     /// Whether it is time to stop. `work` is what was done since the last call, in table entries read.
-    template <class Stop>
-    bool is_late(std::size_t work, Stop& stop) {
+    bool is_late(std::size_t work) {
         work_ += work;
         if (work_ < work_between_questions) return false;
         work_ = 0;
-        return stop();
-    }
-
-    /// Returns the micro-batches that each of `replicas` computes.
-    [[nodiscard]] long long microbatches_of(int microbatch, long long replicas) const {
-        const long long at_once = microbatch * replicas;
-        return (question_.global_batch + at_once - 1) / at_once;
+        return task_.stop();
     }
 
     /// Returns a box of all plans with `replicas` to `last` replicas, which all compute the same number of
@@ -221,24 +202,25 @@ private:
         division.crossing = crossing;
         division.common = &common;
         division.replicas = replicas;
-        division.repeats = static_cast<double>(microbatches_of(tables.microbatch(), replicas) - 1);
+        division.repeats = static_cast<double>(
+            microbatches_of(task_.question.global_batch, tables.microbatch(), replicas) - 1);
         for (std::size_t t = 0; t < cluster.types.size(); ++t)
             // A stage of one class takes a whole number of GPUs per replica.
-            division.gpus.push_back(question_.mixed_stages
+            division.gpus.push_back(task_.question.mixed_stages
                                         ? static_cast<double>(cluster.gpus_of(t)) / replicas
                                         : cluster.gpus_of(t) / replicas);
         division.most_stages = static_cast<std::size_t>(
             std::min<long long>(common.most_replicas / replicas, static_cast<long long>(tables.layers())));
-        division.most_in_flight = most_in_flight(tables.layers(), division.repeats + 1, constants_);
+        division.most_in_flight = most_in_flight(tables.layers(), division.repeats + 1, task_.constants);
         SearchBox box;
         box.division = divisions_.size();
         double least_weight = never, all_weight = 0;
         for (std::size_t t = 0; t < common.least_gpus.size(); ++t) {
             const int least = common.least_gpus[t];
-            if (least > 0) least_weight = std::min(least_weight, least * goal_.weights()[t]);
-            all_weight += cluster.gpus_of(t) * goal_.weights()[t];
+            if (least > 0) least_weight = std::min(least_weight, least * task_.goal.weights()[t]);
+            all_weight += cluster.gpus_of(t) * task_.goal.weights()[t];
         }
-        if (crossing != ZoneCrossing::anything) add_traffic(model_, goal_, division);
+        if (crossing != ZoneCrossing::anything) add_traffic(task_, division);
         box.spend_low = division.spend_low = replicas * least_weight;
         box.spend_high = all_weight;
 
@@ -247,13 +229,12 @@ private:
         box.low = division.low;
         box.price = division.price;
         box.gpus = division.gpus;
-        box.bound = goal_.least(division.repeats * division.low + through(tables), 0, box.spend_low,
-                                box.spend_high, 0, division.traffic_usd(box.spend_low));
+        box.bound = task_.goal.least(division.repeats * division.low + through(tables), 0, box.spend_low,
+                                     box.spend_high, 0, division.traffic_usd(box.spend_low));
         if (box.bound == never) return std::nullopt;
         // More replicas with the same number of micro-batches per replica only cost more.
         if (replicas < last && !costs_.grow_from(*common.region, replicas, common.most_replicas))
             box.last_replicas = last;
-        division.bound = box.bound;
         divisions_.push_back(std::move(division));
         return box;
     }
@@ -261,7 +242,7 @@ private:
     /// Computes what all divisions with the same tables share.
     void measure(MicrobatchTables& common) const {
         const StageTables& tables = common.tables;
-        common.least_gpus.assign(cluster_.types.size(), 0);
+        common.least_gpus.assign(task_.cluster.types.size(), 0);
         for (const StageClass& k : tables.classes()) {
             int& least = common.least_gpus[k.gpu_type];
             least = least == 0 ? k.tensor_parallel : std::min(least, k.tensor_parallel);
@@ -269,17 +250,17 @@ private:
         for (std::size_t t = 0; t < common.least_gpus.size(); ++t)
             if (common.least_gpus[t] > 0)
                 common.most_replicas += common.region->cluster.gpus_of(t) / common.least_gpus[t];
-        const auto fewest =
-            static_cast<double>(microbatches_of(tables.microbatch(), std::max(common.most_replicas, 1LL)));
+        const auto fewest = static_cast<double>(microbatches_of(
+            task_.question.global_batch, tables.microbatch(), std::max(common.most_replicas, 1LL)));
         if (common.region->has_cut()) {
-            common.cut.emplace(model_, common.region->cluster, tables.classes(), tables.microbatch(),
-                               constants_,
+            common.cut.emplace(task_.model, common.region->cluster, tables.classes(), tables.microbatch(),
+                               task_.constants,
                                [&](std::size_t a, std::size_t b) { return common.region->crosses(a, b); });
-            common.message_usd = least_message_usd(model_, *common.region, tables);
+            common.message_usd = least_message_usd(task_.model, *common.region, tables);
         }
         const std::vector<double> nothing(tables.size(), 0);
         common.relaxation.limit(never, nullptr, never, nullptr,
-                                most_in_flight(tables.layers(), fewest, constants_));
+                                most_in_flight(tables.layers(), fewest, task_.constants));
         common.relaxation.solve(nothing, tables.layers());
         common.least_sum.assign(1, never);
         for (std::size_t p = 1; p <= tables.layers(); ++p)
@@ -288,13 +269,9 @@ private:
 
     static constexpr std::size_t work_between_questions = 100000;
 
-    const LayeredModel& model_;
-    const ParallelCluster& cluster_;
-    const PlanQuestion& question_;
-    const ParallelConstants& constants_;
-    const PlanGoal& goal_;
+    const PlanTask& task_;
+    std::vector<ZoneRegion> regions_;
     ReplicaCosts costs_;
-    std::vector<ZoneRegion> regions_{};
     std::vector<std::unique_ptr<MicrobatchTables>> common_{};
     std::deque<BatchDivision> divisions_{};
     std::size_t work_ = 0;

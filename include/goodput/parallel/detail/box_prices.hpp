@@ -20,7 +20,7 @@ namespace goodput::inline v0_1::detail {
 class BoxPrices {
 public:
     /// The caller keeps both arguments alive. Chains that fit the GPUs are offered to the incumbent.
-    BoxPrices(const PlanGoal& goal, PlanIncumbent& incumbent) : goal_(goal), incumbent_(incumbent) {}
+    BoxPrices(const PlanTask& task, PlanIncumbent& incumbent) : task_(task), incumbent_(incumbent) {}
 
     /// What each class is charged at the prices last solved for.
     [[nodiscard]] const std::vector<double>& charges() const { return stage_price_; }
@@ -38,7 +38,7 @@ public:
         stage_price_ =
             stage_charges(division.common->tables, division.replicas, [&](const StageClass& stage_class) {
                 return stage_class.tensor_parallel *
-                       (price[stage_class.gpu_type] + slope * goal_.weights()[stage_class.gpu_type]);
+                       (price[stage_class.gpu_type] + slope * task_.goal.weights()[stage_class.gpu_type]);
             });
         division.common->relaxation.solve(stage_price_, stages, counted, most);
     }
@@ -46,11 +46,11 @@ public:
     /// Counts the GPUs of the type with the highest price instead of pricing them, if there are few of
     /// them, and raises the box's bounds accordingly. Returns that type, or the number of types if no type
     /// is counted.
-    std::size_t count(BatchDivision& division, SearchBox& box, bool mixed) {
-        std::size_t last = box.by_stages.size() - 1, counted = box.gpus.size();
-        while (last > 0 && incumbent_.good_enough(box.by_stages[last])) --last;
+    std::size_t count(BatchDivision& division, SearchBox& box) {
+        const std::size_t last = incumbent_.last_open(box.by_stages);
+        std::size_t counted = box.gpus.size();
         double dearest = 0;
-        for (std::size_t t = 0; t < box.gpus.size() && !mixed; ++t)
+        for (std::size_t t = 0; t < box.gpus.size() && !task_.question.mixed_stages; ++t)
             if (box.price[t] > dearest && box.gpus[t] < most_counted) {
                 dearest = box.price[t];
                 counted = t;
@@ -89,17 +89,16 @@ public:
     void raise(BatchDivision& division, SearchBox& box) {
         double best_bound = -never;
         // If GPU costs decide the size of a plan, it hardly ever runs out of GPUs.
-        if (goal_.pays()) {
+        if (task_.goal.pays()) {
             std::fill(box.price.begin(), box.price.end(), 0);
             box.price.back() = slope_at(box, division.repeats * box.low);
         }
         std::vector<double> price = box.price;
         double step = 1;
         // A wide box is cut whatever its bound, so it gets fewer passes.
-        const int passes = goal_.pays() && box.high > 1.2 * box.low ? 2 : 3;
+        const int passes = task_.goal.pays() && box.high > 1.2 * box.low ? 2 : 3;
         for (int pass = 0; pass < passes; ++pass) {
-            std::size_t last = box.by_stages.size() - 1;
-            while (last > 0 && incumbent_.good_enough(box.by_stages[last])) --last;
+            const std::size_t last = incumbent_.last_open(box.by_stages);
             if (last == 0) break;
             solve(division, price, last);
             double sum = never, bound = never;
@@ -125,100 +124,92 @@ public:
             if (sum == never || incumbent_.good_enough(bound)) break;
             const Chain chain = division.common->relaxation.best(stages);
             incumbent_.try_fitting(division, chain);
-            // Compares the GPUs of each type that the chain takes with those that exist.
-            std::vector<double> excess(price.size(), 0);
-            double spending = 0;
-            for (const std::size_t k : chain.classes) {
-                const StageClass& stage_class = division.common->tables.classes()[k];
-                excess[stage_class.gpu_type] += stage_class.tensor_parallel;
-                spending +=
-                    division.replicas * stage_class.tensor_parallel * goal_.weights()[stage_class.gpu_type];
-            }
-            const double seconds = sum - price.back() * std::clamp(spending, box.spend_low, box.spend_high);
-            double norm = 0;
-            bool tight = true;
-            for (std::size_t t = 0; t < division.gpus.size(); ++t) {
-                excess[t] -= box.gpus[t];
-                if (price[t] <= 0 && excess[t] <= 0) excess[t] = 0;
-                if (std::abs(excess[t]) > 1e-9) tight = false;
-                norm += excess[t] * excess[t];
-            }
-            bool moved = false;
-            if (!tight) {
-                const double target = incumbent_.seconds() < never
-                                          ? std::max(incumbent_.seconds() - seconds, 0.01 * seconds)
-                                          : 0.1 * seconds;
-                for (std::size_t t = 0; t < division.gpus.size(); ++t)
-                    price[t] = std::max(0.0, price[t] + step * target * excess[t] / norm);
-                moved = true;
-            }
-            if (goal_.spends()) {
-                double wanted = price.back();
-                if (goal_.objective() == PlanObjective::throughput) {
-                    // The budget is a capacity like any other.
-                    const double over = spending - box.spend_high;
-                    if (over != 0)
-                        wanted = std::max(0.0, price.back() + step * 0.1 * seconds * over /
-                                                                  std::max(spending * spending, 1e-300));
-                } else
-                    // Take the chain's own seconds: seconds at the middle of the box grow with the slope
-                    // itself.
-                    wanted = slope_at(box, seconds);
-                if (std::abs(wanted - price.back()) > 0.03 * std::max(wanted, price.back())) {
-                    price.back() = wanted;
-                    moved = true;
-                }
-            }
-            if (!moved) break;
+            if (!move(division, box, chain, sum, step, price)) break;
         }
         box.bound = std::max(box.bound, best_bound);
     }
 
-    /// Finds first plans. Takes the cheapest chain a few times, with prices that follow the GPUs that the
-    /// last chain took, for a few caps on the largest stage.
-    void dive(BatchDivision& division) {
-        std::vector<double> price = division.price;
-        for (const double factor : {1.1, 1.35, 2.0}) {
-            limit(division, division.low * factor, never);
-            for (int pass = 0; pass < 4; ++pass) {
-                solve(division, price, division.most_stages);
-                std::size_t stages = 0;
-                double least = never;
-                for (std::size_t p = 1; p <= division.most_stages; ++p) {
-                    const double sum = division.common->relaxation.total(p) + least_reduce(division, p, 0);
-                    if (sum >= least) continue;
-                    least = sum;
-                    stages = p;
-                }
-                if (stages == 0) break;
-                const Chain chain = division.common->relaxation.best(stages);
-                incumbent_.try_fitting(division, chain);
-                std::vector<double> taken(division.gpus.size(), 0);
-                for (const std::size_t k : chain.classes)
-                    taken[division.common->tables.classes()[k].gpu_type] +=
-                        division.common->tables.classes()[k].tensor_parallel;
-                for (std::size_t t = 0; t < taken.size(); ++t)
-                    if (division.gpus[t] > 0) price[t] *= std::clamp(taken[t] / division.gpus[t], 0.6, 1.7);
+    /// Tries the cheapest chain of a division at its first prices as plans: one whose stages are nearly as
+    /// short as they can be, or else any.
+    void try_cheapest(BatchDivision& division) {
+        for (const double cap : {1.35 * division.low, never}) {
+            limit(division, cap, never);
+            solve(division, division.price, division.most_stages);
+            std::size_t stages = 0;
+            double least = never;
+            for (std::size_t p = 1; p <= division.most_stages; ++p) {
+                const double sum = division.common->relaxation.total(p) + least_reduce(division, p, 0);
+                if (sum >= least) continue;
+                least = sum;
+                stages = p;
             }
+            if (stages > 0) incumbent_.try_fitting(division, division.common->relaxation.best(stages));
+            if (incumbent_.value() < never) return;
         }
     }
 
 private:
     static constexpr double most_counted = 64;
 
+    /// Moves prices to where the cheapest chain takes more of the GPUs that are left, and fewer of those that
+    /// are short. `sum` is that of `chain` at these prices. Returns false if they stay as they are.
+    bool move(const BatchDivision& division, const SearchBox& box, const Chain& chain, double sum,
+              double step, std::vector<double>& price) const {
+        std::vector<double> excess(price.size(), 0);  // GPUs that the chain takes beyond the box's
+        double spending = 0;
+        for (const std::size_t k : chain.classes) {
+            const StageClass& stage_class = division.common->tables.classes()[k];
+            excess[stage_class.gpu_type] += stage_class.tensor_parallel;
+            spending +=
+                division.replicas * stage_class.tensor_parallel * task_.goal.weights()[stage_class.gpu_type];
+        }
+        const double seconds = sum - price.back() * std::clamp(spending, box.spend_low, box.spend_high);
+        double norm = 0;
+        bool moved = false;
+        for (std::size_t t = 0; t < division.gpus.size(); ++t) {
+            excess[t] -= box.gpus[t];
+            if (price[t] <= 0 && excess[t] <= 0) excess[t] = 0;
+            moved = moved || std::abs(excess[t]) > 1e-9;
+            norm += excess[t] * excess[t];
+        }
+        if (moved) {
+            const double target = incumbent_.seconds() < never
+                                      ? std::max(incumbent_.seconds() - seconds, 0.01 * seconds)
+                                      : 0.1 * seconds;
+            for (std::size_t t = 0; t < division.gpus.size(); ++t)
+                price[t] = std::max(0.0, price[t] + step * target * excess[t] / norm);
+        }
+        if (!task_.goal.spends()) return moved;
+        double wanted = price.back();
+        if (task_.goal.objective() == PlanObjective::throughput) {
+            // The budget is a capacity like any other.
+            const double over = spending - box.spend_high;
+            if (over != 0)
+                wanted = std::max(
+                    0.0, wanted + step * 0.1 * seconds * over / std::max(spending * spending, 1e-300));
+        } else
+            // Take the chain's own seconds: seconds at the middle of the box grow with the slope itself.
+            wanted = slope_at(box, seconds);
+        if (std::abs(wanted - price.back()) > 0.03 * std::max(wanted, price.back())) {
+            price.back() = wanted;
+            moved = true;
+        }
+        return moved;
+    }
     /// Raises the bound of plans with that many stages to what their least sum at a slope gives.
     void raise(const BatchDivision& division, SearchBox& box, std::size_t stages, double sum,
                double slope) const {
         const double spending = box.least_spending_of(stages);
-        box.by_stages[stages] = std::max(
-            box.by_stages[stages], goal_.least(sum, slope, spending, box.spend_high,
-                                               division.repeats * box.low + rest_of(division, box, stages),
-                                               division.traffic_usd(spending)));
+        box.by_stages[stages] =
+            std::max(box.by_stages[stages],
+                     task_.goal.least(sum, slope, spending, box.spend_high,
+                                      division.repeats * box.low + rest_of(division, box, stages),
+                                      division.traffic_usd(spending)));
     }
     /// Returns the slope that suits plans with these seconds and the box's spending.
     [[nodiscard]] double slope_at(const SearchBox& box, double seconds) const {
-        return goal_.slope(std::max(seconds, 1e-12),
-                           std::sqrt(std::max(box.spend_low, 1e-300) * box.spend_high));
+        return task_.goal.slope(std::max(seconds, 1e-12),
+                                std::sqrt(std::max(box.spend_low, 1e-300) * box.spend_high));
     }
 
     /// Returns a lower bound on seconds + slope * spending over all plans in the box with that many stages,
@@ -232,7 +223,7 @@ private:
                division.common->tables.least_update();
     }
 
-    const PlanGoal& goal_;
+    const PlanTask& task_;
     PlanIncumbent& incumbent_;
     std::vector<double> stage_price_{};
 };

@@ -26,20 +26,21 @@ namespace goodput::inline v0_1::detail {
 /// Lays out chains whose stages are of one class each, if they have few columns.
 class ChainColumns {
 public:
-    ChainColumns(const LayeredModel& model, const ParallelConstants& constants) : tables_(model, constants) {}
+    /// The caller keeps the task alive.
+    explicit ChainColumns(const PlanTask& task) : task_(task) {}
 
     /// Returns a lower bound on the seconds, without updates, of the chain's plans in the division's
     /// region. Plans for which `leave_out(seconds)` returns true do not count, nor plans no faster than one
     /// for which `visit(plan, seconds)` returned true. Returns `never` if no other plans exist, and 0 if
     /// nothing is known.
-    template <class LeaveOut, class Visit, class Stop>
-    [[nodiscard]] double least_seconds(const BatchDivision& division, const Chain& chain, int global_batch,
-                                       LeaveOut leave_out, Visit visit, Stop& stop) {
+    template <class LeaveOut, class Visit>
+    [[nodiscard]] double least_seconds(const BatchDivision& division, const ZonedChain& chain,
+                                       LeaveOut leave_out, Visit visit) {
         if (!tables_.begin(division, chain)) return 0;
         repeats_ = division.repeats;
         seconds_ = tables_.seconds();
         plan_.microbatch = division.common->tables.microbatch();
-        plan_.global_batch = global_batch;
+        plan_.global_batch = task_.question.global_batch;
         // Start with the smallest limit on gradient reduction for which any walk exists.
         const std::vector<bool> all(tables_.columns().size(), true);
         auto least = seconds_.begin();
@@ -57,7 +58,7 @@ public:
         for (int left = most_steps_in_all; !queue_.empty();) {
             const auto [seconds, behind, which, reduce] = queue_.top();
             if (leave_out(seconds)) return open;
-            if (left <= 0 || limited_.size() > most_limits || stop()) return std::min(open, seconds);
+            if (left <= 0 || limited_.size() > most_limits || task_.stop()) return std::min(open, seconds);
             queue_.pop();
             if (behind > 0) {
                 limit_messages(which);
@@ -112,7 +113,7 @@ private:
     /// Tries all limits on the messages of the next boundary.
     void limit_messages(std::size_t which) {
         const std::size_t s = limited_[which].s, count = tables_.stages().size();
-        for (const auto& [forward, backward] : tables_.stages()[s].limits) {
+        for (const auto& [forward, backward] : tables_.limits(s)) {
             const Limited& before = limited_[which];
             const double sending = before.here + forward * forward_weight(s, count);
             const double returned = backward * backward_weight(s + 1, count);
@@ -212,7 +213,8 @@ private:
         }
     }
 
-    ColumnTables tables_;
+    const PlanTask& task_;
+    ColumnTables tables_{};
     double repeats_ = 0;
     std::vector<double> seconds_{};  // limits on gradient reduction to try
     std::vector<Limited> limited_{};

@@ -18,7 +18,9 @@
 // out fractions of a stage.
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -43,8 +45,7 @@ struct Chain {
 /// of them.
 class ChainRelaxation {
 public:
-    explicit ChainRelaxation(const StageTables& tables) : tables_(&tables), stages_(tables.layers()) {
-        limit_.resize(tables.layers() * tables.size());
+    explicit ChainRelaxation(const StageTables& tables) : tables_(&tables) {
         ends_.resize(tables.layers() + 1);
     }
 
@@ -56,16 +57,11 @@ public:
         most_in_flight_ = most_in_flight;
         cap_ = cap;
         cut_ = cut;
-        for (std::size_t k = 0; k < tables_->size(); ++k)
-            set_limits(k, reduce, reduce_cap, false, false, limit_);
-        if (cut_ != nullptr) {
-            limit_before_cut_.resize(limit_.size());
-            limit_after_cut_.resize(limit_.size());
-            for (std::size_t k = 0; k < tables_->size(); ++k) {
-                set_limits(k, reduce, reduce_cap, false, true, limit_before_cut_);
-                set_limits(k, reduce, reduce_cap, true, false, limit_after_cut_);
-            }
-        }
+        const ClassMessages& any_messages = tables_->messages();
+        set_limits(reduce, reduce_cap, any_messages, any_messages, limit_);
+        if (cut_ == nullptr) return;
+        set_limits(reduce, reduce_cap, any_messages, *cut_, limit_before_cut_);
+        set_limits(reduce, reduce_cap, *cut_, any_messages, limit_after_cut_);
     }
     /// Returns the last layer boundary at which a stage of class k can end within the caps and its memory,
     /// if it begins with `layer` and is the first of the last `left` stages. Returns `layer` if there is
@@ -82,30 +78,14 @@ public:
         counted_ = counted;
         numbers_ = most + 1;
         const std::size_t layers = tables_->layers();
-        for (std::vector<double>* sums : {&any_, &behind_any_})
-            if (sums->size() < cells()) sums->resize(cells());
-        if (cut_ != nullptr)
-            for (std::vector<double>* sums : {&across_, &after_, &behind_across_, &behind_cut_})
+        for (const Part part : parts())
+            for (std::vector<double>* sums : {&sums_[part], &behind_[part]})
                 if (sums->size() < cells()) sums->resize(cells());
-        for (std::size_t left = 1; left <= std::min(stages, stages_); ++left) {
-            for (std::size_t k = 0; k < tables_->size(); ++k) {
-                best_stages(left, k, behind_any_, limit_, any_);
-                if (cut_ == nullptr) continue;
-                best_stages(left, k, behind_any_, limit_after_cut_, after_);
-                if (left == 1) {
-                    std::fill_n(&across_[at(left, 0, k, 0)], numbers_ * (layers + 1), never);
-                    continue;
-                }
-                best_stages(left, k, behind_across_, limit_, across_);
-                best_stages(left, k, behind_cut_, limit_before_cut_, across_, true);
+        for (std::size_t left = 1; left <= std::min(stages, layers); ++left)
+            for (const Part part : parts()) {
+                for (std::size_t k = 0; k < tables_->size(); ++k) best_stages(left, k, part);
+                for (std::size_t layer = 1; layer + left <= layers; ++layer) best_next(left, layer, part);
             }
-            for (std::size_t layer = 1; layer + left <= layers; ++layer) {
-                best_next(left, layer, any_, false, behind_any_);
-                if (cut_ == nullptr) continue;
-                best_next(left, layer, across_, false, behind_across_);
-                best_next(left, layer, after_, true, behind_cut_);
-            }
-        }
     }
 
     /// Returns the least sum of the last `left` stages behind a stage of class k that ends before `layer`,
@@ -114,34 +94,21 @@ public:
     [[nodiscard]] double behind(std::size_t left, std::size_t layer, std::size_t k, bool first, bool crossed,
                                 std::size_t gpus) const {
         const std::size_t here = before(left, layer, gpus) + k;
-        const double again = first ? messages(false).least_forward(layer, k) : 0;
-        if (crossed) return behind_any_[here] + again;
-        return std::min(behind_across_[here] + again,
-                        behind_cut_[here] + (first ? messages(true).least_forward(layer, k) : 0));
+        const auto sum = [&](Part part) {
+            return behind_[part][here] + (first ? messages(part).least_forward(layer, k) : 0);
+        };
+        return crossed ? sum(any) : std::min(sum(across), sum(after));
     }
 
     /// Returns the least sum of any chain with that many stages.
-    [[nodiscard]] double total(std::size_t stages) const {
-        double least = never;
-        for (std::size_t k = 0; k < tables_->size(); ++k)
-            least = std::min(
-                least, best_stage(stages, 0, k, counts_twice(0, stages), whole_part(), numbers_ - 1).sum);
-        return least;
-    }
+    [[nodiscard]] double total(std::size_t stages) const { return best_first(stages).first; }
     /// Returns a chain with that sum, or an empty one if there is none.
     [[nodiscard]] Chain best(std::size_t stages) const {
         Chain chain;
-        double least = never;
-        std::size_t k = 0, layer = 0, gpus = numbers_ - 1;
-        Part part = whole_part();
-        for (std::size_t first_class = 0; first_class < tables_->size(); ++first_class)
-            if (const double sum =
-                    best_stage(stages, 0, first_class, counts_twice(0, stages), part, gpus).sum;
-                sum < least) {
-                least = sum;
-                k = first_class;
-            }
+        auto [least, k] = best_first(stages);
         if (least == never) return chain;
+        std::size_t layer = 0, gpus = numbers_ - 1;
+        Part part = whole_part();
         for (std::size_t left = stages;; --left) {
             const BestStage stage =
                 best_stage(left, layer, k, counts_twice(stages - left, stages), part, gpus);
@@ -150,15 +117,11 @@ public:
             chain.classes.push_back(k);
             if (left == 1) return chain;
             part = stage.behind;
-            const std::vector<double>& sums = part == Part::any      ? any_
-                                              : part == Part::across ? across_
-                                                                     : after_;
             std::size_t best_class = 0;
             double sum = never;
             for (std::size_t next = 0; next < tables_->size(); ++next) {
-                const double* const cross =
-                    messages(part == Part::after).crossing_into(stage.end, next, left == 2);
-                if (const double next_sum = sums[at(left - 1, stage.end, next, gpus)] + cross[k];
+                const double* const cross = messages(part).crossing_into(stage.end, next, left == 2);
+                if (const double next_sum = sums_[part][at(left - 1, stage.end, next, gpus)] + cross[k];
                     next_sum < sum) {
                     sum = next_sum;
                     best_class = next;
@@ -170,25 +133,37 @@ public:
     }
 
 private:
-    /// Which sums over the last stages of a chain are meant: any; those in which a message has to cross the
-    /// cut; or those that come after a message that crosses it.
-    enum class Part { any, across, after };
+    /// Which of the last stages of a chain are summed up: any; those in which a message has to cross the cut;
+    /// or those that come after a message that crosses it.
+    enum Part : std::size_t { any, across, after };
     struct BestStage {
         double sum = never;
         std::size_t end = 0;
-        Part behind = Part::any;
+        Part behind = any;
     };
-    [[nodiscard]] Part whole_part() const { return cut_ == nullptr ? Part::any : Part::across; }
-
-    /// Messages that cross the cut, or any messages.
-    [[nodiscard]] const ClassMessages& messages(bool across) const {
-        return across ? *cut_ : tables_->messages();
+    [[nodiscard]] Part whole_part() const { return cut_ == nullptr ? any : across; }
+    /// The parts that matter.
+    [[nodiscard]] std::span<const Part> parts() const {
+        static constexpr std::array<Part, 3> all{any, across, after};
+        return std::span(all).first(cut_ == nullptr ? 1 : 3);
+    }
+    /// Calls visit(part behind it, limits on its end) for all ways to go on behind the first stage of a
+    /// part.
+    template <class Visit>
+    void for_each_way(Part part, Visit visit) const {
+        if (part != across) return visit(any, part == after ? limit_after_cut_ : limit_);
+        visit(across, limit_);
+        visit(after, limit_before_cut_);
+    }
+    /// Messages in front of a part.
+    [[nodiscard]] const ClassMessages& messages(Part part) const {
+        return part == after ? *cut_ : tables_->messages();
     }
     /// Micro-batches that are under way in a stage.
     [[nodiscard]] std::size_t in_flight(std::size_t left) const { return std::min(left, most_in_flight_); }
 
     [[nodiscard]] std::size_t cells() const {
-        return (stages_ + 1) * (tables_->layers() + 1) * tables_->size() * numbers_;
+        return (tables_->layers() + 1) * (tables_->layers() + 1) * tables_->size() * numbers_;
     }
     [[nodiscard]] std::size_t at(std::size_t left, std::size_t layer, std::size_t k, std::size_t gpus) const {
         return ((left * tables_->size() + k) * numbers_ + gpus) * (tables_->layers() + 1) + layer;
@@ -204,28 +179,40 @@ private:
         return stage_class.gpu_type == counted_ ? static_cast<std::size_t>(stage_class.tensor_parallel) : 0;
     }
 
-    /// Computes where stages of class k may end within the caps, which do not depend on later stages. A
-    /// stage that begins later may end wherever an earlier one may. So the limits never fall, and the
-    /// possible ends form a window that only moves forward. `after_cut` and `before_cut`: the messages in
-    /// front of the stage or behind it cross the cut.
-    void set_limits(std::size_t k, const ReduceTables* reduce, double reduce_cap, bool after_cut,
-                    bool before_cut, std::vector<std::size_t>& limit) {
+    /// Computes where stages may end within the caps, which do not depend on later stages. A stage that
+    /// begins later may end wherever an earlier one may. So the limits never fall, and the possible ends form
+    /// a window that only moves forward. `received` and `sent` are the messages in front of the stage and
+    /// behind it.
+    void set_limits(const ReduceTables* reduce, double reduce_cap, const ClassMessages& received,
+                    const ClassMessages& sent, std::vector<std::size_t>& limit) {
         const std::size_t layers = tables_->layers();
-        std::size_t end = 0;
-        for (std::size_t layer = 0; layer < layers; ++layer) {
-            const double received = layer == 0 ? 0 : messages(after_cut).least_backward(layer, k);
-            const auto within = [&](std::size_t last, double sent) {
-                return tables_->compute(k, layer, last) + received + sent <= cap_ &&
-                       (reduce == nullptr || reduce->at_least(k, layer, last) <= reduce_cap);
-            };
-            end = std::max(end, layer);
-            if (!before_cut && end < layers && within(layers, received)) end = layers;
-            while (end + 1 < layers && within(end + 1, messages(before_cut).least_forward_from(end + 1, k)))
-                ++end;
-            limit[k * layers + layer] = end;
+        limit.resize(layers * tables_->size());
+        for (std::size_t k = 0; k < tables_->size(); ++k) {
+            std::size_t end = 0;
+            for (std::size_t layer = 0; layer < layers; ++layer) {
+                const double back = layer == 0 ? 0 : received.least_backward(layer, k);
+                const auto within = [&](std::size_t last, double sending) {
+                    return tables_->compute(k, layer, last) + back + sending <= cap_ &&
+                           (reduce == nullptr || reduce->at_least(k, layer, last) <= reduce_cap);
+                };
+                end = std::max(end, layer);
+                if (&sent != cut_ && end < layers && within(layers, back)) end = layers;
+                while (end + 1 < layers && within(end + 1, sent.least_forward_from(end + 1, k))) ++end;
+                limit[k * layers + layer] = end;
+            }
         }
     }
 
+    /// Returns the least sum of a chain with that many stages, and its first class.
+    [[nodiscard]] std::pair<double, std::size_t> best_first(std::size_t stages) const {
+        std::pair<double, std::size_t> best{never, 0};
+        for (std::size_t k = 0; k < tables_->size(); ++k)
+            if (const BestStage stage =
+                    best_stage(stages, 0, k, counts_twice(0, stages), whole_part(), numbers_ - 1);
+                stage.sum < best.first)
+                best = {stage.sum, k};
+        return best;
+    }
     [[nodiscard]] std::size_t most_end(std::size_t left, std::size_t layer, std::size_t k,
                                        const std::vector<std::size_t>& limits) const {
         return std::min({tables_->room(k, in_flight(left), layer), limits[k * tables_->layers() + layer],
@@ -236,14 +223,13 @@ private:
     /// `gpus` of the counted type are left for all of them.
     [[nodiscard]] BestStage best_stage(std::size_t left, std::size_t layer, std::size_t k, bool first,
                                        Part part, std::size_t gpus) const {
-        if (gpus < counted_of(k)) return {};
-        gpus -= counted_of(k);
-        if (part == Part::any) return best_end(left, layer, k, first, Part::any, limit_, gpus);
-        if (part == Part::after) return best_end(left, layer, k, first, Part::any, limit_after_cut_, gpus);
-        if (left == 1) return {};
-        const BestStage later = best_end(left, layer, k, first, Part::across, limit_, gpus);
-        const BestStage now = best_end(left, layer, k, first, Part::after, limit_before_cut_, gpus);
-        return now.sum < later.sum ? now : later;
+        BestStage best;
+        if (gpus < counted_of(k) || (part == across && left == 1)) return best;
+        for_each_way(part, [&](Part behind, const std::vector<std::size_t>& limits) {
+            const BestStage stage = best_end(left, layer, k, first, behind, limits, gpus - counted_of(k));
+            if (stage.sum < best.sum) best = stage;
+        });
+        return best;
     }
     [[nodiscard]] BestStage best_end(std::size_t left, std::size_t layer, std::size_t k, bool first,
                                      Part behind_it, const std::vector<std::size_t>& limits,
@@ -253,16 +239,13 @@ private:
             if (most < layers) return {};
             return {tables_->compute(k, layer, layers) + (*price_)[k], layers};
         }
-        const std::vector<double>& sums = behind_it == Part::any      ? behind_any_
-                                          : behind_it == Part::across ? behind_across_
-                                                                      : behind_cut_;
-        const double* const behind = &sums[before(left - 1, 0, gpus) + k];
+        const double* const behind = &behind_[behind_it][before(left - 1, 0, gpus) + k];
         const double* const compute = tables_->classes()[k].compute.data();
         BestStage best{never, layer, behind_it};
         for (std::size_t end = layer + 1; end <= most; ++end) {
             double whole = compute[end] + behind[end * numbers_ * tables_->size()];
             if (first)  // the activations sent count twice
-                whole += messages(behind_it == Part::after).least_forward(end, k);
+                whole += messages(behind_it).least_forward(end, k);
             if (whole < best.sum) {
                 best.sum = whole;
                 best.end = end;
@@ -272,18 +255,20 @@ private:
         return best;
     }
 
-    /// Sets the sums of stages of class k and all later ones. If `or_less`, only lowers the sums.
-    void best_stages(std::size_t left, std::size_t k, const std::vector<double>& all_behind,
-                     const std::vector<std::size_t>& limits, std::vector<double>& all_sums,
-                     bool or_less = false) {
-        const std::size_t layers = tables_->layers(), own_gpus = counted_of(k);
-        if (!or_less) std::fill_n(&all_sums[at(left, 0, k, 0)], numbers_ * (layers + 1), never);
-        for (std::size_t gpus = own_gpus; gpus < numbers_; ++gpus)
-            best_stages(left, k, &all_behind[before(left - 1, 0, gpus - own_gpus) + k], limits,
-                        &all_sums[at(left, 0, k, gpus)]);
+    /// Sets the sums of stages of class k and all later ones.
+    void best_stages(std::size_t left, std::size_t k, Part part) {
+        std::fill_n(&sums_[part][at(left, 0, k, 0)], numbers_ * (tables_->layers() + 1), never);
+        if (part == across && left == 1) return;
+        const std::size_t own_gpus = counted_of(k);
+        for_each_way(part, [&](Part behind, const std::vector<std::size_t>& limits) {
+            for (std::size_t gpus = own_gpus; gpus < numbers_; ++gpus)
+                lower_stages(left, k, &behind_[behind][before(left - 1, 0, gpus - own_gpus) + k], limits,
+                             &sums_[part][at(left, 0, k, gpus)]);
+        });
     }
-    void best_stages(std::size_t left, std::size_t k, const double* behind,
-                     const std::vector<std::size_t>& limits, double* sums) {
+    /// Lowers the sums of stages to those with a way to go on, where these are smaller.
+    void lower_stages(std::size_t left, std::size_t k, const double* behind,
+                      const std::vector<std::size_t>& limits, double* sums) {
         const std::size_t layers = tables_->layers(), stride = numbers_ * tables_->size();
         const double* const compute = tables_->classes()[k].compute.data();
         const double charge = (*price_)[k] + tables_->overhead();
@@ -311,16 +296,15 @@ private:
     }
 
     /// Sets the sums behind a boundary, for all classes before it.
-    void best_next(std::size_t left, std::size_t layer, const std::vector<double>& sums, bool across_cut,
-                   std::vector<double>& all_behind) {
+    void best_next(std::size_t left, std::size_t layer, Part part) {
         const std::size_t classes = tables_->size();
-        std::fill_n(&all_behind[before(left, layer, 0)], classes * numbers_, never);
+        std::fill_n(&behind_[part][before(left, layer, 0)], classes * numbers_, never);
         for (std::size_t next = 0; next < classes; ++next) {
-            const double* const cross = messages(across_cut).crossing_into(layer, next, left == 1);
+            const double* const cross = messages(part).crossing_into(layer, next, left == 1);
             for (std::size_t gpus = counted_of(next); gpus < numbers_; ++gpus) {
-                const double sum = sums[at(left, layer, next, gpus)];
+                const double sum = sums_[part][at(left, layer, next, gpus)];
                 if (sum == never) continue;
-                double* const behind = &all_behind[before(left, layer, gpus)];
+                double* const behind = &behind_[part][before(left, layer, gpus)];
                 for (std::size_t k = 0; k < classes; ++k) {
                     const double whole = sum + cross[k];
                     behind[k] = whole < behind[k] ? whole : behind[k];
@@ -332,16 +316,17 @@ private:
     static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
     const StageTables* tables_;
-    std::size_t stages_, most_in_flight_ = 0;
+    std::size_t most_in_flight_ = 0;
     const std::vector<double>* price_ = nullptr;  // by class
     double cap_ = never;
     const ClassMessages* cut_ = nullptr;
-    std::size_t counted_ = none, numbers_ = 1;  // GPU type, and the numbers of its GPUs that are
-                                                // distinguished
-    // By part of a chain, then stages left, class, GPUs, layer.
-    std::vector<double> any_{}, across_{}, after_{};
-    std::vector<double> behind_any_{}, behind_across_{};  // by stages left, layer, GPUs, class before
-    std::vector<double> behind_cut_{};                    // the same if the boundary crosses the cut
+    std::size_t counted_ = none, numbers_ = 1;     // GPU type, and the numbers of its GPUs that are
+                                                   // distinguished
+    std::array<std::vector<double>, 3> sums_{};    // by part; then stages left, class, GPUs, layer
+    std::array<std::vector<double>, 3> behind_{};  // by part behind a boundary; then stages left, layer,
+                                                   // GPUs, class before
+    // Layers at which a stage may end, by class and first layer. The messages behind the stage, or in front
+    // of it, may cross the cut.
     std::vector<std::size_t> limit_{}, limit_before_cut_{}, limit_after_cut_{};
     std::vector<std::pair<double, std::size_t>> ends_{};  // least sums of a stage, and where it ends
 };

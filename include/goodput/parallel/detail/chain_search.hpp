@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <limits>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -79,19 +80,11 @@ private:
 };
 
 /// Searches the chains of boxes.
-template <class Stop>
 class ChainSearch {
 public:
     /// The caller keeps all arguments alive.
-    ChainSearch(const LayeredModel& model, const PlanQuestion& question, const ParallelConstants& constants,
-                const PlanGoal& goal, BoxPrices& prices, PlanIncumbent& incumbent, Stop& stop)
-        : question_(question),
-          goal_(goal),
-          prices_(prices),
-          incumbent_(incumbent),
-          stop_(stop),
-          zones_(model, constants, [&stop] { return stop(); }),
-          columns_(model, constants) {}
+    ChainSearch(const PlanTask& task, BoxPrices& prices, PlanIncumbent& incumbent)
+        : task_(task), prices_(prices), incumbent_(incumbent), zones_(task), columns_(task) {}
 
     /// Partial chains looked at so far.
     [[nodiscard]] std::size_t searched() const { return searched_; }
@@ -110,8 +103,8 @@ public:
         gave_up_ = false;
         chain_.ends.clear();
         chain_.classes.clear();
-        room_.begin(division, box, question_.mixed_stages);
-        are_plans_ = !question_.mixed_stages && division.region().cluster.zones_with_gpus().size() == 1;
+        room_.begin(division, box, task_.question.mixed_stages);
+        are_plans_ = !task_.question.mixed_stages && division.region().cluster.zones_with_gpus().size() == 1;
         seen_.begin(division.common->tables, division.repeats);
         extend(division, box,
                {.largest = box.low,
@@ -173,7 +166,7 @@ private:
             next.sum = before + seconds + prices_.charges()[k];
             next.seconds = before_seconds + seconds;
             if (next.sum == never) continue;
-            if (goal_.spends()) {
+            if (task_.goal.spends()) {
                 next.spending = so_far.spending + division.replicas * division.spending[k];
                 least_spent =
                     next.spending + division.replicas * division.common->needs.least_spending(left - 1, end);
@@ -189,12 +182,12 @@ private:
             const double reduce = std::max(next.reduce, least_reduce(division, left - 1, end));
             const double largest = std::max(next.largest, next.open);
             const double spent = std::max(box.spend_low, least_spent * (1 - 1e-9));
-            const double bound = goal_.least(
+            const double bound = task_.goal.least(
                 division.repeats * largest + next.sum + behind + reduce + next.update, box.price.back(),
                 spent, box.spend_high, division.repeats * largest, division.traffic_usd(spent));
             if (incumbent_.leave_out(bound) || !room_.take(division, k, left - 1, end)) continue;
             if ((searched_ & 255) == 0 && !stopped_)
-                stopped_ = searched_ >= question_.most_searched || stop_();
+                stopped_ = searched_ >= task_.question.most_searched || task_.stop();
             if (stopped_ || searched_ > most_searched_)
                 gave_up_ = true;
             else if (left == 1 || !are_plans_ || !seen_.has_better(next, left - 1, room_.gpus())) {
@@ -216,62 +209,58 @@ private:
     void close(BatchDivision& division, const SearchBox& box, const PartialChain& whole) {
         const double spent = std::max(box.spend_low, whole.spending), traffic = division.traffic_usd(spent);
         const auto bound_of = [&](double seconds) {
-            return goal_.least(seconds, 0, spent, box.spend_high, seconds, traffic);
+            return task_.goal.least(seconds, 0, spent, box.spend_high, seconds, traffic);
         };
         double seconds = division.repeats * std::max(whole.largest, whole.open) + whole.seconds +
                          whole.reduce + whole.update;
         if (incumbent_.leave_out(bound_of(seconds))) return;
-        const bool across = division.region().has_cut();
-        if (across) {
-            const double enough = goal_.most_time(incumbent_.value(), whole.spending, traffic) - whole.update;
-            seconds = std::max(seconds, whole.update + zones_.least_seconds(division, chain_, enough, 5000));
+        std::optional<ZonedChain> zoned;
+        if (division.region().has_cut()) {
+            zoned.emplace(task_, division, chain_);
+            const double enough =
+                task_.goal.most_time(incumbent_.value(), whole.spending, traffic) - whole.update;
+            seconds = std::max(seconds, whole.update + zones_.least_seconds(division, *zoned, enough, 5000));
         }
         const double bound = bound_of(seconds);
         if (incumbent_.leave_out(bound)) return;
         const double value = incumbent_.try_chain(division.common->tables, division.replicas, chain_,
                                                   std::numeric_limits<int>::max());
-        const auto reaches = [](double found, double proven) {
-            return found <= proven + 1e-9 * std::abs(proven);
-        };
         if (reaches(value, bound)) return;
-        double least = bound;
-        if (across) {
-            // What is kept holds in other boxes too, so it uses the chain's own spending.
-            const double own_traffic = division.traffic_usd(whole.spending);
-            const auto own_bound_of = [&](double chain_seconds) {
-                const double all = chain_seconds + whole.update;
-                return goal_.least(all, 0, whole.spending, whole.spending, all, own_traffic);
-            };
-            const auto [known, is_new] =
-                laid_out_.try_emplace({box.division, chain_.ends, chain_.classes}, 0);
-            if (is_new)
-                known->second = columns_.least_seconds(
-                    division, chain_, question_.global_batch,
-                    [&](double chain_seconds) { return incumbent_.leave_out(own_bound_of(chain_seconds)); },
-                    [&](const ParallelPlan& plan, double chain_seconds) {
-                        return reaches(incumbent_.consider(plan), own_bound_of(chain_seconds));
-                    },
-                    stop_);
-            if (is_new && deep_ < most_deep && known->second < never &&
-                !incumbent_.leave_out(own_bound_of(known->second))) {
-                ++deep_;
-                const double enough =
-                    goal_.most_time(incumbent_.value(), whole.spending, own_traffic) - whole.update;
-                known->second =
-                    std::max(known->second, zones_.least_seconds(division, chain_, enough, 500000));
-            }
-            least = std::max(bound, own_bound_of(known->second));
-        }
+        const double least = zoned ? std::max(bound, lay_out(box.division, division, whole, *zoned)) : bound;
         if (least < never && !incumbent_.leave_out(least)) open_ = std::min(open_, least);
     }
+    /// Lays a complete chain out over zones, once. Returns a lower bound on its plans that were not found.
+    /// What is kept holds in other boxes too, so it uses the chain's own spending.
+    double lay_out(std::size_t number, const BatchDivision& division, const PartialChain& whole,
+                   const ZonedChain& zoned) {
+        const double traffic = division.traffic_usd(whole.spending);
+        const auto bound_of = [&](double chain_seconds) {
+            const double seconds = chain_seconds + whole.update;
+            return task_.goal.least(seconds, 0, whole.spending, whole.spending, seconds, traffic);
+        };
+        const auto [known, is_new] = laid_out_.try_emplace({number, chain_.ends, chain_.classes}, 0);
+        double& least = known->second;
+        if (!is_new) return bound_of(least);
+        least = columns_.least_seconds(
+            division, zoned, [&](double seconds) { return incumbent_.leave_out(bound_of(seconds)); },
+            [&](const ParallelPlan& plan, double seconds) {
+                return reaches(incumbent_.consider(plan), bound_of(seconds));
+            });
+        if (deep_ < most_deep && least < never && !incumbent_.leave_out(bound_of(least))) {
+            ++deep_;
+            const double enough =
+                task_.goal.most_time(incumbent_.value(), whole.spending, traffic) - whole.update;
+            least = std::max(least, zones_.least_seconds(division, zoned, enough, 500000));
+        }
+        return bound_of(least);
+    }
+    static bool reaches(double found, double proven) { return found <= proven + 1e-9 * std::abs(proven); }
 
     static constexpr int most_deep = 8;  // chains whose zones get the long search
 
-    const PlanQuestion& question_;
-    const PlanGoal& goal_;
+    const PlanTask& task_;
     BoxPrices& prices_;
     PlanIncumbent& incumbent_;
-    Stop& stop_;
     ZonePacking zones_;
     ChainColumns columns_;
     /// Lower bounds on the seconds of chains, by number of the division, ends and classes.

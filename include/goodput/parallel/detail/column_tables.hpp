@@ -2,9 +2,8 @@
 #define GOODPUT_PARALLEL_DETAIL_COLUMN_TABLES_HPP
 
 // Lists all columns that a chain may have. A chain is a class of replicas (GPU type and tensor-parallel
-// degree) for each stage. A column holds the zones of one pipeline's stages. The tables also say how long
-// messages and gradient reduction take from zone to zone, and whether GPUs can suffice within a limit on
-// the seconds of gradient reduction.
+// degree) for each stage. A column holds the zones of one pipeline's stages. The tables also say whether
+// GPUs can suffice within a limit on the seconds of gradient reduction.
 
 #include <algorithm>
 #include <cstddef>
@@ -12,48 +11,22 @@
 #include <utility>
 #include <vector>
 
-#include "goodput/parallel/detail/search_box.hpp"
+#include "goodput/parallel/detail/zoned_chain.hpp"
 
 namespace goodput::inline v0_1::detail {
 
 /// The columns of a chain whose stages are of one class each, in the zones of a region.
 class ColumnTables {
 public:
-    /// A stage and its links.
-    struct Stage {
-        std::size_t begin = 0, end = 0, gpu_type = 0;
-        int tensor_parallel = 1;
-        double compute = 0;
-        std::vector<double> reduce{};               // by zone, then zone of the next replica
-        std::vector<double> forward{}, backward{};  // to the next stage and back, by zone and zone of that
-                                                    // stage
-        std::vector<std::pair<double, double>> limits{};  // limits on forward and backward that are worth
-                                                          // trying
-    };
-
-    ColumnTables(const LayeredModel& model, const ParallelConstants& constants)
-        : model_(model), constants_(constants) {}
-
-    /// Fills all tables for a chain. Returns false if it has no columns or too many.
-    bool begin(const BatchDivision& division, const Chain& chain) {
+    /// Fills all tables for a chain, which the caller keeps alive. Returns false if it has no columns or too
+    /// many.
+    bool begin(const BatchDivision& division, const ZonedChain& chain) {
+        chain_ = &chain;
         cluster_ = &division.region().cluster;
         replicas_ = division.replicas;
-        zones_ = cluster_->zones_with_gpus();
-        if (zones_.size() < 2 || zones_.size() > most_zones || replicas_ > most_replicas) return false;
-        const StageTables& tables = division.common->tables;
-        stages_.clear();
-        std::size_t first = 0;
-        for (std::size_t s = 0; s < chain.ends.size(); ++s) {
-            const StageClass& stage_class = tables.classes()[chain.classes[s]];
-            Stage stage{first, chain.ends[s], stage_class.gpu_type, stage_class.tensor_parallel};
-            stage.compute = tables.compute(chain.classes[s], first, chain.ends[s]);
-            add_links(stage, stage_class,
-                      tables.distinct_bytes()[tables.bytes_number(stage.begin, stage.end)]);
-            if (s + 1 < chain.ends.size())
-                add_messages(stage, stage_class, tables.classes()[chain.classes[s + 1]], tables.microbatch());
-            stages_.push_back(std::move(stage));
-            first = chain.ends[s];
-        }
+        if (zones().size() < 2 || zones().size() > most_zones || replicas_ > most_replicas) return false;
+        limits_.clear();
+        for (const ZonedStage& stage : stages()) limits_.push_back(limits_of(stage));
         columns_.clear();
         std::vector<std::size_t> column;
         if (!add_columns(division, column)) return false;
@@ -63,9 +36,13 @@ public:
 
     [[nodiscard]] const ParallelCluster& cluster() const { return *cluster_; }
     [[nodiscard]] int replicas() const { return replicas_; }
-    [[nodiscard]] const std::vector<Stage>& stages() const { return stages_; }
-    /// The zones of the region that have GPUs. Stage and columns() refer to them by index.
-    [[nodiscard]] const std::vector<std::size_t>& zones() const { return zones_; }
+    [[nodiscard]] const std::vector<ZonedStage>& stages() const { return chain_->stages; }
+    /// The zones of the region that have GPUs. Stages and columns() refer to them by index.
+    [[nodiscard]] const std::vector<std::size_t>& zones() const { return chain_->zones; }
+    /// The limits on the seconds forward and backward behind stage s that are worth trying.
+    [[nodiscard]] const std::vector<std::pair<double, double>>& limits(std::size_t s) const {
+        return limits_[s];
+    }
     /// All columns. Each has one zone per stage, by index.
     [[nodiscard]] const std::vector<std::vector<std::size_t>>& columns() const { return columns_; }
     /// Seconds of gradient reduction between adjacent replicas in two columns.
@@ -93,10 +70,10 @@ public:
                         is_reached[c] = true;
                         reached.push_back(c);
                     }
-            std::vector<std::size_t> touched(stages_.size(), 0);  // a bit for each zone
+            std::vector<std::size_t> touched(stages().size(), 0);  // a bit for each zone
             for (const std::size_t c : reached) {
                 seen[c] = true;
-                for (std::size_t s = 0; s < stages_.size(); ++s)
+                for (std::size_t s = 0; s < stages().size(); ++s)
                     touched[s] |= std::size_t{1} << columns_[c][s];
             }
             if (has_room(cluster_->gpus, replicas_, [&](std::size_t s, std::size_t set) {
@@ -109,7 +86,7 @@ public:
     /// Returns how many of `replicas` consecutive replicas of a stage can lie in a set of zones. Between
     /// two runs in the set, a replica lies elsewhere.
     [[nodiscard]] long long most_visits(std::size_t s, std::size_t set, long long replicas) const {
-        const long long run = runs_[(s << zones_.size()) + set];
+        const long long run = runs_[(s << zones().size()) + set];
         if (set == 0 || run == 0) return set == 0 ? 0 : replicas;
         return replicas / (run + 1) * run + std::min(replicas % (run + 1), run);
     }
@@ -118,15 +95,15 @@ public:
     template <class Visits>
     [[nodiscard]] bool has_room(const std::vector<std::vector<int>>& gpus, long long replicas,
                                 Visits visits) const {
-        const std::size_t all = (std::size_t{1} << zones_.size()) - 1;
+        const std::size_t all = (std::size_t{1} << zones().size()) - 1;
         for (std::size_t type = 0; type < cluster_->types.size(); ++type)
             for (std::size_t set = 0; set <= all; ++set) {
                 long long need = 0, there = 0;
-                for (std::size_t s = 0; s < stages_.size(); ++s)
-                    if (stages_[s].gpu_type == type)
-                        need += std::max(replicas - visits(s, all & ~set), 0LL) * stages_[s].tensor_parallel;
-                for (std::size_t z = 0; z < zones_.size(); ++z)
-                    if ((set >> z) & 1) there += gpus[zones_[z]][type];
+                for (std::size_t s = 0; s < stages().size(); ++s)
+                    if (stages()[s].gpu_type == type)
+                        need += std::max(replicas - visits(s, all & ~set), 0LL) * stages()[s].tensor_parallel;
+                for (std::size_t z = 0; z < zones().size(); ++z)
+                    if ((set >> z) & 1) there += gpus[zones()[z]][type];
                 if (need > there) return false;
             }
         return true;
@@ -137,24 +114,9 @@ private:
     static constexpr std::size_t most_columns = 128, most_zones = 6;
     static constexpr int most_replicas = 1024;
 
-    void add_links(Stage& stage, const StageClass& stage_class, double bytes) const {
-        bytes /= std::min(stage_class.tensor_parallel, constants_.most_shards);
-        for (const std::size_t a : zones_)
-            for (const std::size_t b : zones_) {
-                const BandwidthCurve* const link =
-                    cluster_->link({a, stage_class.gpu_type, 1}, {b, stage_class.gpu_type, 1});
-                stage.reduce.push_back(replicas_ == 1 ? 0
-                                       : link == nullptr
-                                           ? never
-                                           : reduce_seconds(bytes, replicas_, *link, constants_));
-            }
-    }
-    void add_messages(Stage& stage, const StageClass& from, const StageClass& to, int microbatch) const {
-        ZoneMessages messages =
-            zone_messages(model_, *cluster_, zones_, from, to, stage.end, microbatch, constants_);
-        stage.forward = std::move(messages.forward);
-        stage.backward = std::move(messages.backward);
-        // Keep the limits that some messages reach.
+    /// Keeps the limits that some messages reach.
+    static std::vector<std::pair<double, double>> limits_of(const ZonedStage& stage) {
+        std::vector<std::pair<double, double>> limits;
         for (const double forward : stage.forward)
             for (const double backward : stage.backward) {
                 double most = 0, most_back = 0;
@@ -164,28 +126,29 @@ private:
                         most_back = std::max(most_back, stage.backward[i]);
                     }
                 if (most == forward && most_back == backward && forward + backward < never)
-                    stage.limits.emplace_back(forward, backward);
+                    limits.emplace_back(forward, backward);
             }
-        std::sort(stage.limits.begin(), stage.limits.end(), [](const auto& a, const auto& b) {
+        std::sort(limits.begin(), limits.end(), [](const auto& a, const auto& b) {
             return std::tuple(a.first + a.second, a.first) < std::tuple(b.first + b.second, b.first);
         });
-        stage.limits.erase(std::unique(stage.limits.begin(), stage.limits.end()), stage.limits.end());
+        limits.erase(std::unique(limits.begin(), limits.end()), limits.end());
+        return limits;
     }
 
     /// Adds all columns that a plan in the region may have. Returns false if there are too many.
     bool add_columns(const BatchDivision& division, std::vector<std::size_t>& column) {
-        if (column.size() == stages_.size()) {
+        if (column.size() == stages().size()) {
             columns_.push_back(column);
             return columns_.size() <= most_columns;
         }
         const std::size_t s = column.size();
-        for (std::size_t z = 0; z < zones_.size(); ++z) {
-            if (cluster_->gpus[zones_[z]][stages_[s].gpu_type] < stages_[s].tensor_parallel) continue;
+        for (std::size_t z = 0; z < zones().size(); ++z) {
+            if (cluster_->gpus[zones()[z]][stages()[s].gpu_type] < stages()[s].tensor_parallel) continue;
             if (division.crossing == ZoneCrossing::gradients && s > 0 &&
-                division.region().crosses(zones_[column[0]], zones_[z]))
+                division.region().crosses(zones()[column[0]], zones()[z]))
                 continue;
-            if (s > 0 && stages_[s - 1].forward[column[s - 1] * zones_.size() + z] +
-                                 stages_[s - 1].backward[column[s - 1] * zones_.size() + z] ==
+            if (s > 0 && stages()[s - 1].forward[column[s - 1] * zones().size() + z] +
+                                 stages()[s - 1].backward[column[s - 1] * zones().size() + z] ==
                              never)
                 continue;
             column.push_back(z);
@@ -200,10 +163,10 @@ private:
         step_.assign(count * count, 0);
         for (std::size_t a = 0; a < count; ++a)
             for (std::size_t b = 0; b < count; ++b)
-                for (std::size_t s = 0; s < stages_.size(); ++s)
+                for (std::size_t s = 0; s < stages().size(); ++s)
                     step_[a * count + b] =
                         std::max(step_[a * count + b],
-                                 stages_[s].reduce[columns_[a][s] * zones_.size() + columns_[b][s]]);
+                                 stages()[s].reduce[columns_[a][s] * zones().size() + columns_[b][s]]);
         seconds_.assign(step_.begin(), step_.end());
         if (replicas_ == 1) seconds_.assign(1, 0);
         std::sort(seconds_.begin(), seconds_.end());
@@ -214,17 +177,17 @@ private:
     /// Sets how many consecutive replicas of each stage can lie within a set of zones, if gradient
     /// reduction takes at most `most` seconds. 0 means no limit, because the links form a cycle.
     void set_runs(double most) {
-        runs_.assign(stages_.size() << zones_.size(), 0);
-        for (std::size_t s = 0; s < stages_.size(); ++s)
-            for (std::size_t set = 1; set < (std::size_t{1} << zones_.size()); ++set) {
+        runs_.assign(stages().size() << zones().size(), 0);
+        for (std::size_t s = 0; s < stages().size(); ++s)
+            for (std::size_t set = 1; set < (std::size_t{1} << zones().size()); ++set) {
                 int longest = 0;  // rounds in which the zones that no link enters are removed
                 for (std::size_t left = set; left != 0; ++longest) {
                     std::size_t first = 0;
-                    for (std::size_t z = 0; z < zones_.size(); ++z) {
+                    for (std::size_t z = 0; z < zones().size(); ++z) {
                         bool entered = !((left >> z) & 1);
-                        for (std::size_t from = 0; from < zones_.size() && !entered; ++from)
+                        for (std::size_t from = 0; from < zones().size() && !entered; ++from)
                             entered =
-                                ((left >> from) & 1) && stages_[s].reduce[from * zones_.size() + z] <= most;
+                                ((left >> from) & 1) && stages()[s].reduce[from * zones().size() + z] <= most;
                         if (!entered) first |= std::size_t{1} << z;
                     }
                     if (first == 0) {
@@ -233,16 +196,14 @@ private:
                     }
                     left &= ~first;
                 }
-                runs_[(s << zones_.size()) + set] = longest;
+                runs_[(s << zones().size()) + set] = longest;
             }
     }
 
-    const LayeredModel& model_;
-    const ParallelConstants& constants_;
+    const ZonedChain* chain_ = nullptr;
     const ParallelCluster* cluster_ = nullptr;
     int replicas_ = 0;
-    std::vector<std::size_t> zones_{};
-    std::vector<Stage> stages_{};
+    std::vector<std::vector<std::pair<double, double>>> limits_{};  // by stage
     std::vector<std::vector<std::size_t>> columns_{};
     std::vector<double> step_{};     // by column, then next column
     std::vector<double> seconds_{};  // ascending

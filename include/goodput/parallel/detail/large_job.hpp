@@ -25,9 +25,8 @@ inline bool contains(const std::vector<Configuration>& list, const Configuration
 
 /// A question at prices that the planner was asked.
 struct AskedReward {
-    std::vector<std::size_t> pools{};
     double reward = 0, power = 1;
-    std::vector<double> price{};  // prices per GPU, by pool
+    std::vector<double> price{};  // prices per GPU, by pool; infinite for pools that it was not about
     friend bool operator==(const AskedReward&, const AskedReward&) = default;
 };
 

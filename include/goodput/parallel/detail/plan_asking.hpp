@@ -151,7 +151,7 @@ private:
             price[p] = state_.values.prices()[p];
             question.price.push_back(price[p]);
         }
-        const AskedReward asked{chosen, question.reward, question.power, price};
+        const AskedReward asked{question.reward, question.power, price};
         if (std::find(state_.asked.begin(), state_.asked.end(), asked) != state_.asked.end()) return false;
         state_.asked.push_back(asked);
         const PlanAnswer answer = large_.ask(job_.name, state_.parts_of(chosen), question);

@@ -1,14 +1,15 @@
 #ifndef GOODPUT_PARALLEL_DETAIL_PLAN_GOAL_HPP
 #define GOODPUT_PARALLEL_DETAIL_PLAN_GOAL_HPP
 
-// Turns the worth of a plan into a number to minimise: seconds per iteration, dollars per iteration, or
-// price minus reward. It grows with the iteration time and with one weighted sum of the GPUs, called
-// "spending": dollars per second, or the price. If the time falls linearly with spending, the number is
-// concave in spending, so on any interval it is least at one of the ends.
+// The question that a search answers. PlanGoal turns the worth of a plan into a number to minimise: seconds
+// per iteration, dollars per iteration, or price minus reward. It grows with the iteration time and with one
+// weighted sum of the GPUs, called "spending": dollars per second, or the price. If the time falls linearly
+// with spending, the number is concave in spending, so on any interval it is least at one of the ends.
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 #include <vector>
 
 #include "goodput/parallel/detail/stage_tables.hpp"
@@ -124,6 +125,16 @@ private:
     double most_seconds_ = never;
     double most_usd_ = never;
     std::vector<double> weights_{};
+};
+
+/// The question of a search, and all that it is about. The caller keeps what it refers to alive.
+struct PlanTask {
+    const LayeredModel& model;
+    const ParallelCluster& cluster;
+    const PlanQuestion& question;
+    const ParallelConstants& constants;
+    std::function<bool()> stop;  // asked now and then whether to give up
+    PlanGoal goal{cluster, question};
 };
 
 }  // namespace goodput::inline v0_1::detail

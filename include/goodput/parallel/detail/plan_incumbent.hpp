@@ -44,38 +44,35 @@ inline std::vector<std::vector<std::size_t>> zone_orders(const ParallelCluster& 
 /// Lays chains out on zones.
 class ChainAssembly {
 public:
-    ChainAssembly(const ParallelCluster& cluster, const ParallelConstants& constants)
-        : cluster_(&cluster), constants_(constants), orders_(zone_orders(cluster)) {}
+    explicit ChainAssembly(const PlanTask& task) : task_(task), orders_(zone_orders(task.cluster)) {}
 
     /// Calls visit(plan) for several ways to give each stage `replicas` replicas. Calls nothing if there
     /// are too few GPUs. Stops when `visit` returns false.
     template <class Visit>
-    void for_each_plan(const StageTables& tables, const Chain& chain, int replicas, int global_batch,
-                       bool mixed, Visit visit) {
-        const long long at_once = static_cast<long long>(tables.microbatch()) * replicas;
-        microbatches_ = static_cast<double>((global_batch + at_once - 1) / at_once);
+    void for_each_plan(const StageTables& tables, const Chain& chain, int replicas, Visit visit) {
+        plan_.microbatch = tables.microbatch();
+        plan_.global_batch = task_.question.global_batch;
         for (const auto& order : orders_)
             for (const bool together : {true, false}) {
-                if (assemble(tables, chain, replicas, order, together, mixed)) {
-                    plan_.microbatch = tables.microbatch();
-                    plan_.global_batch = global_batch;
-                    if (!visit(plan_)) return;
-                }
+                if (assemble(tables, chain, replicas, order, together) && !visit(plan_)) return;
                 if (orders_.size() == 1) break;
             }
     }
 
 private:
     bool assemble(const StageTables& tables, const Chain& chain, int replicas,
-                  const std::vector<std::size_t>& order, bool together, bool mixed) {
-        left_ = cluster_->gpus;
+                  const std::vector<std::size_t>& order, bool together) {
+        const auto microbatches =
+            static_cast<double>(microbatches_of(task_.question.global_batch, tables.microbatch(), replicas));
+        left_ = task_.cluster.gpus;
         plan_.stages.clear();
         std::size_t begin = 0;
         for (std::size_t s = 0; s < chain.ends.size(); ++s) {
             PlanStage stage{begin, chain.ends[s] - 1, {}};
-            const std::size_t in_flight = most_in_flight(chain.ends.size() - s, microbatches_, constants_);
+            const std::size_t in_flight =
+                most_in_flight(chain.ends.size() - s, microbatches, task_.constants);
             int wanted = take(tables.classes()[chain.classes[s]], replicas, order, together, stage);
-            if (wanted > 0 && mixed) {
+            if (wanted > 0 && task_.question.mixed_stages) {
                 const double most = tables.compute(chain.classes[s], begin, chain.ends[s]) * (1 + 1e-9);
                 for (std::size_t k = 0; wanted > 0 && k < tables.size(); ++k)
                     if (k != chain.classes[s] && tables.room(k, in_flight, begin) >= chain.ends[s] &&
@@ -108,10 +105,8 @@ private:
         return wanted;
     }
 
-    const ParallelCluster* cluster_;
-    const ParallelConstants& constants_;
+    const PlanTask& task_;
     std::vector<std::vector<std::size_t>> orders_;
-    double microbatches_ = 1;
     std::vector<std::vector<int>> left_{};
     ParallelPlan plan_{};
 };
@@ -119,14 +114,8 @@ private:
 /// Keeps the best plan, and the bounds of all that was left out.
 class PlanIncumbent {
 public:
-    PlanIncumbent(const LayeredModel& model, const ParallelCluster& cluster, const PlanQuestion& question,
-                  const ParallelConstants& constants, const PlanGoal& goal)
-        : model_(model),
-          cluster_(cluster),
-          question_(question),
-          constants_(constants),
-          goal_(goal),
-          assembly_(cluster, constants) {}
+    /// The caller keeps the task alive.
+    explicit PlanIncumbent(const PlanTask& task) : task_(task), assembly_(task) {}
 
     /// The best plan's value for the goal, its seconds, and the plan itself. Both numbers are `never` if
     /// there is no plan yet.
@@ -138,7 +127,7 @@ public:
 
     /// Whether plans with that bound cannot be better by more than the gap.
     [[nodiscard]] bool good_enough(double bound) const {
-        return bound >= best_ - question_.gap * std::abs(best_) || (best_ == never && bound == never);
+        return bound >= best_ - task_.question.gap * std::abs(best_) || (best_ == never && bound == never);
     }
 
     /// Whether plans with that bound can be left out. If so, their bound counts, because the answer is only
@@ -149,29 +138,35 @@ public:
         return true;
     }
 
+    /// Returns the last number of stages whose bound is not good enough; 0 if there is none.
+    [[nodiscard]] std::size_t last_open(const std::vector<double>& by_stages) const {
+        std::size_t last = by_stages.size() - 1;
+        while (last > 0 && good_enough(by_stages[last])) --last;
+        return last;
+    }
+
     /// Keeps the best of the plans that the question starts with.
     void begin() {
-        for (const ParallelPlan& plan : question_.known)
+        for (const ParallelPlan& plan : task_.question.known)
             if (is_asked_for(plan)) consider(plan);
     }
 
     /// Tries a chain with as many replicas as the GPUs allow.
     void try_fitting(const BatchDivision& division, const Chain& chain) {
-        std::vector<int> need(cluster_.types.size(), 0);
+        std::vector<int> need(task_.cluster.types.size(), 0);
         for (const std::size_t k : chain.classes) {
             const StageClass& stage_class = division.common->tables.classes()[k];
             need[stage_class.gpu_type] += stage_class.tensor_parallel;
         }
-        int replicas = question_.global_batch;
+        int replicas = task_.question.global_batch;
         for (std::size_t t = 0; t < need.size(); ++t)
-            if (need[t] > 0) replicas = std::min(replicas, cluster_.gpus_of(t) / need[t]);
+            if (need[t] > 0) replicas = std::min(replicas, task_.cluster.gpus_of(t) / need[t]);
         if (replicas == 0) return;
         if (replicas < division.replicas) {
             // Takes no more replicas than that number of micro-batches per replica needs.
-            const int at_once = division.common->tables.microbatch() * replicas;
-            const int most =
-                division.common->tables.microbatch() * ((question_.global_batch + at_once - 1) / at_once);
-            replicas = (question_.global_batch + most - 1) / most;
+            const int batch = task_.question.global_batch, microbatch = division.common->tables.microbatch();
+            replicas = static_cast<int>(
+                microbatches_of(batch, microbatch, microbatches_of(batch, microbatch, replicas)));
         }
         try_chain(division.common->tables, std::min(replicas, division.replicas), chain, 6);
     }
@@ -181,22 +176,21 @@ public:
     double try_chain(const StageTables& tables, int replicas, const Chain& chain, int most) {
         double least = never;
         if (chain.ends.empty()) return least;
-        assembly_.for_each_plan(tables, chain, replicas, question_.global_batch, question_.mixed_stages,
-                                [&](const ParallelPlan& plan) {
-                                    least = std::min(least, consider(plan));
-                                    return --most > 0 || least < best_ + 0.02 * std::abs(best_);
-                                });
+        assembly_.for_each_plan(tables, chain, replicas, [&](const ParallelPlan& plan) {
+            least = std::min(least, consider(plan));
+            return --most > 0 || least < best_ + 0.02 * std::abs(best_);
+        });
         return least;
     }
     /// Keeps a plan if it is the best so far. Returns its value.
     double consider(const ParallelPlan& plan) {
-        const PlanScore score = score_plan(model_, cluster_, plan, constants_);
+        const PlanScore score = score_plan(task_.model, task_.cluster, plan, task_.constants);
         if (!score.fits || score.fault || !std::isfinite(score.iteration_seconds)) return never;
         double spending = 0;
         for (const PlanStage& stage : plan.stages)
             for (const ReplicaGroup& group : stage.replicas)
-                spending += group.count * group.tensor_parallel * goal_.weights()[group.gpu_type];
-        const double value = goal_.value(score.iteration_seconds, spending, score.traffic_usd);
+                spending += group.count * group.tensor_parallel * task_.goal.weights()[group.gpu_type];
+        const double value = task_.goal.value(score.iteration_seconds, spending, score.traffic_usd);
         if (value < best_) {
             best_ = value;
             best_seconds_ = score.iteration_seconds;
@@ -208,16 +202,16 @@ public:
 private:
     /// Whether one of PlanQuestion::known answers the question.
     [[nodiscard]] bool is_asked_for(const ParallelPlan& plan) const {
-        if (plan.global_batch != question_.global_batch || plan.microbatch < 1 || plan.stages.empty())
+        if (plan.global_batch != task_.question.global_batch || plan.microbatch < 1 || plan.stages.empty())
             return false;
         for (const PlanStage& stage : plan.stages) {
-            if (stage.last_layer >= model_.layers || stage.first_layer > stage.last_layer) return false;
+            if (stage.last_layer >= task_.model.layers || stage.first_layer > stage.last_layer) return false;
             for (const ReplicaGroup& group : stage.replicas) {
-                if (group.gpu_type >= cluster_.types.size() || group.zone >= cluster_.zones.size() ||
-                    group.tensor_parallel < 1 || group.count < 1)
+                if (group.gpu_type >= task_.cluster.types.size() ||
+                    group.zone >= task_.cluster.zones.size() || group.tensor_parallel < 1 || group.count < 1)
                     return false;
                 const ReplicaGroup& first = stage.replicas.front();
-                if (!question_.mixed_stages &&
+                if (!task_.question.mixed_stages &&
                     (group.gpu_type != first.gpu_type || group.tensor_parallel != first.tensor_parallel))
                     return false;
             }
@@ -225,11 +219,7 @@ private:
         return true;
     }
 
-    const LayeredModel& model_;
-    const ParallelCluster& cluster_;
-    const PlanQuestion& question_;
-    const ParallelConstants& constants_;
-    const PlanGoal& goal_;
+    const PlanTask& task_;
     ChainAssembly assembly_;
     double best_ = never, best_seconds_ = never, left_out_ = never;
     ParallelPlan best_plan_{};

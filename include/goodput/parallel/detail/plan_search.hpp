@@ -24,76 +24,107 @@
 
 namespace goodput::inline v0_1::detail {
 
-/// Searches for the best plan of one question.
-template <class Stop>
+/// Searches for the best plan of one question, once.
 class PlanSearch {
 public:
-    PlanSearch(const LayeredModel& model, const ParallelCluster& cluster, const PlanQuestion& question,
-               const ParallelConstants& constants, Stop& stop)
-        : model_(model),
-          cluster_(cluster),
-          question_(question),
-          constants_(constants),
-          stop_(stop),
-          goal_(cluster, question),
-          incumbent_(model, cluster, question, constants, goal_),
-          divisions_(model, cluster, question, constants, goal_),
-          prices_(goal_, incumbent_),
-          chains_(model, question, constants, goal_, prices_, incumbent_, stop) {}
+    /// The caller keeps the task alive.
+    explicit PlanSearch(const PlanTask& task)
+        : task_(task),
+          incumbent_(task),
+          divisions_(task),
+          prices_(task, incumbent_),
+          chains_(task, prices_, incumbent_) {}
 
-    void run(PlanAnswer& answer) {
-        for (SearchBox& box : divisions_.make(stop_)) queue_.push(std::move(box));
+    PlanAnswer run() {
+        PlanAnswer answer;
+        for (SearchBox& box : divisions_.make()) queue_.push(std::move(box));
         incumbent_.begin();
-        double last = 0;
-        for (BatchDivision& division : divisions_.all()) {
-            if (goal_.pays()) break;
-            if (division.replicas < 1.4 * last && division.replicas > last) continue;
-            if (incumbent_.good_enough(division.bound)) continue;
-            if (stop_()) break;
-            last = division.replicas;
-            divisions_.prepare(division);
-            prices_.dive(division);
-        }
+        find_first();
         search();
         double bound = bound_so_far();
         answer.searched = chains_.searched();
         if (incumbent_.value() == never && bound == never) {
             answer.status = PlanStatus::none;
-            return;
+            return answer;
         }
         // Sums are rounded in a different order than in a plan's score.
         bound = std::min(bound - 1e-9 * std::abs(bound), incumbent_.value());
-        answer.bound = goal_.told(bound);
+        answer.bound = task_.goal.told(bound);
         answer.status = PlanStatus::unknown;
-        if (incumbent_.value() == never) return;
+        if (incumbent_.value() == never) return answer;
         answer.status = incumbent_.good_enough(bound + 2e-9 * std::abs(bound)) ? PlanStatus::optimal
                                                                                : PlanStatus::feasible;
         answer.plan = incumbent_.plan();
-        answer.score = score_plan(model_, cluster_, incumbent_.plan(), constants_);
-        answer.objective = goal_.told(incumbent_.value());
+        answer.score = score_plan(task_.model, task_.cluster, incumbent_.plan(), task_.constants);
+        answer.objective = task_.goal.told(incumbent_.value());
+        return answer;
     }
 
 private:
+    /// Finds any plan, for a search that is soon told to stop. Boxes with many chains come late.
+    void find_first() {
+        double last = 0;
+        for (BatchDivision& division : divisions_.all()) {
+            if (incumbent_.value() < never || task_.goal.pays() || task_.stop()) return;
+            if (division.replicas < 1.4 * last && division.replicas > last) continue;
+            last = division.replicas;
+            divisions_.prepare(division);
+            prices_.try_cheapest(division);
+        }
+    }
+
     /// Refines boxes until none can hold a better plan, or until told to stop.
     void search() {
         while (!queue_.empty() && !incumbent_.good_enough(queue_.top().bound)) {
-            if (chains_.stopped() || stop_()) return;
+            if (chains_.stopped() || task_.stop()) return;
             SearchBox box = queue_.top();
             queue_.pop();
             refine(std::move(box));
         }
     }
     [[nodiscard]] double bound_so_far() const {
-        if (!divisions_.all_made()) return goal_.least_of_any();
+        if (!divisions_.all_made()) return task_.goal.least_of_any();
         const double bound = std::min({incumbent_.value(), chains_.open(), incumbent_.left_out()});
         return queue_.empty() ? bound : std::min(bound, queue_.top().bound);
     }
 
+    /// Raises the bound of a box, searches its chains, or cuts it in two.
     void refine(SearchBox box) {
         if (std::optional<SearchBox> more = divisions_.split_off(box)) queue_.push(std::move(*more));
         BatchDivision& division = divisions_.all()[box.division];
         divisions_.prepare(division);
         if (box.by_stages.empty()) return split_stages(division, box);
+        const double rest = narrow(division, box);
+        if (rest == never) return;
+        const bool single = box.by_stages.size() == 2;
+        if (!box.priced && !single) {
+            box.price = division.price;
+            prices_.raise(division, box);
+            box.priced = true;
+            division.price = box.price;
+            return put_back(std::move(box));
+        }
+        const BoxWidth width = width_of(division, box, rest);
+        // Chains across zones are not plans yet, and take long to lay out.
+        const double narrow_width = division.region().has_cut() ? 0.05 : 0.25;
+        if (single || width.widest() < narrow_width) {  // search the chains before cutting the box
+            const bool last = single || width.widest() < 2e-3;
+            const std::size_t before = chains_.searched();
+            search_chains(
+                division, box,
+                last
+                    ? never_ending
+                    : before + std::max(static_cast<std::size_t>(chain_limit * narrow_width / width.widest()),
+                                        before / 32));
+            if (chains_.stopped()) return put_back(std::move(box));
+            if (last) return;
+        }
+        cut(division, std::move(box), width);
+    }
+
+    /// Narrows the ranges of a box to where better plans may be. Returns a lower bound on the seconds of
+    /// these plans without the repeats of the largest stage, or `never` if there are none.
+    double narrow(BatchDivision& division, SearchBox& box) {
         double rest = never, without = never, reduce = never;
         for (std::size_t p = 1; p < box.by_stages.size(); ++p) {
             if (incumbent_.leave_out(box.by_stages[p])) continue;
@@ -102,89 +133,77 @@ private:
                 std::min(without, division.common->least_sum[p] + division.common->tables.least_update());
             reduce = std::min(reduce, least_reduce(division, p, 0));
         }
-        if (rest == never) return;
+        if (rest == never) return never;
         const double traffic = division.traffic_usd(box.spend_low);
-        const double most = goal_.most_time(incumbent_.value(), box.spend_low, traffic);
+        const double most = task_.goal.most_time(incumbent_.value(), box.spend_low, traffic);
         box.high = std::min(box.high, (most - rest) / std::max(division.repeats, 1e-300) * (1 + 1e-9));
         box.reduce_low = std::max(box.reduce_low, reduce);
         box.reduce_high =
             std::min(box.reduce_high, (most - without - division.repeats * box.low) * (1 + 1e-9));
-        if (box.low > box.high || box.reduce_low > box.reduce_high) return;
+        if (box.low > box.high || box.reduce_low > box.reduce_high) return never;
         prices_.limit(division, box.high, box.reduce_high);
-        if (!question_.mixed_stages && !leave_what_has_room(division, box)) return;
-        const bool single = box.by_stages.size() == 2;
-        if (goal_.spends()) {
-            const double spent =
-                goal_.most_spending(incumbent_.value(), division.repeats * box.low + rest, traffic);
-            if (spent < box.spend_high) lower_spending(division, box, spent);
-            if (box.spend_low > box.spend_high) return;
-        }
-        if (goal_.spends()) {
-            prices_.raise_spending(division, box);
-            raise(division, box);
-        }
-        if (!box.priced && !single) {
-            if (!division.price.empty()) box.price = division.price;
-            prices_.raise(division, box);
-            box.priced = true;
-            division.price = box.price;
-            return put_back(std::move(box));
-        }
-        const double width = division.repeats * (box.high - box.low);
-        const double ratio =
-            goal_.spends() && box.spend_low > 0 ? std::log(box.spend_high / box.spend_low) : 0;
-        // A limit on dollars couples time and spending, which no slope can express.
-        const double spread = goal_.has_budget() ? ratio : ratio * ratio / 8;
+        if (!task_.question.mixed_stages && !leave_what_has_room(division, box)) return never;
+        if (!task_.goal.spends()) return rest;
+        const double spent =
+            task_.goal.most_spending(incumbent_.value(), division.repeats * box.low + rest, traffic);
+        if (spent < box.spend_high) lower_spending(division, box, spent);
+        if (box.spend_low > box.spend_high) return never;
+        prices_.raise_spending(division, box);
+        raise(division, box);
+        return rest;
+    }
+
+    /// The ranges of a box, as parts of the seconds of its fastest plan.
+    struct BoxWidth {
+        double largest = 0, reduce = 0, spending = 0;
+        [[nodiscard]] double widest() const { return std::max({largest, reduce, spending}); }
+    };
+    [[nodiscard]] BoxWidth width_of(const BatchDivision& division, const SearchBox& box, double rest) const {
         const double seconds = std::max(division.repeats * box.low + rest, 1e-300);
-        const double relative = width / seconds;
-        const double reducing = (box.reduce_high - box.reduce_low) / seconds;
-        const double widest = std::max({relative, spread, reducing});
-        const bool tiny = widest < 2e-3;
-        // Chains across zones are not plans yet, and take long to lay out.
-        const double narrow = division.region().has_cut() ? 0.05 : 0.25;
-        if (single || widest < narrow) {  // search the chains before cutting the box
-            const std::size_t before = chains_.searched();
-            const std::size_t limit =
-                tiny || single
-                    ? never_ending
-                    : before + std::max(static_cast<std::size_t>(chain_limit * narrow / widest), before / 32);
-            SearchBox counted = box;
-            const std::size_t type = prices_.count(division, counted, question_.mixed_stages);
-            box.by_stages = counted.by_stages;
-            for (std::size_t p = 1; p < box.by_stages.size(); ++p)
-                if (!incumbent_.leave_out(box.by_stages[p]) && !chains_.stopped() &&
-                    chains_.search(division, counted, p, type, limit))
-                    box.by_stages[p] = never;
-            if (tiny || single || chains_.stopped()) {
-                if (chains_.stopped()) put_back(std::move(box));
-                return;
-            }
-        }
+        const double ratio =
+            task_.goal.spends() && box.spend_low > 0 ? std::log(box.spend_high / box.spend_low) : 0;
+        return {division.repeats * (box.high - box.low) / seconds,
+                (box.reduce_high - box.reduce_low) / seconds,
+                // A limit on dollars couples time and spending, which no slope can express.
+                task_.goal.has_budget() ? ratio : ratio * ratio / 8};
+    }
+
+    /// Searches the chains of a box until `limit` partial chains were looked at in all. Numbers of stages
+    /// that are done lose their bound.
+    void search_chains(BatchDivision& division, SearchBox& box, std::size_t limit) {
+        SearchBox counted = box;
+        const std::size_t type = prices_.count(division, counted);
+        box.by_stages = counted.by_stages;
+        for (std::size_t p = 1; p < box.by_stages.size(); ++p)
+            if (!incumbent_.leave_out(box.by_stages[p]) && !chains_.stopped() &&
+                chains_.search(division, counted, p, type, limit))
+                box.by_stages[p] = never;
+    }
+
+    /// Cuts the widest range of a box in two.
+    void cut(const BatchDivision& division, SearchBox box, const BoxWidth& width) {
         SearchBox lower = box;
         lower.priced = box.priced = false;
-        if (reducing == widest) {
+        if (width.reduce == width.widest()) {
             lower.reduce_high = box.reduce_low = (box.reduce_low + box.reduce_high) / 2;
-            raise(division, box);
-        } else if (relative == widest) {
+        } else if (width.largest == width.widest()) {
             // Cut at the same ratio on both sides, except for a range that starts near zero.
             const double middle = box.high > 2 * box.low
                                       ? std::max(std::sqrt(box.low * box.high), box.high / 16)
                                       : (box.low + box.high) / 2;
             lower.high = box.low = middle;
-            raise(division, box);
         } else {
             box.spend_low = std::sqrt(box.spend_low * box.spend_high);
             lower_spending(division, lower, box.spend_low);
-            raise(division, box);
         }
+        raise(division, box);
         put_back(std::move(lower));
         put_back(std::move(box));
     }
 
     /// Keeps the numbers of stages for which the GPUs may suffice. Returns false if there are none.
     bool leave_what_has_room(BatchDivision& division, SearchBox& box) const {
-        std::size_t last = box.by_stages.size() - 1;
-        while (last > 0 && incumbent_.good_enough(box.by_stages[last])) --last;
+        const std::size_t last = incumbent_.last_open(box.by_stages);
         const std::vector<int> gpus(box.gpus.begin(), box.gpus.end());
         division.common->needs.solve(division.common->tables, division.common->relaxation, gpus, last);
         bool any = false;
@@ -200,9 +219,9 @@ private:
     void lower_spending(const BatchDivision& division, SearchBox& box, double most_spent) const {
         box.spend_high = most_spent;
         for (std::size_t t = 0; t < box.gpus.size(); ++t)
-            if (const double cost = goal_.weights()[t] * division.replicas; cost > 0) {
+            if (const double cost = task_.goal.weights()[t] * division.replicas; cost > 0) {
                 const double most = std::max(most_spent / cost * (1 + 1e-9), 0.0);
-                box.gpus[t] = std::min(box.gpus[t], question_.mixed_stages ? most : std::floor(most));
+                box.gpus[t] = std::min(box.gpus[t], task_.question.mixed_stages ? most : std::floor(most));
             }
     }
 
@@ -221,7 +240,8 @@ private:
         const double seconds = division.repeats * box.low + rest_of(division, box, stages);
         const double spending =
             std::max(box.least_spending_of(stages), static_cast<double>(stages) * division.spend_low);
-        return goal_.least(seconds, 0, spending, box.spend_high, seconds, division.traffic_usd(spending));
+        return task_.goal.least(seconds, 0, spending, box.spend_high, seconds,
+                                division.traffic_usd(spending));
     }
 
     /// Splits a box into plans of one stage and plans of more stages.
@@ -247,16 +267,11 @@ private:
     static constexpr double chain_limit =
         4000;  // partial chains of the widest boxes; narrower and later boxes get more
 
-    const LayeredModel& model_;
-    const ParallelCluster& cluster_;
-    const PlanQuestion& question_;
-    const ParallelConstants& constants_;
-    Stop& stop_;
-    PlanGoal goal_;
+    const PlanTask& task_;
     PlanIncumbent incumbent_;
     BatchDivisions divisions_;
     BoxPrices prices_;
-    ChainSearch<Stop> chains_;
+    ChainSearch chains_;
     std::priority_queue<SearchBox> queue_{};
 };
 

@@ -75,7 +75,6 @@ struct MicrobatchTables {
 
 /// How the global batch is divided: a micro-batch, a number of replicas, and where the plans lie.
 struct BatchDivision {
-    double bound = 0;  // bound of all its plans
     int replicas = 0;
     double repeats = 0;          // micro-batches per replica, minus one
     std::vector<double> gpus{};  // GPUs of each type per replica
@@ -90,7 +89,7 @@ struct BatchDivision {
     std::vector<double> least_reduce{};   // by stages left, layer
     double spend_low = 0;                 // least spending of one stage
     double low = 0;                       // least seconds of the largest stage
-    std::vector<double> price{};          // the last good one
+    std::vector<double> price{};          // the first ones, then the last good ones
     std::vector<GpuTest> tests{};
     std::vector<double> spending{};  // per replica, by class
 
@@ -120,12 +119,12 @@ struct BatchDivision {
 };
 
 /// Sets lower bounds on the traffic between the zones of a division.
-inline void add_traffic(const LayeredModel& model, const PlanGoal& goal, BatchDivision& division) {
+inline void add_traffic(const PlanTask& task, BatchDivision& division) {
     const ParallelCluster& cluster = division.region().cluster;
     std::vector<double>& within = division.zone_spending;
     for (const std::vector<int>& zone : cluster.gpus) {
         double all = 0;
-        for (std::size_t t = 0; t < zone.size(); ++t) all += zone[t] * goal.weights()[t];
+        for (std::size_t t = 0; t < zone.size(); ++t) all += zone[t] * task.goal.weights()[t];
         within.push_back(all);
     }
     std::sort(within.begin(), within.end(), std::greater<>());
@@ -136,7 +135,8 @@ inline void add_traffic(const LayeredModel& model, const PlanGoal& goal, BatchDi
     for (const std::size_t a : zones)
         for (const std::size_t b : zones)
             if (a != b) usd = std::min(usd, cluster.usd_per_gigabyte[a][b]);
-    for (const LayerSize& size : model.sizes.at(1)) bytes += size.parameters * model.bytes_per_float;
+    for (const LayerSize& size : task.model.sizes.at(1))
+        bytes += size.parameters * task.model.bytes_per_float;
     division.ring_usd = 2.0 * (division.replicas - 1) / division.replicas * bytes / 1e9 * usd;
     division.pipeline_usd = (division.repeats + 1) * division.replicas * division.common->message_usd;
 }
@@ -158,14 +158,11 @@ inline void add_traffic(const LayeredModel& model, const PlanGoal& goal, BatchDi
 /// Whether more replicas with the same number of micro-batches per replica only cost more.
 class ReplicaCosts {
 public:
-    /// `mixed`: replicas of other classes may help in a stage. The caller keeps model and constants alive.
-    ReplicaCosts(const LayeredModel& model, const ParallelCluster& cluster, const PlanGoal& goal, bool mixed,
-                 const ParallelConstants& constants)
-        : model_(model),
-          constants_(constants),
-          mixed_(mixed),
-          detours_cost_more_(!goal.counts_traffic() || detours_cost_more(cluster)) {
-        for (const LayerSize& size : model.sizes.at(1)) bytes_ += size.parameters * model.bytes_per_float;
+    /// The caller keeps the task alive.
+    explicit ReplicaCosts(const PlanTask& task)
+        : task_(task), detours_cost_more_(!task.goal.counts_traffic() || detours_cost_more(task.cluster)) {
+        for (const LayerSize& size : task.model.sizes.at(1))
+            bytes_ += size.parameters * task.model.bytes_per_float;
     }
 
     /// Whether a plan with more than `replicas` replicas in a region, up to `most`, is no better than one
@@ -192,17 +189,17 @@ private:
     [[nodiscard]] bool reduces_slower_from(const ZoneRegion& region, int replicas, long long most) const {
         if (bytes_ <= 0) return true;
         const auto size_of = [](double message) { return std::log2(message) - std::log2(1e6); };
-        const double high = size_of(std::min(bytes_, constants_.reduce_bucket_bytes) / replicas);
-        const double low = size_of(
-            std::min(bytes_ / static_cast<double>(model_.layers) / 8, constants_.reduce_bucket_bytes) /
-            static_cast<double>(most));
+        const double high = size_of(std::min(bytes_, task_.constants.reduce_bucket_bytes) / replicas);
+        const double low = size_of(std::min(bytes_ / static_cast<double>(task_.model.layers) / 8,
+                                            task_.constants.reduce_bucket_bytes) /
+                                   static_cast<double>(most));
         const auto there = [&](const LinkEnd& end) {
             return end.gpus == 1 && region.cluster.gpus[end.zone][end.gpu_type] > 0;
         };
         for (const auto& [ends, curve] : region.cluster.links) {
             if (!there(ends.first) || !there(ends.second)) continue;
             if (falls(curve, low) || falls(curve, high)) return false;
-            if (mixed_ && shortens(curve, low, high)) return false;
+            if (task_.question.mixed_stages && shortens(curve, low, high)) return false;
         }
         return true;
     }
@@ -224,10 +221,9 @@ private:
         return lowest > low && lowest < high && at(lowest);
     }
 
-    const LayeredModel& model_;
-    const ParallelConstants& constants_;
+    const PlanTask& task_;
     double bytes_ = 0;  // bytes of all gradients
-    bool mixed_, detours_cost_more_;
+    bool detours_cost_more_;
 };
 
 }  // namespace goodput::inline v0_1::detail

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "goodput/core/bytes.hpp"
 #include "goodput/parallel/detail/stage_class.hpp"
 
 namespace goodput::inline v0_1::detail {

@@ -51,29 +51,6 @@ inline ParallelCluster part_of(const ParallelCluster& cluster, const std::vector
     return part;
 }
 
-/// Seconds of a micro-batch's messages between two stages, both ways, by zone and zone of the next stage.
-struct ZoneMessages {
-    std::vector<double> forward{}, backward{};
-};
-/// Returns these seconds for a boundary in front of `layer`, between stages of these classes in any of the
-/// zones.
-inline ZoneMessages zone_messages(const LayeredModel& model, const ParallelCluster& cluster,
-                                  const std::vector<std::size_t>& zones, const StageClass& from,
-                                  const StageClass& to, std::size_t layer, int microbatch,
-                                  const ParallelConstants& constants) {
-    const double there = message_bytes(model, layer - 1, microbatch),
-                 back = message_bytes(model, layer, microbatch);
-    ZoneMessages messages;
-    for (const std::size_t a : zones)
-        for (const std::size_t b : zones) {
-            const LinkEnd sender{a, from.gpu_type, from.tensor_parallel};
-            const LinkEnd receiver{b, to.gpu_type, to.tensor_parallel};
-            messages.forward.push_back(message_seconds(there, cluster.link(sender, receiver), constants));
-            messages.backward.push_back(message_seconds(back, cluster.link(receiver, sender), constants));
-        }
-    return messages;
-}
-
 /// Returns regions such that every plan belongs to exactly one of them, within a zone or across a cut. If
 /// there are many zones, or if `whole`, returns a single region of all zones without a cut.
 inline std::vector<ZoneRegion> zone_regions(const ParallelCluster& cluster, bool whole) {

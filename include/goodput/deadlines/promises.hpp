@@ -221,7 +221,7 @@ private:
 
 inline bool keeps_plan(const DeadlineJob& job, const PromiseAnswer& answer, double speed, bool goes_on,
                        double seconds) {
-    if (answer.promise != Promise::kept || !answer.now) return true;
+    if (!answer.now) return true;
     const double planned = job.speed_on(*answer.now);
     const auto work = [&](double each, bool on) {
         return each * std::max(0.0, seconds - (on ? job.restart_left_seconds : job.restart_seconds));

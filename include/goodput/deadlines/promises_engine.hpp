@@ -51,7 +51,8 @@ using RoundPlanner =
 
 /// The parts of a plan with promises.
 struct PromisedParts {
-    Joints joints{};                     ///< joints of the round
+    /// Joints of the round. A maker that answers at prices is only asked for its lists.
+    Joints joints{};
     AllotOptions options{};              ///< gap of the allotment, and deadline of the whole plan
     PredictorJoint predictor{};          ///< predictor of the goodput that promises count on
     RoundPlanner plan{};                 ///< function that plans the round

@@ -82,7 +82,7 @@ public:
         check_deadlines(checked_->jobs, deadlines);
         deadlines_.assign(deadlines.begin(), deadlines.end());
         answer();
-        after_promises_();
+        parts_.after_promises();
         // Attempt 0 is what the policy wants. Attempt 1 makes promised jobs run where their plans say.
         // Attempt 2 also keeps promised jobs in place that continue on the GPUs that they hold, and no other
         // job begins or restarts if it could not be moved in the next round.
@@ -93,14 +93,12 @@ public:
             options.deadline = part_of_time(attempts - attempt);
             const Plan& plan = parts.plan(snapshot_, joints, options, alone_, step);
             const bool kept = still_kept_after(plan);
-            after_promises_();
+            parts_.after_promises();
             if (!kept && attempt + 1 < attempts) continue;
             holdings_.end(snapshot_.jobs, plan);
             return plan;
         }
     }
-    /// Sets the function to call after each step that concerns promises.
-    void after_promises(std::function<void()> call) { after_promises_ = std::move(call); }
 
     [[nodiscard]] bool enforced() const { return round_->enforced; }
     [[nodiscard]] const std::vector<PromiseAnswer>& answers() const { return answers_; }
@@ -441,7 +439,6 @@ private:
     PromiseMaker maker_{};
     SnapshotCheck check_{};
     Clock clock_{};  // of the plan that is being made
-    std::function<void()> after_promises_ = [] {};
     RoundHoldings holdings_{};
     std::map<std::string, double> submitted_{};  // by name: when the last round's job was submitted
     std::vector<Reservation> reservations_{};
@@ -471,9 +468,6 @@ GOODPUT_BODY void PromisesEngine::set_node_times(std::vector<NodeTimes> times) {
 GOODPUT_BODY const Plan& PromisesEngine::plan(const Snapshot& snapshot, std::span<const Deadline> deadlines,
                                               const PromisedParts& parts, const AfterStep& step) {
     return round_->plan(snapshot, deadlines, parts, step);
-}
-GOODPUT_BODY void PromisesEngine::after_promises(std::function<void()> call) {
-    round_->after_promises(std::move(call));
 }
 GOODPUT_BODY bool PromisesEngine::enforced() const { return round_->enforced(); }
 GOODPUT_BODY const std::vector<PromiseAnswer>& PromisesEngine::answers() const { return round_->answers(); }

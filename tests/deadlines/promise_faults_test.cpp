@@ -488,3 +488,19 @@ TEST_CASE("A maker that answers at prices is asked for its lists, and promises a
     CHECK(!plan.decisions[0].placement.empty());
     CHECK(scheduler.answers()[0].promise == Promise::kept);
 }
+
+TEST_CASE("Of two jobs of one name the second is set aside, and the first keeps its promise") {
+    Rounds rounds({2});
+    rounds.add("x", 1, 2, 100.0 * 600, 2000);
+    rounds.add("x", 1, 2, 100.0 * 600, 2000);
+    for (int round = 0; round < 3; ++round) {
+        const Plan& plan = rounds.plan();
+        CHECK(rounds.answer(0).promise == Promise::kept);
+        CHECK(rounds.answer(0).why.empty());
+        CHECK(rounds.answer(1).promise == Promise::refused);
+        CHECK(rounds.answer(1).why == "it is set aside");
+        const double left = *rounds.snapshot.jobs[1].remaining_examples;
+        rounds.pass(plan);
+        rounds.snapshot.jobs[1].remaining_examples = left;
+    }
+}

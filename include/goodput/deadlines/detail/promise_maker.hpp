@@ -27,9 +27,8 @@ namespace goodput::inline v0_1::detail {
 struct PromisedRound {
     /// A job with a deadline.
     struct PromisedJob {
-        DeadlineJob job{};         ///< the job as promises count on it; its GPU types are indices into
-                                   ///< `pools`
-        PromiseAnswer answer{};    ///< the state of its deadline, with the same GPU types
+        DeadlineJob job{};       ///< the job as promises count on it; its GPU types are indices into `pools`
+        PromiseAnswer answer{};  ///< the state of its deadline, with the same GPU types
         bool may_not_run = false;  ///< it was refused, and must not run without a promise
         std::size_t index = 0;     ///< index into Snapshot::jobs
         /// Index of the job's deadline, or the number of deadlines if the caller gave none.
@@ -47,6 +46,11 @@ struct PromisedRound {
     [[nodiscard]] const PromisedJob* find(const std::string& name) const {
         const auto found = jobs.find(name);
         return found == jobs.end() ? nullptr : &found->second;
+    }
+    /// Returns the job of this name and index if its promise has been kept so far, or else null.
+    [[nodiscard]] const PromisedJob* kept(const std::string& name, std::size_t index) const {
+        const PromisedJob* job = find(name);
+        return job && job->index == index && job->answer.promise == Promise::kept ? job : nullptr;
     }
 };
 

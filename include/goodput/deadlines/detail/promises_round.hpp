@@ -27,6 +27,7 @@
 #include "goodput/core/detail/clock.hpp"
 #include "goodput/core/error.hpp"
 #include "goodput/deadlines/admission_change.hpp"
+#include "goodput/deadlines/detail/after_round.hpp"
 #include "goodput/deadlines/detail/promise_maker.hpp"
 #include "goodput/deadlines/detail/round_holdings.hpp"
 #include "goodput/deadlines/promised_jobs.hpp"
@@ -214,30 +215,30 @@ private:
         std::vector<std::size_t> deadline_of(jobs.size(), deadlines_.size());
         for (std::size_t k = 0; k < deadlines_.size(); ++k) deadline_of[deadlines_[k].job] = k;
         asking_.clear();
-        reservations_.clear();
+        std::vector<Reservation> reservations;
         bool may_get_more_gpus = false;  // a job that is set aside may be movable once it is valid again
         for (std::size_t j = 0; j < jobs.size(); ++j) {
             const bool is_due = deadline_of[j] < deadlines_.size();
-            std::string why;
-            const std::optional<DeadlineJob> promised =
-                ask(j, is_due ? &deadlines_[deadline_of[j]] : nullptr, why);
+            // A second job of a name is set aside. What is known of the name is of the first.
+            const bool is_second = round_->jobs.contains(jobs[j].name);
+            std::string why = is_second ? "it is set aside" : "";
+            std::optional<DeadlineJob> promised;
+            if (!is_second) promised = ask(j, is_due ? &deadlines_[deadline_of[j]] : nullptr, why);
             if (is_due) answers_[deadline_of[j]].why = why;
             const auto partner = holdings_.partner_of(j);
-            reserve(holdings_.reservation(jobs[j], promised ? &*promised : nullptr, holdings_.comes_back(j),
-                                          holdings_.restart_left_here(j),
-                                          partner && holdings_.is_bound(*partner)));
+            holdings_.reserve(reservations, jobs[j], promised ? &*promised : nullptr, holdings_.comes_back(j),
+                              holdings_.restart_left_here(j), partner && holdings_.is_bound(*partner));
             may_get_more_gpus |= !promised && check_.is_set_aside(j) && !jobs[j].placement.empty();
-            if (!promised && !is_due) continue;
-            const auto [at, is_first] = round_->jobs.try_emplace(jobs[j].name);
-            if (!is_first) continue;  // a second job of this name, which is set aside
-            at->second.index = j;
-            at->second.deadline = deadline_of[j];
-            at->second.answer.why = std::move(why);
+            if ((!promised && !is_due) || is_second) continue;
+            PromisedRound::PromisedJob& known = round_->jobs[jobs[j].name];
+            known.index = j;
+            known.deadline = deadline_of[j];
+            known.answer.why = std::move(why);
             if (!promised) continue;
-            at->second.job = *promised;
-            asking_.push_back(*promised);
+            known.job = *promised;
+            asking_.push_back(std::move(*promised));
         }
-        cluster_ = promised_cluster(*checked_, round_->pools, reservations_, holdings_.times);
+        cluster_ = promised_cluster(*checked_, round_->pools, reservations, holdings_.times);
         promises_.options().may_get_more_gpus = may_get_more_gpus;
         promises_.options().admission.deadline = part_of_time(2);
         before_ = promises_;
@@ -264,9 +265,6 @@ private:
                                       : answer.promise == Promise::refused && !is_held_in_place(job));
         if (!promised.may_not_run) return;
         for (TypeLimits& type : snapshot_.jobs[promised.index].types) type.max_atomic_batch = 0;
-    }
-    void reserve(std::optional<Reservation> reservation) {
-        if (reservation) reservations_.push_back(std::move(*reservation));
     }
     /// Returns a job as promises count on it. Returns nothing if it has neither a deadline nor a promise,
     /// or if its remaining work is unknown; `why` then gives the reason. If nothing is known about a
@@ -315,7 +313,7 @@ private:
         }
         if (!strictly) return;
         for (std::size_t j = 0; j < snapshot_.jobs.size(); ++j)
-            if (kept(j)) alone_.push_back(j);
+            if (round_->kept(checked_->jobs[j].name, j)) alone_.push_back(j);
         for (const Job& job : snapshot_.jobs)
             if (const auto* promised = round_->find(job.name);
                 (!job.preemptible || job.restart_cost_seconds > holdings_.round_seconds) &&
@@ -324,111 +322,23 @@ private:
                 round_->held_back.insert(job.name);
     }
 
-    /// Returns a job whose promise has been kept so far, or null if it has none.
-    [[nodiscard]] const PromisedRound::PromisedJob* kept(std::size_t j) const {
-        const auto* promised = round_->find(checked_->jobs[j].name);
-        return promised && promised->index == j && promised->answer.promise == Promise::kept ? promised
-                                                                                             : nullptr;
-    }
-    /// Returns whether this plan ties two jobs that share GPUs, and could still be separated before.
-    [[nodiscard]] bool is_newly_tied(std::size_t j, const Decision& decision) const {
-        return decision.shares_with && holdings_.partner_of(j) != decision.shares_with &&
-               holdings_.are_tied(j, *decision.shares_with);
-    }
-
     /// Returns whether all promises can be kept from the next round on if this plan is carried out now, and
     /// jobs are as fast as promises count on. If so, the answers say when jobs end under this plan.
     bool still_kept_after(const Plan& plan) {
-        const double round = holdings_.round_seconds, later = snapshot_.time_seconds + round;
-        Snapshot then{.time_seconds = later, .cluster = checked_->cluster, .jobs = checked_->jobs};
-        for (std::size_t j = 0; j < then.jobs.size(); ++j)
-            then.jobs[j].placement = plan.decisions[j].placement;
-        for (std::size_t j = 0; j < then.jobs.size(); ++j) {
-            const auto& partner = plan.decisions[j].shares_with;
-            if (!partner) continue;
-            // Both jobs would need a promised end while they share these GPUs.
-            if (is_newly_tied(j, plan.decisions[j]) && kept(j) && kept(*partner)) return false;
-            if (*partner > j) hold_once(then, {j, *partner}, deadlines_);
+        const double later = snapshot_.time_seconds + holdings_.round_seconds;
+        std::optional<AfterRound> after = AfterRoundFinder{*checked_, *round_, holdings_, deadlines_}(plan);
+        if (!after) return false;
+        promises_.options().admission.deadline = part_of_time(2);
+        if (!after->jobs.empty() && !promises_.keep_from(later, after->cluster, after->jobs)) return false;
+        for (std::size_t i = 0; i < after->jobs.size(); ++i) {
+            if (after->deadline_of[i] == deadlines_.size()) continue;
+            double& done_by = answers_[after->deadline_of[i]].done_by_seconds;
+            if (std::isfinite(after->ends[i]))
+                done_by = after->ends[i];
+            else if (after->jobs[i].work_left > 0)
+                done_by = promises_.done_by(later, after->jobs[i]);
         }
-        std::vector<PromiseAnswer> answers = answers_;
-        reservations_.clear();
-        std::vector<DeadlineJob> jobs;
-        std::vector<std::size_t> deadline_of;
-        for (std::size_t j = 0; j < then.jobs.size(); ++j) {
-            Job& job = then.jobs[j];
-            const Decision& decision = plan.decisions[j];
-            const PromisedRound::PromisedJob* promised = kept(j);
-            const auto& partner = decision.shares_with;
-            const double restart = holdings_.restart_after(j, decision);
-            const double held =
-                std::max(restart, partner ? holdings_.restart_after(*partner, plan.decisions[*partner]) : 0);
-            if (holdings_.stay_seconds(decision.placement, snapshot_.time_seconds) <= round)
-                job.placement.clear();
-            job.restarting = held > round && !job.placement.empty();
-            if (holdings_.comes_back(j) || (promised && check_.is_set_aside(j))) job.preemptible = true;
-            if (promised) {
-                DeadlineJob& left = jobs.emplace_back(promised->job);
-                if (is_newly_tied(j, decision)) slow_down(left, decision.part_of_speed);
-                left.deadline_seconds -= round;
-                holdings_.hold(left, then, job, round_->pools, restart - round,
-                               job.preemptible ? holdings_.whole_rounds(held - round)
-                                               : std::numeric_limits<double>::infinity());
-                const double speed = speed_under(j, decision, then, left);
-                const std::optional<double> end = carry_out(left, promised->job, decision, restart, speed);
-                if (!end) return false;
-                if (promised->deadline < answers.size() && std::isfinite(*end))
-                    answers[promised->deadline].done_by_seconds = *end;
-                deadline_of.push_back(promised->deadline);
-            }
-            reserve(holdings_.reservation(job, promised ? &jobs.back() : nullptr, false, held - round,
-                                          partner && holdings_.is_bound(*partner)));
-        }
-        if (!jobs.empty()) {
-            promises_.options().admission.deadline = part_of_time(2);
-            const ClusterOverTime cluster =
-                promised_cluster(then, round_->pools, reservations_, holdings_.times);
-            if (!promises_.keep_from(later, cluster, jobs)) return false;
-        }
-        for (std::size_t i = 0; i < jobs.size(); ++i)
-            if (jobs[i].work_left > 0 && deadline_of[i] < answers.size())
-                answers[deadline_of[i]].done_by_seconds = promises_.done_by(later, jobs[i]);
-        answers_ = std::move(answers);
         return true;
-    }
-    /// Returns the speed that a promise counts on while this decision is carried out. If the job stays on a
-    /// size that plans do not know yet, adds that size to what they know of the job.
-    double speed_under(std::size_t j, const Decision& decision, const Snapshot& then,
-                       DeadlineJob& left) const {
-        const std::optional<HeldGpus> holds = held_gpus(then, round_->pools, decision.placement);
-        double speed = holds ? left.speed_on(*holds) : 0;
-        // The job may hold a size that it was not offered before, or that it cannot use. Plans can count on
-        // such a size only if they know that the job stays on it.
-        if (holds && speed == 0 && decision.option.goodput > 0) {
-            speed = promised_speed(left, *holds);
-            const Job& job = then.jobs[j];
-            if (!job.preemptible || why_not_planned(job, then.cluster, round_->pools[holds->gpu_type],
-                                                    decision.option.configuration.first())
-                                        .empty())
-                left.other_sizes.push_back({*holds, speed});
-        }
-        // The speed of tied jobs already includes the slowdown.
-        const bool is_slower = decision.shares_with && !holdings_.are_tied(j, *decision.shares_with);
-        return is_slower ? speed * decision.part_of_speed : speed;
-    }
-    /// Takes off what a job does within this round. Returns when it ends: infinity if not within the round,
-    /// nothing if it is late after the round.
-    [[nodiscard]] std::optional<double> carry_out(DeadlineJob& left, const DeadlineJob& now,
-                                                  const Decision& decision, double restart,
-                                                  double speed) const {
-        const double seconds = std::min({holdings_.round_seconds,
-                                         holdings_.stay_seconds(decision.placement, snapshot_.time_seconds),
-                                         now.deadline_seconds});
-        const double work = speed * std::max(0.0, seconds - restart), had = left.work_left;
-        const bool ends = work >= had * (1 - deadline_tolerance);
-        if (!ends && left.deadline_seconds <= 0) return std::nullopt;
-        left.work_left = ends ? 0 : had - work;
-        if (!ends || !(had > 0)) return std::numeric_limits<double>::infinity();
-        return snapshot_.time_seconds + (speed > 0 ? restart + had / speed : 0);
     }
 
     PromisedRoundOptions options_;
@@ -441,7 +351,6 @@ private:
     Clock clock_{};  // of the plan that is being made
     RoundHoldings holdings_{};
     std::map<std::string, double> submitted_{};  // by name: when the last round's job was submitted
-    std::vector<Reservation> reservations_{};
     Snapshot once_{};                    // the snapshot as given, except that no two jobs hold the same GPU
     const Snapshot* checked_ = nullptr;  // once_ without its invalid jobs and nodes
     Snapshot snapshot_{};                // the snapshot that is planned
@@ -457,7 +366,8 @@ namespace goodput::inline v0_1 {
 
 GOODPUT_BODY PromisesEngine::PromisesEngine(const PromisedRoundOptions& options)
     : round_(std::make_unique<detail::PromisesRound>(options)) {}
-GOODPUT_BODY PromisesEngine::PromisesEngine(PromisesEngine&&) noexcept = default;
+GOODPUT_BODY
+PromisesEngine::PromisesEngine(PromisesEngine&&) noexcept = default;
 GOODPUT_BODY PromisesEngine& PromisesEngine::operator=(PromisesEngine&&) noexcept = default;
 GOODPUT_BODY PromisesEngine::~PromisesEngine() = default;
 

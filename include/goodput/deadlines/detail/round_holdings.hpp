@@ -108,6 +108,7 @@ public:
         return std::max(restart_left(j), partner ? restart_left(*partner) : 0);
     }
 
+    [[nodiscard]] bool is_set_aside(std::size_t j) const { return check_->is_set_aside(j); }
     /// Returns whether a job that could be moved in the round before is now set aside (as invalid). Such a
     /// job is assumed to be valid again in the next round.
     [[nodiscard]] bool comes_back(std::size_t j) const {
@@ -154,13 +155,12 @@ public:
         promised.held_until_seconds = stay_seconds(job.placement, at.time_seconds);
         promised.from_seconds = is_held_in_place(job) ? std::min(held, promised.held_until_seconds) : 0;
     }
-    /// Returns the reservation of what a job holds until the job can be moved, or until its end if it is
-    /// promised an end on these GPUs; nothing if it can be moved now. `partner_stays`: another job has the
-    /// same GPUs and cannot be moved.
-    [[nodiscard]] std::optional<Reservation> reservation(const Job& job, const DeadlineJob* promised,
-                                                         bool comes_back, double restart_seconds_left,
-                                                         bool partner_stays) const {
-        if (!is_held_in_place(job)) return std::nullopt;
+    /// Reserves what a job holds until the job can be moved, or until its end if it is promised an end on
+    /// these GPUs. Reserves nothing if it can be moved now. `partner_stays`: another job has the same GPUs
+    /// and cannot be moved.
+    void reserve(std::vector<Reservation>& reservations, const Job& job, const DeadlineJob* promised,
+                 bool comes_back, double restart_seconds_left, bool partner_stays) const {
+        if (!is_held_in_place(job)) return;
         double until = std::numeric_limits<double>::infinity();
         if (promised && !partner_stays) {
             until = promised->from_seconds;
@@ -170,7 +170,7 @@ public:
         } else if (!partner_stays && (job.preemptible || comes_back)) {
             until = whole_rounds(restart_seconds_left);
         }
-        return Reservation{with_host_gpus(job), until};
+        reservations.push_back({with_host_gpus(job), until});
     }
     /// Rounds up to whole rounds, at least one.
     [[nodiscard]] double whole_rounds(double seconds) const {

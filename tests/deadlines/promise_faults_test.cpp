@@ -504,3 +504,16 @@ TEST_CASE("Of two jobs of one name the second is set aside, and the first keeps 
         rounds.snapshot.jobs[1].remaining_examples = left;
     }
 }
+
+TEST_CASE(
+    "A job that cannot be moved from nodes of two sizes is told so, and not that all GPUs are too few") {
+    Rounds rounds({4, 2});
+    Job& x = rounds.add("x", 2, 8, 100.0 * 1000, 600);
+    x.placement = {{0, 4}, {1, 1}};
+    x.preemptible = false;
+    rounds.plan();
+    CHECK(rounds.answer().promise == Promise::refused);
+    CHECK(rounds.answer().why ==
+          "it cannot be moved from GPUs that plans over time do not count on: "
+          "spot nodes, or nodes of several sizes");
+}

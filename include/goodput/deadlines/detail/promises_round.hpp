@@ -293,6 +293,10 @@ private:
                        aside             ? holdings_.round_seconds
                        : job.preemptible ? holdings_.whole_rounds(holdings_.restart_left_here(j))
                                          : std::numeric_limits<double>::infinity());
+        if (!promised->holds && !job.placement.empty() && !job.preemptible && !aside)
+            why =
+                "it cannot be moved from GPUs that plans over time do not count on: "
+                "spot nodes, or nodes of several sizes";
         return promised;
     }
 

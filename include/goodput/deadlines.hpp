@@ -6,7 +6,6 @@
 
 #include "goodput/deadlines/admission.hpp"
 #include "goodput/deadlines/admission_change.hpp"
-#include "goodput/deadlines/admission_order.hpp"
 #include "goodput/deadlines/cluster_over_time.hpp"
 #include "goodput/deadlines/deadline_job.hpp"
 #include "goodput/deadlines/deadline_plan.hpp"

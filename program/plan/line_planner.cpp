@@ -211,7 +211,6 @@ const goodput::Plan& LinePlanner::plan(Round& round, const goodput::AfterStep& a
     const bool promised_before = with.keep_only(round);
     with.has_promises = promised_before || !round.deadlines.empty();
     if (!with.has_promises) return with.plan_round(round.snapshot, with.joints(), with.options, {}, step);
-    with.promises.after_promises(after_promises);
     with.promises.set_round_seconds(round.interval_s);
     with.promises.set_node_times(round.node_times);
     for (const std::string& name : round.promised) with.promises.promises().give(name);
@@ -223,7 +222,7 @@ const goodput::Plan& LinePlanner::plan(Round& round, const goodput::AfterStep& a
                  const goodput::AfterStep& after) -> const goodput::Plan& {
              return with.plan_round(snapshot, joints, options, alone, after);
          },
-         with.sharing(round.snapshot)},
+         with.sharing(round.snapshot), after_promises},
         step);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <map>
 #include <optional>
 #include <span>
@@ -12,6 +13,7 @@
 
 #include "goodput/deadlines/promised_scheduler.hpp"
 #include "goodput/policy/queue.hpp"
+#include "goodput/policy/sia.hpp"
 #include "goodput/schedule/scheduler.hpp"
 
 #include <doctest/doctest.h>
@@ -28,6 +30,13 @@ struct Linear {
             option.plan = {1, 0};
             option.knowledge = Knowledge::measured;
         }
+    }
+};
+/// Lists as usual, and finds nothing more at prices.
+struct Asked : ListedShapes {
+    double ask(const Round&, const Job&, std::span<const int>, const AtPrices&, double,
+               std::vector<Option>&) const {
+        return -std::numeric_limits<double>::infinity();
     }
 };
 using FifoScheduler = Scheduler<Fifo, LeastMovesPlacer, Allotter<>, Linear>;
@@ -466,4 +475,45 @@ TEST_CASE("A promise for which no plan is found, and none is ruled out, is at ri
     CHECK(answers[0].promise == Promise::kept);
     CHECK(answers[1].promise == Promise::at_risk);
     CHECK_FALSE(answers[1].why.empty());
+}
+
+TEST_CASE("A maker that answers at prices is asked for its lists, and promises are kept") {
+    using Plain = Scheduler<Sia, LeastMovesPlacer, Allotter<>, Linear>;
+    PromisedScheduler scheduler(Plain().offering(Asked()), {.round_seconds = 60, .margins = {1, 1, 1}},
+                                Linear());
+    Rounds rounds({2});
+    rounds.add("x", 1, 2, 100.0 * 60, 400);
+    const Plan& plan = scheduler.plan(rounds.snapshot, std::vector<Deadline>{{.deadline_seconds = 400}});
+    CHECK(plan.faults.empty());
+    CHECK(!plan.decisions[0].placement.empty());
+    CHECK(scheduler.answers()[0].promise == Promise::kept);
+}
+
+TEST_CASE("Of two jobs of one name the second is set aside, and the first keeps its promise") {
+    Rounds rounds({2});
+    rounds.add("x", 1, 2, 100.0 * 600, 2000);
+    rounds.add("x", 1, 2, 100.0 * 600, 2000);
+    for (int round = 0; round < 3; ++round) {
+        const Plan& plan = rounds.plan();
+        CHECK(rounds.answer(0).promise == Promise::kept);
+        CHECK(rounds.answer(0).why.empty());
+        CHECK(rounds.answer(1).promise == Promise::refused);
+        CHECK(rounds.answer(1).why == "it is set aside");
+        const double left = *rounds.snapshot.jobs[1].remaining_examples;
+        rounds.pass(plan);
+        rounds.snapshot.jobs[1].remaining_examples = left;
+    }
+}
+
+TEST_CASE(
+    "A job that cannot be moved from nodes of two sizes is told so, and not that all GPUs are too few") {
+    Rounds rounds({4, 2});
+    Job& x = rounds.add("x", 2, 8, 100.0 * 1000, 600);
+    x.placement = {{0, 4}, {1, 1}};
+    x.preemptible = false;
+    rounds.plan();
+    CHECK(rounds.answer().promise == Promise::refused);
+    CHECK(rounds.answer().why ==
+          "it cannot be moved from GPUs that plans over time do not count on: "
+          "spot nodes, or nodes of several sizes");
 }

@@ -60,6 +60,18 @@ private:
     Clock clock_;
 };
 
+/// Halves the distance between what is too little and what is enough until it is at most `resolution`.
+/// Returns what is enough.
+template <class Number, class Suffices>
+Number least_enough(Number too_little, Number enough, Number resolution, Suffices&& suffices) {
+    while (enough - too_little > resolution) {
+        const Number middle = too_little + (enough - too_little) / 2;
+        if (middle <= too_little || middle >= enough) break;
+        (suffices(middle) ? enough : too_little) = middle;
+    }
+    return enough;
+}
+
 }  // namespace detail
 
 /// Returns the earliest deadline of one job, not before its own, with which all jobs can end in time, exact
@@ -76,42 +88,27 @@ inline std::optional<LaterDeadline> later_deadline(const ClusterOverTime& cluste
     require_positive("later deadline", "resolution_seconds", resolution_seconds);
     std::vector<DeadlineJob> changed(jobs.begin(), jobs.end());
     detail::AdmissionQuestions ask(options);
-    const auto with = [&](double deadline) {
+    LaterDeadline answer{jobs[job].deadline_seconds};
+    const auto suffices = [&](double deadline) {
         changed[job].deadline_seconds = deadline;
-        return ask(cluster, changed);
-    };
-    LaterDeadline answer;
-    double too_early = std::max(0.0, jobs[job].deadline_seconds);
-    const auto note = [&](double deadline, AdmissionStatus status) {
-        too_early = deadline;
+        const AdmissionStatus status = ask(cluster, changed);
         if (status == AdmissionStatus::impossible) answer.proven_below = deadline;
+        return status == AdmissionStatus::possible;
     };
-    answer.deadline_seconds = jobs[job].deadline_seconds;
-    AdmissionStatus status = with(answer.deadline_seconds);
-    if (status == AdmissionStatus::possible) return answer;
-    note(too_early, status);
+    double too_early = std::max(0.0, jobs[job].deadline_seconds);
+    if (suffices(too_early)) return answer;
 
     // Find a deadline that is late enough: start at the horizon of all jobs, then double the delay
     // repeatedly.
-    double step = std::max(resolution_seconds, options.slot_seconds);
-    for (const DeadlineJob& each : jobs) step = std::max(step, each.deadline_seconds - too_early);
-    double late = too_early + step;
-    for (int doublings = 0; (status = with(late)) != AdmissionStatus::possible; ++doublings) {
-        if (doublings == 20) return std::nullopt;
-        note(late, status);
-        step *= 2;
-        late = too_early + step;
-    }
     const double resolution = std::max(resolution_seconds, options.slot_seconds);
-    while (late - too_early > resolution) {
-        const double middle = too_early + (late - too_early) / 2;
-        if (middle <= too_early || middle >= late) break;
-        if ((status = with(middle)) == AdmissionStatus::possible)
-            late = middle;
-        else
-            note(middle, status);
+    double step = resolution;
+    for (const DeadlineJob& each : jobs) step = std::max(step, each.deadline_seconds - too_early);
+    for (int doublings = 0; !suffices(too_early + step); ++doublings) {
+        if (doublings == 20) return std::nullopt;
+        too_early += step;
+        step *= 2;
     }
-    answer.deadline_seconds = late;
+    answer.deadline_seconds = detail::least_enough(too_early, too_early + step, resolution, suffices);
     return answer;
 }
 
@@ -143,33 +140,23 @@ inline std::optional<MoreNodes> more_nodes(const ClusterOverTime& cluster, std::
         return ask(changed, jobs);
     };
     MoreNodes answer{kind, std::nullopt};
+    const auto suffice = [&](int nodes) {
+        const AdmissionStatus status = with(nodes, horizon);
+        if (status == AdmissionStatus::impossible) answer.proven_below = nodes;
+        return status == AdmissionStatus::possible;
+    };
     answer.nodes.nodes = 0;
     answer.nodes.until_seconds = kind.from_seconds;
-    AdmissionStatus status = with(0, horizon);
-    if (status == AdmissionStatus::possible) return answer;
-    if (status == AdmissionStatus::impossible) answer.proven_below = 0;
+    if (suffice(0)) return answer;
 
     // With this many nodes every job could have all GPUs that it can use.
     const double each = std::exp2(std::floor(std::log2(kind.gpus_per_node)));
-    int few = 0, many = static_cast<int>(std::min(std::ceil(gpus / each) + 1, 1e6));
-    if (with(many, horizon) != AdmissionStatus::possible) return std::nullopt;
-    while (many - few > 1) {
-        const int middle = few + (many - few) / 2;
-        if ((status = with(middle, horizon)) == AdmissionStatus::possible) {
-            many = middle;
-        } else {
-            few = middle;
-            if (status == AdmissionStatus::impossible) answer.proven_below = middle;
-        }
-    }
-    double early = std::max(0.0, kind.from_seconds), late = horizon;
-    while (late - early > std::max(resolution_seconds, options.slot_seconds)) {
-        const double middle = early + (late - early) / 2;
-        if (middle <= early || middle >= late) break;
-        (with(many, middle) == AdmissionStatus::possible ? late : early) = middle;
-    }
-    answer.nodes.nodes = many;
-    answer.nodes.until_seconds = late;
+    const int many = static_cast<int>(std::min(std::ceil(gpus / each) + 1, 1e6));
+    if (!suffice(many)) return std::nullopt;
+    answer.nodes.nodes = detail::least_enough(0, many, 1, suffice);
+    answer.nodes.until_seconds = detail::least_enough(
+        std::max(0.0, kind.from_seconds), horizon, std::max(resolution_seconds, options.slot_seconds),
+        [&](double until) { return with(answer.nodes.nodes, until) == AdmissionStatus::possible; });
     return answer;
 }
 

@@ -196,6 +196,19 @@ struct Reservation {
     return {};
 }
 
+/// Returns which part of its speed a job keeps with the cores and the memory that go with a GPU on the worst
+/// node of a pool.
+[[nodiscard]] inline double promised_host_factor(const Job& job, const Cluster& cluster, const Pool& pool) {
+    double factor = 1;
+    if (!job.host) return factor;
+    for (const std::size_t n : pool.nodes) {
+        const Node& node = cluster.nodes[n];
+        factor = std::min(factor, job.host->factor({.cores_per_gpu = node.cores / node.gpus,
+                                                    .memory_gib_per_gpu = node.memory_gib / node.gpus}));
+    }
+    return factor;
+}
+
 /// Returns a job of the snapshot in the form in which a plan over time counts on it. The speeds are given
 /// by pool and number of GPUs: powers of two and whole nodes or, if the job may have none of these sizes,
 /// those that it may have. All speeds are 0 if the job was never measured. The value of larger batches
@@ -245,19 +258,11 @@ struct Reservation {
             why_none = std::move(why);
             continue;
         }
-        double speed = option.goodput * (option.knowledge == Knowledge::measured    ? margins.measured
-                                         : option.knowledge == Knowledge::projected ? margins.projected
-                                                                                    : 0);
-        if (job.host) {
-            double factor = 1;
-            for (const std::size_t n : pools[p].nodes) {
-                const Node& node = snapshot.cluster.nodes[n];
-                factor =
-                    std::min(factor, job.host->factor({.cores_per_gpu = node.cores / node.gpus,
-                                                       .memory_gib_per_gpu = node.memory_gib / node.gpus}));
-            }
-            speed *= factor;
-        }
+        const double speed = option.goodput *
+                             (option.knowledge == Knowledge::measured    ? margins.measured
+                              : option.knowledge == Knowledge::projected ? margins.projected
+                                                                         : 0) *
+                             promised_host_factor(job, snapshot.cluster, pools[p]);
         const auto gpus = static_cast<unsigned>(part.shape.gpus);
         const SpeedWith size{{p, part.shape.gpus}, speed};
         if (!std::has_single_bit(gpus)) {

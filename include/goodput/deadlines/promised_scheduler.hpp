@@ -41,18 +41,15 @@ public:
     /// that was submitted at another time is a different job. Throws std::invalid_argument for a deadline
     /// that is not finite, a deadline of an unknown job, a job's second deadline, a wrong number of node
     /// times, and whatever Scheduler::plan() rejects. `step(PlanStep)` is called after each step of the
-    /// scheduler, and the function of after_promises() after each step that concerns promises.
+    /// scheduler.
     const Plan& plan(const Snapshot& snapshot, std::span<const Deadline> deadlines, const AfterStep& step) & {
         return promises_.plan(
             snapshot, deadlines,
-            {scheduler_.joints(),
-             scheduler_.options(),
-             predictor_joint(predictor_),
+            {scheduler_.joints(), scheduler_.options(), predictor_joint(predictor_),
              [this](const Snapshot& asked, const Joints& joints, const AllotOptions& options,
                     std::span<const std::size_t>, const AfterStep& after) -> const Plan& {
                  return engine_.plan(asked, joints, options, after);
-             },
-             {}},
+             }},
             step);
     }
     /// Plans in the same way, without a call after each step.
@@ -63,8 +60,6 @@ public:
     Plan plan(const Snapshot& snapshot, std::span<const Deadline> deadlines) && {
         return plan(snapshot, deadlines);
     }
-    /// Sets the function to call after each step that concerns promises.
-    void after_promises(std::function<void()> call) { promises_.after_promises(std::move(call)); }
 
     /// Returns whether the last plan forced promised jobs to get what their plans say. That happens if a
     /// promise could no longer be kept after a round in which jobs get what the policy wants.

@@ -51,11 +51,13 @@ using RoundPlanner =
 
 /// The parts of a plan with promises.
 struct PromisedParts {
-    Joints joints{};                     ///< joints of the round
-    AllotOptions options{};              ///< gap of the allotment, and deadline of the whole plan
-    PredictorJoint predictor{};          ///< predictor of the goodput that promises count on
-    RoundPlanner plan{};                 ///< function that plans the round
-    std::vector<SharingJobs> sharing{};  ///< pairs of jobs that share GPUs now
+    /// Joints of the round. A maker that answers at prices is only asked for its lists.
+    Joints joints{};
+    AllotOptions options{};                        ///< gap of the allotment, and deadline of the whole plan
+    PredictorJoint predictor{};                    ///< predictor of the goodput that promises count on
+    RoundPlanner plan{};                           ///< function that plans the round
+    std::vector<SharingJobs> sharing{};            ///< pairs of jobs that share GPUs now
+    std::function<void()> after_promises = [] {};  ///< called after each step that concerns promises
 };
 
 /// Gives promises, and plans rounds that keep them. Remembers the promises from round to round.
@@ -81,11 +83,9 @@ public:
     /// that was submitted at another time is a different job. Throws std::invalid_argument for a deadline
     /// that is not finite, a deadline of an unknown job, a job's second deadline, a wrong number of node
     /// times, and whatever Scheduler::plan() rejects. `step(PlanStep)` is called after each step of the
-    /// scheduler, and the function of after_promises() after each step that concerns promises.
+    /// scheduler.
     const Plan& plan(const Snapshot& snapshot, std::span<const Deadline> deadlines,
                      const PromisedParts& parts, const AfterStep& step);
-    /// Sets the function to call after each step that concerns promises.
-    void after_promises(std::function<void()> call);
     /// Returns whether the last plan forced promised jobs to get what their plans say. That happens if a
     /// promise could no longer be kept after a round in which jobs get what the policy wants.
     [[nodiscard]] bool enforced() const;

@@ -85,20 +85,11 @@ inline BestConfigurations::BestConfigurations(const TimeGrid& grid)
         by_table_ = gpus_ * std::max<std::size_t>(grid.order.size(), 1) <= std::size_t{1} << 22;
     }
     if (by_table_) return;
-    std::vector<ResourceUse> uses;
     for (const GridInterval& interval : grid.intervals) {
         AllotmentProblem& problem = problems_.emplace_back();
         problem.capacity = interval.capacity;
-        const auto add = [&](std::size_t job) {
-            problem.add_job();
-            for (const DeadlineOption& option : grid_.options[job]) {
-                uses.clear();
-                grid_.append_uses(option.held, uses);
-                problem.add_option(0, uses);
-            }
-        };
-        for (std::size_t k = 0; k < interval.full_jobs; ++k) add(grid.order[k]);
-        for (const PartialJob& partial : interval.partial_jobs) add(partial.job);
+        for (std::size_t k = 0; k < TimeGrid::users(interval); ++k)
+            grid.add_to(problem, grid.user(interval, k).job, [](const DeadlineOption&) { return 0; });
     }
 }
 
@@ -166,12 +157,8 @@ inline bool BestConfigurations::by_allotment(std::span<const double> price, Cloc
         if (clock.late()) return false;
         const GridInterval& grid_interval = grid_.intervals[interval];
         AllotmentProblem& problem = problems_[interval];
-        const auto job_of = [&](std::size_t k) {
-            return k < grid_interval.full_jobs ? PartialJob{grid_.order[k], 1}
-                                               : grid_interval.partial_jobs[k - grid_interval.full_jobs];
-        };
         for (std::size_t k = 0; k < problem.jobs(); ++k) {
-            const auto [job, part] = job_of(k);
+            const auto [job, part] = grid_.user(grid_interval, k);
             for (std::size_t option = 0; option < grid_.options[job].size(); ++option)
                 problem.set_value(k, option, price[job] * part * grid_.options[job][option].speed);
         }
@@ -182,7 +169,7 @@ inline bool BestConfigurations::by_allotment(std::span<const double> price, Cloc
         best.bound = result.bound;
         for (std::size_t k = 0; k < problem.jobs(); ++k) {
             if (result.choice[k] == no_option) continue;
-            const auto [job, part] = job_of(k);
+            const auto [job, part] = grid_.user(grid_interval, k);
             best.jobs.push_back({job, result.choice[k], part * grid_.options[job][result.choice[k]].speed});
         }
     }

@@ -48,14 +48,6 @@ private:
     [[nodiscard]] std::size_t slots_of(const GridInterval& interval) const {
         return static_cast<std::size_t>(std::llround(interval.seconds() / slot_));
     }
-    /// Returns the k-th job that can use an interval, and which part of the interval.
-    [[nodiscard]] PartialJob user(const GridInterval& interval, std::size_t k) const {
-        return k < interval.full_jobs ? PartialJob{grid_.order[k], 1}
-                                      : interval.partial_jobs[k - interval.full_jobs];
-    }
-    [[nodiscard]] static std::size_t users(const GridInterval& interval) {
-        return interval.full_jobs + interval.partial_jobs.size();
-    }
     std::vector<JobChoice> fill_slot(const GridInterval& interval);
     bool fill_anew();
     /// Adds slots of a configuration to the work done, or removes them if `slots` is negative.
@@ -104,8 +96,8 @@ inline void DeadlineLayout::take_whole_slots(std::span<const double> work) {
             left[i] -= static_cast<std::size_t>(slots);
             count(item.jobs, slots);
         }
-        for (std::size_t k = 0; k < users(interval); ++k) {
-            const auto [job, part] = user(interval, k);
+        for (std::size_t k = 0; k < TimeGrid::users(interval); ++k) {
+            const auto [job, part] = grid_.user(interval, k);
             could_[job] += static_cast<double>(left[i]) * part * slot_ * fastest(job);
         }
     }
@@ -118,8 +110,8 @@ inline void DeadlineLayout::take_whole_slots(std::span<const double> work) {
             if (filled.jobs.empty()) break;
             items_[i].push_back(std::move(filled));
             count(items_[i].back().jobs, 1);
-            for (std::size_t k = 0; k < users(interval); ++k) {
-                const auto [job, part] = user(interval, k);
+            for (std::size_t k = 0; k < TimeGrid::users(interval); ++k) {
+                const auto [job, part] = grid_.user(interval, k);
                 could_[job] -= part * slot_ * fastest(job);
             }
         }
@@ -155,20 +147,15 @@ inline bool DeadlineLayout::fill_anew() {
 inline std::vector<JobChoice> DeadlineLayout::fill_slot(const GridInterval& interval) {
     problem_.clear();
     problem_.capacity = interval.capacity;
-    std::vector<ResourceUse> uses;
     std::vector<PartialJob> who;
-    for (std::size_t k = 0; k < users(interval); ++k) {
-        const PartialJob asking = user(interval, k);
-        if (!(lacks_[asking.job] > 0)) continue;
+    for (std::size_t k = 0; k < TimeGrid::users(interval); ++k) {
+        const PartialJob asking = grid_.user(interval, k);
+        const double lacks = lacks_[asking.job];
+        if (!(lacks > 0)) continue;
         who.push_back(asking);
-        problem_.add_job();
-        for (const DeadlineOption& option : grid_.options[asking.job]) {
-            uses.clear();
-            grid_.append_uses(option.held, uses);
-            problem_.add_option(
-                std::min(option.speed * asking.part * slot_, lacks_[asking.job]) / measure_[asking.job],
-                uses);
-        }
+        grid_.add_to(problem_, asking.job, [&](const DeadlineOption& option) {
+            return std::min(option.speed * asking.part * slot_, lacks) / measure_[asking.job];
+        });
     }
     std::vector<JobChoice> choices;
     if (who.empty()) return choices;

@@ -27,10 +27,10 @@ namespace goodput::inline v0_1::detail {
 struct PromisedRound {
     /// A job with a deadline.
     struct PromisedJob {
-        DeadlineJob job{};         ///< the job as promises count on it; its GPU types are indices into
-                                   ///< `pools`
-        PromiseAnswer answer{};    ///< the state of its deadline, with the same GPU types
+        DeadlineJob job{};       ///< the job as promises count on it; its GPU types are indices into `pools`
+        PromiseAnswer answer{};  ///< the state of its deadline, with the same GPU types
         bool may_not_run = false;  ///< it was refused, and must not run without a promise
+        std::size_t index = 0;     ///< index into Snapshot::jobs
         /// Index of the job's deadline, or the number of deadlines if the caller gave none.
         std::size_t deadline = 0;
     };
@@ -47,6 +47,11 @@ struct PromisedRound {
         const auto found = jobs.find(name);
         return found == jobs.end() ? nullptr : &found->second;
     }
+    /// Returns the job of this name and index if its promise has been kept so far, or else null.
+    [[nodiscard]] const PromisedJob* kept(const std::string& name, std::size_t index) const {
+        const PromisedJob* job = find(name);
+        return job && job->index == index && job->answer.promise == Promise::kept ? job : nullptr;
+    }
 };
 
 /// Changes the options that another maker (`inner`, an OptionMaker) lists. If plans are enforced, a
@@ -58,85 +63,53 @@ struct PromiseMaker {
     const PromisedRound* round = nullptr;
 
     [[nodiscard]] MakerJoint joint() {
-        MakerJoint joint{.part = this};
-        joint.list = [](void* part, const Round& now, const Job& job, std::span<const int> most_gpus,
-                        std::vector<Option>& options) {
-            static_cast<PromiseMaker*>(part)->list(now, job, most_gpus, options);
-        };
-        joint.begin_round = [](void* part, const Round& now) {
-            const MakerJoint& inside = static_cast<PromiseMaker*>(part)->inner;
-            if (inside.begin_round) inside.begin_round(inside.part, now);
-        };
-        if (inner.list_kept)
-            joint.list_kept = [](void* part, const Round& now, const Job& job, std::vector<Option>& options) {
-                const MakerJoint& inside = static_cast<PromiseMaker*>(part)->inner;
-                inside.list_kept(inside.part, now, job, options);
-            };
-        if (inner.ask)
-            joint.ask = [](void* part, const Round& now, const Job& job, std::span<const int> most_gpus,
-                           const AtPrices& at, double least, std::vector<Option>& options) {
-                const MakerJoint& inside = static_cast<PromiseMaker*>(part)->inner;
-                return inside.ask(inside.part, now, job, most_gpus, at, least, options);
-            };
-        if (inner.predict)
-            joint.predict = [](void* part, const Job& job, const std::optional<GradientStatistics>& gradient,
-                               std::span<Option> options, const AskPredictor& ask) {
-                const MakerJoint& inside = static_cast<PromiseMaker*>(part)->inner;
-                inside.predict(inside.part, job, gradient, options, ask);
-            };
-        joint.why_none = [](void* part, const Round& now, const Job& job) {
-            return static_cast<PromiseMaker*>(part)->why_none(now, job);
-        };
-        joint.lets_wait = [](void* part, const Job& job) {
-            const auto& self = *static_cast<PromiseMaker*>(part);
-            return self.lets_wait(job) ||
-                   (self.inner.lets_wait && self.inner.lets_wait(self.inner.part, job));
-        };
+        MakerJoint joint = maker_joint(*this);
+        if (!inner.list_kept) joint.list_kept = nullptr;
+        if (!inner.predict) joint.predict = nullptr;
         return joint;
     }
 
-private:
+    void begin_round(const Round& now) const {
+        if (inner.begin_round) inner.begin_round(inner.part, now);
+    }
     /// Appends the options that a job may have. If no shape matches what a promised job's plan needs now,
     /// appends everything that the inner maker lists.
     void list(const Round& now, const Job& job, std::span<const int> most_gpus,
               std::vector<Option>& options) {
+        if (must_wait(job)) return;
         const PromisedRound::PromisedJob* promised = round->find(job.name);
-        if (lets_wait(job)) return;
-        if (round->held_back.contains(job.name)) {
-            const std::size_t first = options.size();
-            inner.list(inner.part, now, job, most_gpus, options);
-            const Configuration held = now.held_by(job);
-            options.erase(
-                std::remove_if(options.begin() + static_cast<std::ptrdiff_t>(first), options.end(),
-                               [&](const Option& each) { return !each.configuration.same_gpus(held); }),
-                options.end());
-            return;
-        }
-        if (!promised || !round->enforced || promised->answer.promise == Promise::refused ||
-            !promised->answer.now)
-            return inner.list(inner.part, now, job, most_gpus, options);
-        const std::size_t first = options.size();
+        const bool held_back = round->held_back.contains(job.name);
+        const bool is_planned = !held_back && round->enforced && promised && promised->answer.now;
         // The job's plan may need more GPUs than the policy lets the job grow to.
         std::vector<int> most(most_gpus.begin(), most_gpus.end());
-        int& most_of_type = most[round->pools[promised->answer.now->gpu_type].gpu_type];
-        most_of_type = std::max(most_of_type, promised->answer.now->gpus);
+        if (is_planned) {
+            int& most_of_type = most[round->pools[promised->answer.now->gpu_type].gpu_type];
+            most_of_type = std::max(most_of_type, promised->answer.now->gpus);
+        }
+        const auto first = static_cast<std::ptrdiff_t>(options.size());
         inner.list(inner.part, now, job, most, options);
+        if (!held_back && !is_planned) return;
         const Configuration held = now.held_by(job);
-        const auto keeps = [&](const Option& option) { return keeps_its_plan(*promised, option, held); };
-        const auto begin = options.begin() + static_cast<std::ptrdiff_t>(first);
-        if (std::none_of(begin, options.end(), keeps)) return;
-        options.erase(std::remove_if(begin, options.end(), [&](const Option& each) { return !keeps(each); }),
-                      options.end());
+        const auto is_unfit = [&](const Option& option) {
+            return held_back ? !option.configuration.same_gpus(held)
+                             : !keeps_its_plan(*promised, option, held);
+        };
+        const auto begin = options.begin() + first;
+        if (is_planned && std::all_of(begin, options.end(), is_unfit)) return;
+        options.erase(std::remove_if(begin, options.end(), is_unfit), options.end());
     }
-    /// Returns whether promises are the reason that a job is offered nothing. The job then waits, because a
-    /// later round may offer it more.
+    void list_kept(const Round& now, const Job& job, std::vector<Option>& options) const {
+        inner.list_kept(inner.part, now, job, options);
+    }
+    void predict(const Job& job, const std::optional<GradientStatistics>& gradient, std::span<Option> options,
+                 const AskPredictor& ask) const {
+        inner.predict(inner.part, job, gradient, options, ask);
+    }
     [[nodiscard]] bool lets_wait(const Job& job) const {
-        const auto* promised = round->find(job.name);
-        return (promised && promised->may_not_run) ||
-               (job.placement.empty() && round->held_back.contains(job.name));
+        return must_wait(job) || (inner.lets_wait && inner.lets_wait(inner.part, job));
     }
     /// Returns why a job is offered nothing.
-    [[nodiscard]] std::string why_none(const Round& now, const Job& job) {
+    [[nodiscard]] std::string why_none(const Round& now, const Job& job) const {
         if (const auto* promised = round->find(job.name); promised && promised->may_not_run)
             return "it is not to run without a promise, and " + promised->answer.why;
         if (round->held_back.contains(job.name))
@@ -144,6 +117,14 @@ private:
         return inner.why_none ? inner.why_none(inner.part, now, job) : std::string();
     }
 
+private:
+    /// Returns whether promises are the reason that a job is offered nothing. The job then waits, because a
+    /// later round may offer it more.
+    [[nodiscard]] bool must_wait(const Job& job) const {
+        const auto* promised = round->find(job.name);
+        return (promised && promised->may_not_run) ||
+               (job.placement.empty() && round->held_back.contains(job.name));
+    }
     [[nodiscard]] bool keeps_its_plan(const PromisedRound::PromisedJob& promised, const Option& option,
                                       const Configuration& held) const {
         if (!option.configuration.is_single()) return false;
@@ -151,9 +132,7 @@ private:
         const HeldGpus gpus{pool_index(round->pools, part), part.shape.gpus};
         if (gpus.gpu_type == round->pools.size()) return false;
         if (promised.answer.now == gpus) return true;
-        PromiseAnswer answer = promised.answer;
-        answer.promise = Promise::kept;
-        return keeps_plan(promised.job, answer, promised_speed(promised.job, gpus),
+        return keeps_plan(promised.job, promised.answer, promised_speed(promised.job, gpus),
                           option.configuration.same_gpus(held), round->round_seconds);
     }
 };

@@ -24,6 +24,7 @@
 #include <utility>
 #include <vector>
 
+#include "goodput/allot/problem.hpp"
 #include "goodput/core/configuration.hpp"
 #include "goodput/deadlines/cluster_over_time.hpp"
 #include "goodput/deadlines/deadline_job.hpp"
@@ -88,6 +89,26 @@ struct TimeGrid {
         for (std::size_t row = 0; row < rows.size(); ++row)
             if (rows[row].gpu_type == held.gpu_type && blocks_of(held, row) > free[row]) return false;
         return true;
+    }
+    /// Returns how many jobs can use an interval, and the k-th of them.
+    [[nodiscard]] static std::size_t users(const GridInterval& interval) {
+        return interval.full_jobs + interval.partial_jobs.size();
+    }
+    /// See users().
+    [[nodiscard]] PartialJob user(const GridInterval& interval, std::size_t k) const {
+        return k < interval.full_jobs ? PartialJob{order[k], 1}
+                                      : interval.partial_jobs[k - interval.full_jobs];
+    }
+    /// Adds a job with its options to an allotment problem. An option is worth value(option).
+    template <class Value>
+    void add_to(AllotmentProblem& problem, std::size_t job, Value&& value) const {
+        std::vector<ResourceUse> uses;
+        problem.add_job();
+        for (const DeadlineOption& option : options[job]) {
+            uses.clear();
+            append_uses(option.held, uses);
+            problem.add_option(value(option), uses);
+        }
     }
     /// Appends what these GPUs take of all rows.
     void append_uses(const HeldGpus& held, std::vector<ResourceUse>& uses) const {

@@ -5,6 +5,7 @@
 // these.
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -44,6 +45,12 @@ struct Deadline {
 struct NodeTimes {
     double from_seconds = -std::numeric_limits<double>::infinity();  ///< the node is drained until then
     double until_seconds = std::numeric_limits<double>::infinity();  ///< the node is drained from then on
+};
+
+/// Two jobs that hold the same GPUs now.
+struct SharingJobs {
+    std::array<std::size_t, 2> jobs{};  ///< indices into Snapshot::jobs
+    std::array<double, 2> parts{1, 1};  ///< speed of each, relative to running alone on these GPUs
 };
 
 /// The margins of promises for errors of predictions. Promises can be kept as long as jobs reach these

@@ -5,7 +5,6 @@
 // policy, in a form that does not depend on the part's type. The engine calls parts through joints, so it
 // is compiled once for all types of parts. detail/promises_round.hpp implements it.
 
-#include <array>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -35,12 +34,6 @@ struct PromisedRoundOptions {
     double reserve_rounds = 1;
     AskingOrder order = AskingOrder::first_come;  ///< order in which newcomers ask
     PromiseMargins margins{};                     ///< margins of promises
-};
-
-/// Two jobs that hold the same GPUs now.
-struct SharingJobs {
-    std::array<std::size_t, 2> jobs{};  ///< indices into Snapshot::jobs
-    std::array<double, 2> parts{1, 1};  ///< speed of each, relative to running alone on these GPUs
 };
 
 /// Plans a round: RoundEngine::plan(), or a function that plans rounds with pairs. The jobs in `alone` must

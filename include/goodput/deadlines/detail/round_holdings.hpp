@@ -23,7 +23,6 @@
 #include "goodput/deadlines/deadline_job.hpp"
 #include "goodput/deadlines/deadline_plan.hpp"
 #include "goodput/deadlines/promised_jobs.hpp"
-#include "goodput/deadlines/promises_engine.hpp"
 #include "goodput/schedule/snapshot.hpp"
 
 namespace goodput::inline v0_1::detail {

@@ -63,7 +63,7 @@ private:
         job.initial_batch = 1 << random.integer(4, 8);
         job.max_batch = job.initial_batch << random.integer(0, 5);
         job.target_batch = job.initial_batch << random.integer(0, 3);
-        // Some jobs that keep their batch have no largest batch; for the others it is just above their batch.
+        // Half of the jobs that keep their batch have no largest batch; the others' is larger by at least 4.
         if (job.adaptivity != Adaptivity::batch)
             job.max_batch = index % 2 == 0 ? 0 : std::max(job.max_batch, job.target_batch + 4);
         for (std::size_t t = 0; t < snapshot.cluster.gpu_types.size(); ++t) {

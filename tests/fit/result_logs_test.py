@@ -129,7 +129,7 @@ class Accelerators(unittest.TestCase):
 
 
 class LeftOut(unittest.TestCase):
-    """Steps take LENGTH[workload] * SLOWNESS[accelerator] / gpus. The program is replaced by one that knows this law."""
+    """Steps take LENGTH[workload] * SLOWNESS[accelerator] / gpus. A stand-in for the program knows this."""
 
     LENGTH = {"flux1": 100.0, "rgat": 7.0, "retinanet": 3.0}
     SLOWNESS = {"B200": 1.0, "H100": 2.5, "MI300X": 4.0}

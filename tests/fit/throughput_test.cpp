@@ -120,7 +120,7 @@ TEST_CASE("Exact samples give back the model: predictions for unseen shapes to 1
     }
 }
 
-TEST_CASE("So they nearly always do at nearly full overlap, where synchronising hides behind computing") {
+TEST_CASE("The same at nearly full overlap, where synchronising may hide behind computing: nearly always") {
     support::Random random(2);
     ThroughputFitter fitter;
     int exact = 0;

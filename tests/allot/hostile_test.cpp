@@ -23,7 +23,7 @@ using support::Random;
 
 namespace {
 
-/// A sum of units may exceed a capacity by this share of the capacity and of the rounding of each unit.
+/// Sums of units may exceed a capacity by this fraction of it, plus the rounding of each job's units.
 constexpr long double allowed_excess = 2e-12L;
 
 /// Returns the largest sum of values over all choices that exceed no capacity by more than `excess` times
@@ -432,8 +432,8 @@ TEST_CASE("a relaxation keeps to the capacity, however far one option goes beyon
 }
 
 TEST_CASE(
-    "A relaxation is no conflict where nobody must run, and its prices keep off who takes what is not "
-    "there") {
+    "A relaxation is no conflict if no job must run, and its prices keep jobs off capacity that is "
+    "missing") {
     // A tenth of an option fits the smallest capacity a double can hold; the price of that capacity is no
     // longer finite.
     for (const double units : {5e-323, 4.0, 1e150}) {

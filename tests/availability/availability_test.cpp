@@ -115,7 +115,7 @@ TEST_CASE("more interruptions, dearer checkpoints and more time off are never be
         Interruptions worse = it.job;
         worse.per_hour *= random.between(1, 4);
         INFO(it.how.name, ": ", now);
-        // If all periods are equally long, slightly shorter ones may hold a whole number of intervals.
+        // Without saves the interval is given, and shorter periods may happen to fit it better.
         if (it.how.saves) CHECK(best(worse, it.how) <= now);
         worse = it.job;
         worse.off_seconds += random.between(0, 1000);

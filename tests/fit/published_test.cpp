@@ -97,7 +97,7 @@ TEST_CASE("the published example") {
     CHECK(fitter.end().objective == doctest::Approx(0.043489).epsilon(1e-4));
 }
 
-TEST_CASE("a single sample: beside the kink at alpha_c = c/2, beta_c = c/(2b)") {
+TEST_CASE("a single sample: next to the kink at alpha_c = c/2, beta_c = c/(2b)") {
     support::Random random(1);
     PublishedFitter fitter;
     int near = 0;

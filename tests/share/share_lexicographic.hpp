@@ -176,7 +176,7 @@ inline std::vector<double> lexicographic_levels(const goodput::ShareProblem& pro
         return row;
     };
     const Row runs = fastest;
-    // Slack for rounding; one job may get the slack of all others.
+    // Slack for rounding.
     constexpr long double slack = 1e-15L;
     // The program in which every job keeps its height and rises at its speed.
     const auto program_of = [&](const Row& speed) {

@@ -1,3 +1,5 @@
+// Fits of the noise scale to measured trainings: exact, scattered and useless ones, and honest intervals.
+
 #include "goodput/fit/convergence_fit.hpp"
 
 #include <algorithm>

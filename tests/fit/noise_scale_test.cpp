@@ -1,3 +1,6 @@
+// Statistics of gradients: unbiased estimates of squared norm, variance and noise scale, however they are
+// metered.
+
 #include "goodput/fit/noise_scale.hpp"
 
 #include <cmath>

@@ -134,7 +134,7 @@ inline SimulatedShare simulate(const goodput::Interruptions& job, const goodput:
     }
 }
 
-/// One of many cases: rate x cost x interval x mechanism; two fifths have shape 1, the others three shapes.
+/// One of many cases: rate x cost x interval x mechanism x shape; two fifths of them have shape 1.
 struct InterruptedCase {
     goodput::Interruptions job{};
     goodput::CheckpointMechanism how{};

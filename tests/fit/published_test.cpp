@@ -1,3 +1,5 @@
+// The released fit of Pollux and Sia, rebuilt: its published example, bounds and stop, and what it holds.
+
 #include "peers/sia/published_fit.hpp"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// The refined fit: accurate on exact, noisy and spoilt samples, with honest intervals, across GPU types and
+// on measured profiles.
+
 #include "goodput/fit/job_fit.hpp"
 
 #include <algorithm>

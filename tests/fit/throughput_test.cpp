@@ -1,3 +1,6 @@
+// The fit of Pollux's model: it finds models again, leaves the rest to the published prior, and its
+// intervals hold.
+
 #include "peers/pollux/throughput_fit.hpp"
 
 #include <algorithm>

@@ -21,8 +21,8 @@ struct TypedQueue {
     goodput::Cluster cluster;
     std::vector<goodput::Pool> pools;
     std::vector<goodput::Job> jobs;
-    std::vector<std::vector<goodput::Option>> options;  ///< for each job
-    std::vector<std::vector<double>> values;            ///< for each job
+    std::vector<std::vector<goodput::Option>> options;  ///< options of each job
+    std::vector<std::vector<double>> values;            ///< values of each job's options
 
     /// `nodes` is the number of nodes of each GPU type; each has `gpus_per_node` GPUs.
     explicit TypedQueue(const std::vector<int>& nodes, int gpus_per_node = 1) {

@@ -1,3 +1,5 @@
+// Speed by cores and memory from few measurements: recovered surfaces, honest intervals, next measurements.
+
 #include "goodput/hosts/host_fit.hpp"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Memory models never underestimate a measurement beyond the tolerance, and say which batch still fits.
+
 #include "goodput/memory/memory_fit.hpp"
 
 #include <algorithm>

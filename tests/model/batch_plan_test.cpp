@@ -1,3 +1,5 @@
+// The search for the best batch plan, against all plans and against the published grid.
+
 #include "goodput/model/batch_plan.hpp"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// The published grid of batch sizes, against a literal copy of its rules.
+
 #include "peers/sia/published_batch_grid.hpp"
 
 #include <algorithm>

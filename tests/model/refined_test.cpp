@@ -1,3 +1,5 @@
+// The laws of the refined throughput model, and the case in which it is Pollux's model.
+
 #include "goodput/model/throughput.hpp"
 
 #include <algorithm>

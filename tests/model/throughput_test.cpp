@@ -1,3 +1,5 @@
+// Pollux's throughput model, efficiency, pipelines and tables: formulas, limits, and published measurements.
+
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -331,7 +331,7 @@ TEST_CASE("a job that comes waits for the next computation of shares, and its GP
                                TimeSharedRounds<GavelWorld>(world, {.shares = isolated_shares}, {100, 500}),
                                {.interval_seconds = 100}));
     };
-    // Shares are computed at 0 and again at 100, as no time had passed. b comes at 150 and runs from 600 on.
+    // Shares are computed at 0, which counts as never, so again at 100. b comes at 150, runs from 600 on.
     CHECK(run({steady("a", 0, 1, 1000), steady("z", 50, 1, 60), steady("b", 150, 1, 100)}) ==
           Times{1000, 110, 550});
     // No other job is there or to come: b starts at once.

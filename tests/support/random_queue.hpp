@@ -18,8 +18,8 @@ struct RandomQueue {
     goodput::Cluster cluster{{"gpu"}, {}};
     std::vector<goodput::Pool> pools;
     std::vector<goodput::Job> jobs;
-    std::vector<goodput::Option> options;  ///< one per job
-    std::vector<double> values;            ///< one per job
+    std::vector<goodput::Option> options;  ///< the only option of each job
+    std::vector<double> values;            ///< value of this option
 
     /// `keeping` is the fraction of running jobs that keep what they hold.
     explicit RandomQueue(Random& random, double keeping = 0) {

@@ -22,7 +22,7 @@ namespace support {
 
 /// State at the end of an epoch.
 struct ValidationEpoch {
-    double progress, iteration;  ///< in iterations at the initial batch size, and in real ones
+    double progress, iteration;  ///< iterations at the initial batch size, and real iterations
     goodput::GradientStatistics gradient;
 };
 
@@ -104,11 +104,11 @@ inline std::vector<double> efficiency_errors(const ValidationRuns& runs, std::sp
 
 /// Errors over a whole application.
 struct EfficiencyReport {
-    std::vector<double> all, upward;  ///< per epoch; upward: from smaller batch sizes to larger ones
+    std::vector<double> all, upward;  ///< errors of each epoch; upward: for larger batch sizes
     double worst_median = 0;          ///< largest median of a combination of batch sizes
     std::vector<int> worst_known{};   ///< the combination with this median
     int worst_asked = 0;
-    int combinations = 0, beyond_ten_percent = 0;  ///< by median
+    int combinations = 0, beyond_ten_percent = 0;  ///< combinations, and those with medians above 10 %
 };
 
 /// Evaluates every choice of `known` batch sizes (1 or 2) against every other batch size.

@@ -367,7 +367,7 @@ TEST_CASE("after a deadline the prices remain, and each resource has all its oth
     }
 }
 
-TEST_CASE("a job that could have more, in an allotment that is not the best, is told that") {
+TEST_CASE("a job that could have more, in an allotment that is not the best, is told so") {
     AllotmentProblem problem;
     problem.capacity = {4};
     problem.add_job();

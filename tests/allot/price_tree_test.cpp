@@ -320,7 +320,7 @@ double most_taken(const CompactProblem& problem, const FurtherRow& row, std::siz
 }  // namespace
 
 TEST_CASE(
-    "a row by mixed-integer rounding cuts the relaxation's mixture off and no allotment, row after row") {
+    "a row by mixed-integer rounding cuts the relaxation's mixture off and no allotment, row upon row") {
     Random random(20261132);
     int found = 0;
     RoundingRows rounding;

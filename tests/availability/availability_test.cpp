@@ -57,7 +57,7 @@ TEST_CASE("no other interval is better than the best one") {
     }
 }
 
-TEST_CASE("the best interval is Young's if checkpoints are cheap, and Daly's nearly everywhere") {
+TEST_CASE("the best interval is Young's where checkpoints are cheap, and Daly's nearly everywhere") {
     for (const double cost : {1e-6, 1e-4, 1e-2, 0.1, 0.5}) {
         const Interruptions job{.per_hour = 0.25};
         const CheckpointMechanism how{.pause_seconds = cost * 3600 / job.per_hour};

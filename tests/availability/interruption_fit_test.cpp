@@ -45,7 +45,7 @@ ObservedPeriods observe(const Interruptions& node, int nodes, double seconds, st
 
 }  // namespace
 
-TEST_CASE("intervals hold as often as they say if the truth is drawn from the prior") {
+TEST_CASE("intervals hold as often as they say, where the truth is drawn from the prior") {
     const InterruptionPrior prior{.per_hour = 0.05, .off_seconds = 300, .spread = 1, .shape_spread = 0.4};
     for (const bool weibull : {false, true}) {
         int rates = 0, shapes = 0, offs = 0;

@@ -153,7 +153,7 @@ TEST_CASE("If limits bind, the distribution is as good as the best of all possib
     CHECK(bound > 10);
 }
 
-TEST_CASE("What jobs want is brought together if the rest of a node would cost more than it brings") {
+TEST_CASE("What jobs want is brought together where the rest of a node would cost more than it brings") {
     Snapshot snapshot;
     snapshot.cluster.gpu_types = {"slow", "fast"};
     snapshot.jobs = {power_job("job", {10, 50}, 0.1, 1e7)};

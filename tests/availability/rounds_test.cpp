@@ -155,7 +155,7 @@ TEST_CASE("spot nodes are planned like nodes of a GPU type of their own about wh
     CHECK(spot_given > 200);
 }
 
-TEST_CASE("if nodes are interrupted, goodput is that of the useful part of the time") {
+TEST_CASE("where nodes are interrupted, goodput is that of the useful part of the time") {
     support::Random random(12);
     int counted = 0, chosen = 0, ending = 0, unsaved = 0;
     for (int i = 0; i < 60; ++i) {
@@ -404,7 +404,7 @@ TEST_CASE("a job that may not have spot nodes gets none, and others no more than
     CHECK(capped > 20);
 }
 
-TEST_CASE("an explanation says how much is expected to be lost, and how best to save") {
+TEST_CASE("an explanation says what is expected to be lost, and how best to save") {
     Snapshot now = one_job_and_two_markets(0.25);
     std::erase_if(now.cluster.nodes, [](const Node& node) { return !node.spot; });
     now.jobs[0].max_gpus = 4;

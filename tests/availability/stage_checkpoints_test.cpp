@@ -142,7 +142,7 @@ TEST_CASE("stages: a stage that repeats takes its work over the useful share of 
         }
 }
 
-TEST_CASE("stages: if live periods are long, it is MII's formula") {
+TEST_CASE("stages: where live periods are long, it is MII's formula") {
     const StageMechanism mechanism{.extra_seconds = 3, .unsaved_seconds = 20, .restore_seconds = 4};
     const double running = 50 + 3, lost = 20.0 / 2, off = 7;
     double before = 1;
@@ -266,7 +266,7 @@ TEST_CASE("stages: the order of stages and their names do not matter") {
     }
 }
 
-TEST_CASE("stages: under other interruptions the choice is made again, and kept if it is as good") {
+TEST_CASE("stages: under other interruptions the choice is made again, and kept where it is as good") {
     const StageCheckpointQuestion question = small_stage_question();
     const StageCheckpoints answer = choose_stage_checkpoints(question);
     CHECK(answer.mechanism == std::vector<std::size_t>{1, 1});

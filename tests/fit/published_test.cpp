@@ -123,7 +123,7 @@ TEST_CASE("a single sample: next to the kink at alpha_c = c/2, beta_c = c/(2b)")
     CHECK(near > cases * 95 / 100);
 }
 
-TEST_CASE("what the samples cannot tell is held at the start") {
+TEST_CASE("what the samples cannot tell is held") {
     support::Random random(2);
     PublishedFitter fitter;
     for (int i = 0; i < 300; ++i) {

@@ -130,7 +130,7 @@ TEST_CASE("makers around others lose nothing that those can do") {
 }
 
 TEST_CASE(
-    "of two jobs that both need hours the shorter one is served, though each second of it is worth little") {
+    "of two jobs that both need hours the shorter one is served, though a second of it is worth little") {
     Snapshot now = snapshot_of(std::vector{1}, 1);
     add_job(now, 1, {1}, 50000);
     add_job(now, 1, {1}, 11000);

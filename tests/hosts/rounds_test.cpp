@@ -167,7 +167,7 @@ TEST_CASE("changing places is worth something, overfills no node, and moves no j
     CHECK(changed > 1.01 * stayed);
 }
 
-TEST_CASE("a job whose least is more than its share is left out if its node has no room for it") {
+TEST_CASE("a job whose least is more than its share is left out where its node has no room for it") {
     Cluster cluster{{"A100"}, {{"node", 0, 8, false, 32, 0}}};
     std::vector<detail::HostClaim> claims(2);
     for (detail::HostClaim& claim : claims) {
@@ -352,7 +352,7 @@ Job hosted_job(const std::string& name, int gpus, HostNeeds needs) {
 
 }  // namespace
 
-TEST_CASE("a queue serves its first job even if many could gain by its cores") {
+TEST_CASE("a queue serves its first job also where many could gain by its cores") {
     Snapshot snapshot;
     snapshot.cluster = {{"A100"}, {{"node", 0, 8, false, 24, 80}}};
     snapshot.jobs.push_back(hosted_job("first", 1, {{12, 1}, {12, 1}, {}}));
@@ -378,7 +378,7 @@ TEST_CASE("a resource that a node does not count slows no job down") {
     CHECK(at_factor_one({{1, 1}, {1, 0}, 2, 1, {1, 0}}, snapshot.jobs[0].host).step_seconds == 1);
 }
 
-TEST_CASE("if some nodes of a pool count and others do not, those that do give no more than they have") {
+TEST_CASE("where some nodes of a pool count and others do not, those that do give no more than they have") {
     Random random(5);
     int kept = 0;
     auto scheduler = with_hosts(Scheduler<GoodputPolicy>());

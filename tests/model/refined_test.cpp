@@ -46,7 +46,7 @@ Shape random_shape(Random& random) {
 
 }  // namespace
 
-TEST_CASE("Computing takes the least time or the line, whichever is longer; a least time of 0 is none") {
+TEST_CASE("Computing takes the least time or the line, whichever is longer; 0 changes nothing") {
     Random random(9);
     for (int i = 0; i < 500; ++i) {
         CAPTURE(i);
@@ -123,7 +123,7 @@ TEST_CASE("computing is the line times the factor at measured batches, straight 
     }
 }
 
-TEST_CASE("each law of the shape: what it multiplies, and for which shapes it is one") {
+TEST_CASE("each law of the shape: what it multiplies, and where it is one") {
     Random random(3);
     for (int i = 0; i < 500; ++i) {
         CAPTURE(i);

@@ -195,7 +195,7 @@ TEST_CASE("tabulated: measured points are returned, linear in between, constant 
     CHECK(table.max_atomic_batch({3, 12}) == 10);
 }
 
-TEST_CASE("tabulated: the most even placement counts for its shape, wherever the ring is cut open") {
+TEST_CASE("tabulated: the most even placement speaks for its shape, wherever the ring is cut open") {
     const std::vector<PlacementSample> samples{
         {{3, 1}, 10, 2, 1},       {{2, 2}, 10, 1, 0.5}, {{1, 1, 2, 2}, 10, 5, 1}, {{2, 1, 1, 2}, 10, 6, 1},
         {{1, 2, 1, 2}, 10, 7, 1}, {{2, 2}, 20, 3, 0.5}, {{1, 2, 4}, 10, 8, 1},    {{1, 1, 5}, 10, 10, 1}};

@@ -205,7 +205,7 @@ TEST_CASE("a gang goes into one rack if one has room, and into the fullest that 
     CHECK(spread_cost(topology, result.placements[1]) == 0);
 }
 
-TEST_CASE("without levels it is the inner placer, and an invalid topology is refused") {
+TEST_CASE("without levels it is the inner placer; a topology that makes no sense is refused") {
     Cluster cluster{{"a100"}, {}};
     for (int n = 0; n < 3; ++n) cluster.nodes.push_back({"node" + std::to_string(n), 0, 8});
     const std::vector<PlacementRequest> requests{{.part = {0, 8, {2, 16}}}};

@@ -268,7 +268,7 @@ TEST_CASE("Optimus: the least sum of remaining times of all allotments, never wo
     CHECK(better > 0);
 }
 
-TEST_CASE("Optimus: if GPUs are short every job has one before any has two, first come, first served") {
+TEST_CASE("Optimus: where GPUs are short every job has one before any has two, first come, first served") {
     Random random(5);
     for (int round = 0; round < 300; ++round) {
         SmallCluster small(random, 20);

@@ -122,7 +122,7 @@ TEST_CASE("jobs that have waited longest are considered, and no fewer jobs than 
     }
 }
 
-TEST_CASE("no place further from the end would make the sum smaller") {
+TEST_CASE("no place however far from the end would make the sum smaller") {
     Random random(4);
     for (int round = 0; round < 200; ++round) {
         std::vector<std::size_t> machines(static_cast<std::size_t>(random.integer(1, 3)));

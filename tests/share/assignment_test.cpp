@@ -155,7 +155,7 @@ TEST_CASE("costs in other units are the same assignment, however small or large 
     }
 }
 
-TEST_CASE("a column with several places is as good as that many columns") {
+TEST_CASE("a column of several places is as good as that many columns") {
     Random random(3);
     for (int round = 0; round < 100; ++round) {
         const Costs costs = random_costs(random, 20, 8, 5, 0);

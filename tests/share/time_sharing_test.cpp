@@ -162,7 +162,7 @@ TEST_CASE("what is owed does not depend on how often it is booked, while no job 
     }
 }
 
-TEST_CASE("jobs that come later are not behind, and jobs that are gone are forgotten") {
+TEST_CASE("jobs that come later are not behind, and those that are gone are forgotten") {
     Random random(5);
     SharedCluster of(random);
     TimeSharing<MaxMin, decltype(of.predictor())> sharing({}, SharedCluster::interval, of.predictor());

@@ -244,7 +244,7 @@ TEST_CASE("events that strike no job change nothing, to the last digit") {
     }
 }
 
-TEST_CASE("a job that fails repeats what it did since its last checkpoint") {
+TEST_CASE("a job that fails does again what it did since its last checkpoint") {
     const support::LoneJob world;  // trains from 145, 63 s per epoch: epochs end at 208, 271, 334, ...
     const ReplayResult epochs = replay_alone(world, {{290, EventKind::job_fails, "job"}});
     CHECK(*epochs.jobs[0].completed_seconds == doctest::Approx(290 + 25 + 8 * 63).epsilon(1e-9));

@@ -154,7 +154,7 @@ TEST_CASE("after its partner's completion a job is charged for all their GPUs") 
     CHECK(metrics_of(result).queueing_hours == 0);
 }
 
-TEST_CASE("plans in which two jobs have the same GPUs without both saying so are refused") {
+TEST_CASE("plans in which two jobs have the same GPUs and do not both say so are refused") {
     const Cluster cluster = cli::parse_cluster("gpu:2x2");
     const auto refused = [&](const std::vector<Given>& given) {
         GavelWorld world(cluster, {job_of("a", "p", 100), job_of("b", "p", 100), job_of("c", "p", 100)},
@@ -195,7 +195,7 @@ TEST_CASE("plans in which two jobs have the same GPUs without both saying so are
                       "share GPUs");
 }
 
-TEST_CASE("pairs that make no sense are refused, and those without measurements do nothing") {
+TEST_CASE("pairs that make no sense are refused, and those that are not measured do nothing") {
     const Cluster cluster = cli::parse_cluster("gpu:2x1,other:1x1");
     const std::vector<GavelJob> jobs{job_of("a", "p", 10, {1, 1}), job_of("b", "q", 10, {1, 1})};
     CHECK_THROWS_WITH(

@@ -217,7 +217,7 @@ TEST_CASE("traces that cannot be replayed are refused with job, field and value"
         "replay: interval is 1e+308, but must be at most 1e+12");
 }
 
-TEST_CASE("gradient statistics are linear between tabulated batch sizes, and constant outside") {
+TEST_CASE("gradient statistics between tabulated batch sizes are linear, and outside constant") {
     const TrainingCurve table({10, 30}, {{{1, 2}}, {{3, 8}}}, {5});
     CHECK(table.gradient(10, 0).variance == 2);
     CHECK(table.gradient(20, 0).variance == 5);

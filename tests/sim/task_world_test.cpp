@@ -44,7 +44,7 @@ static_assert(World<TaskWorld> && ReportingWorld<TaskWorld> && UnevenWorld<TaskW
               StartingWorld<TaskWorld> && SavingWorld<TaskWorld> && FailingWorld<TaskWorld> &&
               PredictingWorld<TaskWorld> && IsolatedTimes<TaskWorld>);
 
-TEST_CASE("a job alone runs its tasks in order, as many at a time as it has GPUs") {
+TEST_CASE("a job alone runs its tasks in order, as many at a time as there are GPUs") {
     const Cluster cluster = cluster_of_single_gpus(2);
     TaskWorld world(cluster, {{.name = "a", .submitted_seconds = 5, .task_seconds = {10, 4, 3, 8}}});
     const ReplayResult result = replay(cluster, world, Pilots{}, rarely);
@@ -130,7 +130,7 @@ TEST_CASE("other policies plan in this world too, and a task that they stop begi
     CHECK(in_order.jobs[1].completed_seconds == 210.0);
 }
 
-TEST_CASE("after a failure of a job or its node, the tasks that ran begin anew") {
+TEST_CASE("a failure of a job or its node begins the tasks anew that ran") {
     const Cluster cluster = cluster_of_single_gpus(2);
     const std::vector<TaskJob> jobs{{.name = "a", .task_seconds = {20, 20, 20}}};
     ReplayOptions options = rarely;

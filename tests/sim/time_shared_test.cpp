@@ -429,7 +429,7 @@ TEST_CASE("a batch grows a round after the job's epochs ask for it, and epochs a
     for (std::size_t round = 0; round < 5; ++round) CHECK(epochs[round] == doctest::Approx(expected[round]));
 }
 
-TEST_CASE("first come, first served promises more than there is if a holder has ended") {
+TEST_CASE("first come, first served promises more than there is where a holder has ended") {
     ShockwaveFifo fifo;
     const auto ask = [&](std::vector<std::pair<std::size_t, int>> jobs) {
         ShareQuestion question{.gpu_types = {"gpu"}, .gpus = {4}};
@@ -558,7 +558,7 @@ TEST_CASE("Shockwave's stored plan gives the stored completion times") {
     CHECK(compared == 120);
 }
 
-TEST_CASE("profiles are those of Shockwave's simulator") {
+TEST_CASE("profiles are those that Shockwave's simulator knows") {
     const std::string folder = std::string(GOODPUT_DATA_DIR) + "/shockwave";
     std::size_t compared = 0;
     for (const std::string trace : {"120", "220", "460", "900", "900b"}) {

@@ -69,7 +69,7 @@ double best_by_trial(const WindowProblem& problem) {
 
 }  // namespace
 
-TEST_CASE("no rounds are worth more than the market's, of any sizes, and if there are none it says so") {
+TEST_CASE("no rounds are worth more than the market's, of any sizes, and where there are none it says so") {
     support::Random random(1);
     WindowMarket market;
     int feasible = 0;

@@ -416,7 +416,7 @@ TEST_CASE("worlds that cannot be replayed are refused with job, field and value"
                       "world, job 'job-0': completion is 3, but must be a finite number of at least 60");
 }
 
-TEST_CASE("if rounds end early, jobs in a queue for one GPU follow each other without a gap") {
+TEST_CASE("where rounds end early, jobs in a queue for one GPU follow each other without a gap") {
     support::Random random(7);
     for (int round = 0; round < 30; ++round) {
         CAPTURE(round);
@@ -442,7 +442,7 @@ TEST_CASE("if rounds end early, jobs in a queue for one GPU follow each other wi
     }
 }
 
-TEST_CASE("failures split a round that ends early, and it still ends when planned") {
+TEST_CASE("failures split a round that ends early, and it still ends when it was to") {
     WorldThatShortens world;
     world.add(0, 1, 50);
     world.add(0, 1, 20);
@@ -474,7 +474,7 @@ TEST_CASE("a world that stands still ends its replay") {
     CHECK(result.end_seconds == 0);
 }
 
-TEST_CASE("a world is told everything about the round that it ends") {
+TEST_CASE("a world is told all about the round that it ends") {
     struct Told : WorldWithStarts {
         std::vector<std::vector<double>> rounds{};
         std::vector<double> trained{};

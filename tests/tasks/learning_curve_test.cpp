@@ -59,7 +59,7 @@ TEST_CASE("curves of known families are continued to where they reach their targ
         }
 }
 
-TEST_CASE("intervals hold at least as often as they say if totals are as believed") {
+TEST_CASE("intervals hold at least as often as they say where totals are as believed") {
     support::Random random(5);
     for (const double part_low : {0.05, 0.3}) {
         int within = 0;

@@ -1,5 +1,5 @@
-// A conflict is what it says: its jobs do not fit together, all but one of them do, every resource that is
-// named is needed; and mostly there is no smaller one. Against brute force.
+// Every reported conflict is one: its jobs do not fit together, any of them may be dropped to make the rest
+// fit, and every named resource is needed. Most are also the smallest possible. Checked by brute force.
 
 #include <algorithm>
 #include <bit>
@@ -21,7 +21,7 @@ using support::Random;
 
 namespace {
 
-/// Whether the jobs fit together, by trying all, in the resources of a bit mask.
+/// Returns whether the jobs fit together on the resources of a bit mask; tries every choice of options.
 bool fit(const AllotmentProblem& problem, const std::vector<std::size_t>& jobs, std::uint64_t resources) {
     std::vector<double> left(jobs.size() * problem.capacity.size());
     const auto fit_from = [&](const auto& self, std::size_t i, const std::vector<double>& room) -> bool {
@@ -41,7 +41,7 @@ bool fit(const AllotmentProblem& problem, const std::vector<std::size_t>& jobs, 
 
 constexpr std::uint64_t all_resources = ~std::uint64_t{0};
 
-/// Jobs of the smallest conflict there is.
+/// Returns the number of jobs in the smallest conflict, or must.size() if there is none smaller.
 std::size_t smallest_conflict(const AllotmentProblem& problem, const std::vector<std::size_t>& must) {
     std::size_t smallest = must.size();
     for (std::uint64_t chosen = 1; chosen < std::uint64_t{1} << must.size(); ++chosen) {
@@ -62,7 +62,7 @@ std::vector<std::size_t> jobs_that_must(const AllotmentProblem& problem) {
     return must;
 }
 
-/// Up to nine jobs, most of which must run, that need about as much as there is.
+/// Makes up to nine jobs that together need about the capacity; most of them must run.
 AllotmentProblem tight_problem(Random& random) {
     AllotmentProblem problem;
     const int resources = random.integer(1, 4), jobs = random.integer(1, 9);
@@ -131,7 +131,7 @@ TEST_CASE("a conflict is irreducible, its resources are needed, and it is mostly
     }
     CHECK(conflicts > 3'000);
     CHECK(large > 500);
-    // 99.8 % of all, 98.7 % of those where no conflict has three jobs or fewer.
+    // Measured: 99.8 % of all, and 98.7 % of those whose smallest conflict has more than three jobs.
     CHECK(static_cast<double>(smallest) >= 0.995 * static_cast<double>(conflicts));
     CHECK(static_cast<double>(smallest_large) >= 0.97 * static_cast<double>(large));
     CHECK(static_cast<double>(claimed) >= 0.8 * static_cast<double>(conflicts));
@@ -153,7 +153,7 @@ TEST_CASE("a job that fits nowhere is the conflict, and two that do not fit toge
     problem.add_option(1, {{1, 2}});
     Conflict conflict = conflict_of(problem);
     CHECK(conflict.jobs == std::vector<std::size_t>{20, 22});
-    CHECK(conflict.resources == std::vector<std::size_t>{0, 1});  // 9 units of resource 0 are too many
+    CHECK(conflict.resources == std::vector<std::size_t>{0, 1});  // no room for the 9 units of resource 0
     CHECK(conflict.smallest);
     CHECK(conflict.report() ==
           "jobs 20 and 22 do not fit together: resources 0 and 1 (no conflict has fewer jobs)");
@@ -177,7 +177,7 @@ TEST_CASE("a job that fits nowhere is the conflict, and two that do not fit toge
     CHECK(conflict_of(problem).report() == "the jobs that must run fit together");
 }
 
-TEST_CASE("of hundreds of jobs a few large ones are named, not the many small ones") {
+TEST_CASE("of hundreds of jobs, a conflict names a few large ones, not the many small ones") {
     Random random(5);
     AllotmentProblem problem;
     problem.capacity = {512, 256, 256};
@@ -192,14 +192,14 @@ TEST_CASE("of hundreds of jobs a few large ones are named, not the many small on
             for (std::uint32_t type = 0; type < 3; ++type) problem.add_option(1, {{type, 1}});
         }
     }
-    const Conflict conflict = conflict_of(problem);  // eight of 64 in 256
+    const Conflict conflict = conflict_of(problem);  // eight jobs of at least 64 units in 256
     CHECK(conflict.jobs.size() == 5);
     CHECK(std::includes(large.begin(), large.end(), conflict.jobs.begin(), conflict.jobs.end()));
     CHECK(conflict.resources == std::vector<std::size_t>{1});
     CHECK(conflict.minimal);
 }
 
-TEST_CASE("what is reported of a conflict is no more than was found out") {
+TEST_CASE("a report of a conflict says no more than was found out") {
     Conflict conflict;
     conflict.jobs = {0, 3};
     conflict.resources = {1};
@@ -211,7 +211,7 @@ TEST_CASE("what is reported of a conflict is no more than was found out") {
     CHECK(conflict.report() == "jobs 0 and 3 do not fit together: resource 1 (perhaps fewer do not, either)");
 }
 
-TEST_CASE("no time: what could not be decided is not claimed") {
+TEST_CASE("without time, a conflict claims nothing that was not decided") {
     Random random(6);
     for (int round = 0; round < 300; ++round) {
         const AllotmentProblem problem = tight_problem(random);

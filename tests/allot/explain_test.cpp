@@ -1,5 +1,5 @@
-// Explanations say what is so: what is said to be priced out is wanted from the worth on that is named, what
-// is said to have no room has none, and a unit more or fewer is worth what is named.
+// Explanations are true: an option that is called priced out is wanted from the named value on, an option
+// said to have no room has none, and one unit more or fewer changes the optimum by the named amount.
 
 #include <algorithm>
 #include <chrono>
@@ -25,7 +25,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// The same problem with another value of one option.
+/// Returns the same problem, except for the value of one option.
 AllotmentProblem with_value(const AllotmentProblem& problem, std::size_t job, std::size_t option,
                             double value) {
     AllotmentProblem other;
@@ -38,7 +38,7 @@ AllotmentProblem with_value(const AllotmentProblem& problem, std::size_t job, st
     return other;
 }
 
-/// Whether the option, after its price, is better than all others of the job that fit the cluster.
+/// Returns whether the option, after paying the prices, is the job's best among those that fit the cluster.
 bool preferred(const AllotmentProblem& problem, std::size_t job, std::size_t option,
                const std::vector<double>& prices) {
     const double reduced = support::reduced_value(problem, job, option, prices);
@@ -57,7 +57,7 @@ double largest_value_that_fits(const AllotmentProblem& problem, std::size_t job)
     return largest;
 }
 
-/// Units that an option takes of a resource.
+/// Returns the units of a resource that an option takes.
 double units_of(const AllotmentProblem& problem, std::size_t job, std::size_t option, std::size_t resource) {
     double units = 0;
     if (option == no_option) return 0;
@@ -159,7 +159,7 @@ TEST_CASE("the reason of a job is the true one") {
     for (const JobReason seen : {JobReason::got_wanted, JobReason::priced_out, JobReason::no_room,
                                  JobReason::too_large, JobReason::nothing_offered})
         CHECK(count[static_cast<std::size_t>(seen)] > support::trials(1'000));
-    CHECK(count[static_cast<std::size_t>(JobReason::within_gap)] == 0);  // gap 0
+    CHECK(count[static_cast<std::size_t>(JobReason::within_gap)] == 0);  // the gap is 0
 }
 
 TEST_CASE("a wanted option is the job's choice at these prices from the worth on that is named") {
@@ -186,7 +186,7 @@ TEST_CASE("a wanted option is the job's choice at these prices from the worth on
     CHECK(priced_out > support::trials(2'000));
 }
 
-TEST_CASE("three GPUs for two jobs: who is priced out, what he would have to be worth, what a GPU is worth") {
+TEST_CASE("three GPUs for two jobs: who is priced out, the worth that would win, and what a GPU is worth") {
     AllotmentProblem problem;
     problem.capacity = {3};
     problem.add_job();
@@ -202,7 +202,7 @@ TEST_CASE("three GPUs for two jobs: who is priced out, what he would have to be 
     CHECK(why.jobs[1].reason == JobReason::priced_out);
     CHECK(why.jobs[1].wanted == 1);
     CHECK(why.jobs[1].resource == 0);
-    const double price = result.prices[0];  // anything from 1.5 (one more GPU) to 3 (one less)
+    const double price = result.prices[0];  // between 1.5 (one GPU more) and 3 (one GPU less)
     CHECK(why.jobs[1].worth_needed == doctest::Approx(3.5 + price));
     CHECK(why.jobs[1].report() == "job 1 got option 0 at price " + rounded_text_of(price) +
                                       " instead of option 1 (worth 5, price " + rounded_text_of(2 * price) +
@@ -243,7 +243,7 @@ TEST_CASE("a price lies between what one more unit is worth and what one fewer l
         const AllotmentProblem problem = random_problem(random, round);
         AllotResult result = solver(problem, {.gap = 0});
         if (!found_allotment(result.status)) continue;
-        // Prices that a deadline cut off do not change what units are worth.
+        // A deadline can cut the search for prices short. The worth of a unit must be right even then.
         if (round % 3 == 0) result = Allotter<>()(problem, {.deadline = std::chrono::nanoseconds(0)});
         if (!found_allotment(result.status)) continue;
         CAPTURE(round);
@@ -280,7 +280,7 @@ TEST_CASE("a price lies between what one more unit is worth and what one fewer l
                 REQUIRE(std::isinf(said.loss_of_fewer));
                 continue;
             }
-            // The same options, and a job that must run has the rest.
+            // Takes up to one unit away: one more job must run and uses it. All options stay.
             const double step = std::min(1.0, present);
             AllotmentProblem fewer = fitting;
             fewer.add_job(true);
@@ -323,7 +323,7 @@ TEST_CASE("a job that got nothing is told what is nearest to its price, not what
     CHECK(explain(problem, result.prices, result.choice, 0).nearest == no_option);
 }
 
-TEST_CASE("what nobody needs is worth nothing, and what all need cannot be spared") {
+TEST_CASE("a resource that no job needs is worth nothing, and one that all jobs need cannot be spared") {
     AllotmentProblem problem;
     problem.capacity = {4, 2};
     problem.add_job(true);
@@ -334,7 +334,7 @@ TEST_CASE("what nobody needs is worth nothing, and what all need cannot be spare
         "(one more unit is worth 0, none can be spared), 0 of 2 units idle"));
 }
 
-TEST_CASE("a deadline leaves the prices, and of each resource all or nothing else") {
+TEST_CASE("after a deadline the prices remain, and each resource has all its other figures or none") {
     Random random(31);
     AllotmentProblem problem = support::hard_problem(random, 200);
     const AllotResult result = allot(problem, {.gap = 1e-2});
@@ -394,7 +394,7 @@ TEST_CASE("an option without a job is refused") {
     CHECK_THROWS_AS(add(), std::invalid_argument);
 }
 
-TEST_CASE("explanations of what is not there are refused") {
+TEST_CASE("explanations of jobs and options that do not exist are refused") {
     AllotmentProblem problem;
     problem.capacity = {1};
     problem.add_job(true);

@@ -1,4 +1,4 @@
-// Numbers and sizes that nobody would send who means well: the certificate holds all the same.
+// Certificates hold even for absurd numbers and sizes.
 
 #include <algorithm>
 #include <chrono>
@@ -23,11 +23,11 @@ using support::Random;
 
 namespace {
 
-/// No sum of units may exceed a capacity by more than this share of it and of each unit's rounding.
+/// Sums of units may exceed a capacity by this fraction of it, plus the rounding of each job's units.
 constexpr long double allowed_excess = 2e-12L;
 
-/// The largest sum of values over all choices that exceed no capacity by more than `excess` of it; -infinity
-/// if the jobs that must run do not fit.
+/// Returns the largest sum of values over all choices that exceed no capacity by more than `excess` times
+/// that capacity, or -infinity if the jobs that must run do not fit.
 class Exhaustive {
 public:
     explicit Exhaustive(long double excess) : excess_(excess) {}
@@ -55,7 +55,7 @@ private:
     long double excess_;
 };
 
-/// Everything that can be said of an answer without knowing the best one.
+/// Checks everything about an answer that can be checked without knowing the best one.
 void check_certificate(const AllotmentProblem& problem, const AllotResult& result) {
     REQUIRE(result.choice.size() == problem.jobs());
     REQUIRE(result.prices.size() == problem.capacity.size());
@@ -110,7 +110,7 @@ double number(Random& random) {
     }
 }
 
-/// At most some hundred choices.
+/// Makes a problem with a few hundred possible choices at most.
 AllotmentProblem hostile_problem(Random& random) {
     AllotmentProblem problem;
     const int resources = random.integer(0, 3), kind = random.integer(0, 4);
@@ -155,7 +155,7 @@ AllotmentProblem hostile_problem(Random& random) {
 
 TEST_CASE("hostile numbers: as good as every choice tried out, and bounded") {
     Random random(41);
-    Allotter<> allotter;  // warm from whatever came before
+    Allotter<> allotter;  // keeps its state from problem to problem
     for (int round = 0; round < support::trials(20000); ++round) {
         CAPTURE(round);
         const AllotmentProblem problem = hostile_problem(random);
@@ -343,7 +343,7 @@ TEST_CASE("a million options") {
     CHECK(result.status == AllotStatus::optimal);
 }
 
-TEST_CASE("a capacity so large that single units are lost beside it") {
+TEST_CASE("a capacity so large that rounding loses single units of it") {
     AllotmentProblem problem;
     problem.capacity = {0x1p53};
     for (int job = 0; job < 1000; ++job) {
@@ -408,7 +408,7 @@ TEST_CASE("a relaxation keeps to the capacity, however far one option goes beyon
         CHECK(relaxed.objective == doctest::Approx(relaxed.bound).epsilon(1e-9));
         if (units >= 1e6) CHECK(relaxed.objective == doctest::Approx(3.5).epsilon(1e-4));
     }
-    // Beside 1e100 the units of all others would be lost.
+    // Added to 1e100, the units of all other jobs would be lost.
     AllotmentProblem problem;
     problem.capacity = {4, 4};
     problem.add_job();
@@ -432,10 +432,10 @@ TEST_CASE("a relaxation keeps to the capacity, however far one option goes beyon
 }
 
 TEST_CASE(
-    "A relaxation is no conflict where nobody must run, and its prices keep off who takes what is not "
-    "there") {
-    // Of the smallest capacity that there is a tenth of an option fits, at a price that is no number any
-    // more.
+    "A relaxation is no conflict if no job must run, and its prices keep jobs off capacity that is "
+    "missing") {
+    // A tenth of an option fits the smallest capacity a double can hold; the price of that capacity is no
+    // longer finite.
     for (const double units : {5e-323, 4.0, 1e150}) {
         CAPTURE(units);
         AllotmentProblem problem;
@@ -489,7 +489,7 @@ TEST_CASE("Jobs that must run may drive prices beyond all values: the bounds are
             problem.add_job(job < 2);
             for (int options = random.integer(1, 4); options > 0; --options) {
                 const double value = random.chance(0.1) ? 0x1p30 : 0.01 * random.integer(0, 400);
-                // Nearly nothing, or so much that nothing else fits.
+                // Nearly nothing, or so many units that nothing else fits.
                 const auto units = [&] {
                     return random.chance(0.2) ? std::pow(10.0, -random.integer(1, 320))
                                               : static_cast<double>(1 << random.integer(0, 3));
@@ -514,7 +514,7 @@ TEST_CASE("Jobs that must run may drive prices beyond all values: the bounds are
 }
 
 TEST_CASE("Pools that jobs like equally do not send the prices in circles") {
-    // Met in a replay: rounding said again and again of a pivot that it gains something.
+    // Found in a replay: because of rounding, a pivot seemed to gain something over and over.
     AllotmentProblem problem;
     problem.capacity = {2, 20, 8, 4, 16};
     struct Values {
@@ -544,7 +544,7 @@ TEST_CASE("Pools that jobs like equally do not send the prices in circles") {
     add({0.36408663811364661, 0.49265853355109479, 0.65799855602620061, 0.86223570416838591,
          0.86273335805503537});
     add({0.75064313801812788, 1, 0, 0, 0});
-    // Round after round, as the cluster changes.
+    // The same allotter solves round after round while the cluster changes.
     Allotter<> kept;
     Random random(12);
     const std::vector<double> capacity = problem.capacity;

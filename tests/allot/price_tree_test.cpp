@@ -1,6 +1,6 @@
-// The search that prices again at every node (allot/detail/price_tree.hpp), its simplex method
-// (dual_simplex.hpp) and its covers (cover_rows.hpp), each by itself: the solver would ask the search of the
-// core first.
+// Tests the search that prices again at every node (allot/detail/price_tree.hpp), its simplex method
+// (dual_simplex.hpp) and its covers (cover_rows.hpp) each alone. The solver would use the search of the core
+// first and might never reach them.
 
 #include <algorithm>
 #include <cmath>
@@ -32,7 +32,7 @@ using support::Random;
 
 namespace {
 
-/// A problem as the tree gets it, with a first allotment where one is found.
+/// A problem as the tree receives it, with a first allotment if one is found.
 struct Posed {
     Clock clock{std::nullopt};
     CompactProblem problem;
@@ -50,8 +50,8 @@ struct Posed {
     }
 };
 
-/// Jobs of weight x GPUs to a power, with quotas, licences, and cores and memory that differ by job: several
-/// rows bind. Every fourth job is like the one before it.
+/// Makes jobs whose values are weight x GPUs to a power, with quotas, licences, and cores and memory that
+/// differ by job, so that several rows bind. Every fourth job is like the one before it.
 AllotmentProblem many_rows_problem(Random& random, int jobs, int rows) {
     AllotmentProblem problem;
     const auto extra = static_cast<std::uint32_t>(rows - 2);
@@ -80,8 +80,8 @@ AllotmentProblem many_rows_problem(Random& random, int jobs, int rows) {
     return problem;
 }
 
-/// Jobs of teams that share a few pools: what a GPU is worth differs by job, pool and size at random, so a
-/// better allotment that is found on the way rules out many options.
+/// Makes jobs of teams that share a few pools. The worth of a GPU differs by job, pool and size at random, so
+/// a better allotment found during the search rules out many options.
 AllotmentProblem teams_problem(Random& random) {
     AllotmentProblem problem;
     const int pools = random.integer(2, 4), teams = random.integer(0, 4), jobs = random.integer(10, 60);
@@ -137,7 +137,7 @@ TEST_CASE("a job is split among the options that the latest incumbent leaves, ho
         CAPTURE(round);
         const AllotmentProblem given = teams_problem(random);
         const AllotResult result = allot(given, {.gap = 0, .most_states = std::size_t{1} << 16});
-        // With sanitizers a split that is no longer in the list is a finding.
+        // Sanitizers report an access to a split that is no longer in the list.
         const double rounding = 1e-11 * support::scale_of(given);
         CHECK(result.bound >= result.objective - rounding);
         if (result.status == AllotStatus::optimal) CHECK(result.bound - result.objective <= rounding);
@@ -220,7 +220,7 @@ TEST_CASE(
         }
         CHECK(std::abs(value - simplex.bound()) <= rounding);
         for (std::size_t r = 0; r < left.size(); ++r) CHECK(left[r] >= -1e-6 * (1 + problem.capacity[r]));
-        // Forbidding and allowing again comes back to the same bound, and bounds never rise by forbidding.
+        // Forbidding options never raises the bound, and allowing them again restores it.
         double bound = simplex.bound();
         for (int step = 0; step < 4; ++step) {
             const auto group =
@@ -246,8 +246,8 @@ TEST_CASE(
 
 namespace {
 
-/// The most copies that take an option of at least their threshold in any choice that keeps the cover's
-/// capacity.
+/// Returns how many copies at most take an option of at least their threshold, over all choices within the
+/// cover's capacity.
 std::size_t most_above(const CompactProblem& problem, const Cover& cover, std::size_t copy, double left) {
     if (copy == problem.job.size()) return 0;
     std::size_t group = 0;
@@ -295,7 +295,7 @@ TEST_CASE("a cover cuts the relaxation's mixture off and no allotment") {
 
 namespace {
 
-/// The most units of a row that a choice takes which keeps all capacities; -infinity where none does.
+/// Returns the most units of a row over all choices within the capacities, or -infinity if there is none.
 double most_taken(const CompactProblem& problem, const FurtherRow& row, std::size_t copy,
                   std::vector<double>& left) {
     if (copy == problem.job.size()) return 0;

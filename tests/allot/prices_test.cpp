@@ -1,5 +1,5 @@
-// The linear program between two looks at all options: whatever columns it has, its mixture and its prices
-// prove each other the best, and it ends.
+// Tests the linear program that is solved between two passes over all options. For any columns its mixture
+// and its prices must prove each other optimal, and it must end.
 
 #include <algorithm>
 #include <cmath>
@@ -26,10 +26,10 @@ struct Column {
     std::vector<double> usage;
 };
 
-/// By resource: dear enough that no column is worth exceeding a capacity.
+/// Price ceiling of every resource; at this price no column is worth exceeding a capacity.
 constexpr double ceiling = 1e4;
 
-/// What the prices prove: no mixture of the columns is worth more.
+/// Returns the bound that the prices prove: no mixture of the columns is worth more.
 double dual(std::span<const double> capacity, std::span<const Column> columns, std::size_t blocks,
             std::span<const double> prices) {
     std::vector<double> best(blocks, -std::numeric_limits<double>::infinity());
@@ -44,7 +44,7 @@ double dual(std::span<const double> capacity, std::span<const Column> columns, s
     return sum;
 }
 
-/// What the mixture is worth, less what it exceeds at the ceilings.
+/// Returns the worth of the mixture, less a penalty at the ceilings for exceeding capacities.
 double primal(std::span<const double> capacity, std::span<const Column> columns, std::size_t blocks,
               const PriceMaster& master) {
     std::vector<double> weights(blocks, 0), left(capacity.begin(), capacity.end());
@@ -60,8 +60,8 @@ double primal(std::span<const double> capacity, std::span<const Column> columns,
     return sum;
 }
 
-/// Small whole numbers, among them capacities of 0: many bases are the same mixture, and most pivots gain
-/// nothing. Columns come by and by, and each time the program is solved again.
+/// All numbers are small integers, some capacities are 0: many bases give the same mixture, and most pivots
+/// gain nothing. Columns are added bit by bit, and the program is solved after each addition.
 void solve_random_masters(Random& random, int most_resources, int most_blocks) {
     PriceMaster master;
     Clock clock;

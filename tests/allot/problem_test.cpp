@@ -1,4 +1,4 @@
-// A problem is what was put into it, in whatever order that was.
+// A problem contains what was put in, whatever the order.
 
 #include <algorithm>
 #include <cstddef>
@@ -17,8 +17,8 @@ using support::Random;
 
 namespace {
 
-/// Fills `other` with the jobs of `problem`, whose options come in a random order of the jobs; now and then
-/// a job begins late, is told late that it must run, or what an option is worth is set later.
+/// Fills `other` with the jobs of `problem`, adding options in a random order of the jobs. Now and then a job
+/// starts late, is marked as must-run late, or has the value of an option set later.
 void fill_in_random_order(const AllotmentProblem& problem, Random& random, AllotmentProblem& other) {
     other.clear();
     other.capacity = problem.capacity;
@@ -80,7 +80,7 @@ void require_same(const AllotResult& a, const AllotResult& b) {
 
 TEST_CASE("options in any order of the jobs are the same problem, and get the same answer") {
     Random random(20261122);
-    AllotmentProblem other;  // its memory from before must not show
+    AllotmentProblem other;  // data of earlier problems must not show
     for (int round = 0; round < 3'000; ++round) {
         CAPTURE(round);
         const AllotmentProblem problem =
@@ -92,7 +92,7 @@ TEST_CASE("options in any order of the jobs are the same problem, and get the sa
     }
 }
 
-TEST_CASE("a job like another has its options, and options of its own after that") {
+TEST_CASE("a job like another has that job's options, and options of its own after that") {
     for (std::uint64_t seed = 1; seed <= 50; ++seed) {
         Random random(seed);
         const AllotmentProblem problem = support::small_problem(random);
@@ -159,7 +159,7 @@ TEST_CASE("a hundred thousand jobs filled in turn take no quadratic time") {
     CHECK(right);
 }
 
-TEST_CASE("jobs and options that are not there are refused") {
+TEST_CASE("jobs and options that do not exist are refused") {
     AllotmentProblem problem;
     CHECK_THROWS_WITH_AS(problem.add_option(0, 1, {}),
                          "allotment problem: job is 0, but must be below the number of jobs, 0",

@@ -1,5 +1,5 @@
-// What holds for every allotment problem: proven answers are the best ones, prices are the linear
-// relaxation's multipliers, and neither order nor history matters. Against brute force where that is
+// Properties of every allotment problem: proven answers are optimal, prices are the linear relaxation's
+// multipliers, and neither the order of jobs nor earlier problems matter. Checked by brute force where
 // possible.
 
 #include <algorithm>
@@ -21,7 +21,7 @@ using support::Random;
 
 namespace {
 
-/// Equal to the last bit.
+/// Returns whether two vectors are equal to the last bit.
 bool same_bytes(const std::vector<double>& a, const std::vector<double>& b) {
     return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](double x, double y) {
         return std::bit_cast<std::uint64_t>(x) == std::bit_cast<std::uint64_t>(y);
@@ -32,7 +32,7 @@ bool same_bytes(const AllotResult& a, const AllotResult& b) {
            same_bytes({a.objective, a.bound}, {b.objective, b.bound}) && same_bytes(a.prices, b.prices);
 }
 
-/// The answer at gap 0 is the best of all choices.
+/// Requires that the answer at gap 0 is the best of all choices.
 void require_best(const AllotmentProblem& problem, const AllotResult& result) {
     const double best = support::BruteForce{}(problem);
     if (std::isinf(best)) {
@@ -42,14 +42,14 @@ void require_best(const AllotmentProblem& problem, const AllotResult& result) {
     }
     const double tolerance = 1e-12 * support::scale_of(problem);
     REQUIRE(result.status == AllotStatus::optimal);
-    REQUIRE(std::abs(support::value_of(problem, result.choice) - best) <= tolerance);  // not NaN: feasible
+    REQUIRE(std::abs(support::value_of(problem, result.choice) - best) <= tolerance);  // not NaN, so feasible
     REQUIRE(std::abs(result.objective - best) <= tolerance);
     REQUIRE(result.bound >= result.objective);
     REQUIRE(result.bound >= best - tolerance);
     REQUIRE(result.bound <= best + tolerance);
 }
 
-/// The answer is as good as the gap promises, and the bound is one.
+/// Requires that the answer is as good as the gap promises, and that no choice exceeds the bound.
 void require_within(const AllotmentProblem& problem, const AllotResult& result, double gap) {
     const double best = support::BruteForce{}(problem);
     if (std::isinf(best)) {
@@ -63,7 +63,7 @@ void require_within(const AllotmentProblem& problem, const AllotResult& result, 
     REQUIRE(result.bound - result.objective <= gap * std::abs(result.bound) + tolerance);
 }
 
-/// Alike jobs and few of them, some tens of options each: too many for brute force, few enough to be proven.
+/// Jobs with up to eight options each: too many for brute force, few enough for a proof.
 AllotmentProblem medium_problem(Random& random, int resources, int jobs) {
     AllotmentProblem problem;
     for (int r = 0; r < resources; ++r) problem.capacity.push_back(random.integer(8, 40));
@@ -90,7 +90,7 @@ AllotmentProblem medium_problem(Random& random, int resources, int jobs) {
 
 TEST_CASE("small problems at gap 0: the best of all choices") {
     Random random(20260301);
-    Allotter<> kept;  // what it knows from other problems must not matter
+    Allotter<> kept;  // what it remembers of other problems must not matter
     std::size_t infeasible = 0, jobs = 0;
     for (int round = 0; round < support::trials(100'000); ++round) {
         const AllotmentProblem problem = support::small_problem(random);
@@ -110,7 +110,7 @@ TEST_CASE("small problems at gap 0: the best of all choices") {
 
 TEST_CASE("with a gap: the answer within it, and no allotment above the bound") {
     Allotter<> kept;
-    AllotmentProblem known;  // a better allotment than the one found first is within the gap
+    AllotmentProblem known;  // its known allotment beats the first, which is within the gap
     known.capacity = {7.8};
     known.add_job();
     known.add_option(0.36988799547685325, {{0, 5.8}});
@@ -146,7 +146,7 @@ TEST_CASE("prices are the relaxation's multipliers, its fractions the primal sol
     Allotter<> allotter, relaxer;
     std::size_t split = 0, priced = 0;
     for (int round = 0; round < support::trials(20'000); ++round) {
-        // Whether options that exceed a capacity take part in a relaxation is not what this is about.
+        // This test does not care whether options that exceed a capacity take part in a relaxation.
         const AllotmentProblem problem = support::without_too_large(
             round % 20 == 0   ? medium_problem(random, random.integer(1, 6), 40)
             : round % 20 == 1 ? support::cluster_problem(random, 128)
@@ -156,12 +156,12 @@ TEST_CASE("prices are the relaxation's multipliers, its fractions the primal sol
         if (relaxed.status == AllotStatus::infeasible) continue;
         REQUIRE(relaxed.status == AllotStatus::optimal);
         const double scale = support::scale_of(problem), tolerance = 1e-9 * scale;
-        // Strong duality, for the prices of both.
+        // Strong duality holds at the prices of the relaxation and of the allotment.
         REQUIRE(std::abs(support::bound_at(problem, relaxed.prices) - relaxed.objective) <= tolerance);
         const AllotResult& whole = allotter(problem, {.gap = 1e-2, .memory_states = 1000});
         if (whole.status != AllotStatus::infeasible)
             REQUIRE(std::abs(support::bound_at(problem, whole.prices) - relaxed.objective) <= tolerance);
-        // Complementary slackness.
+        // Complementary slackness holds.
         std::vector<double> left = problem.capacity;
         for (std::size_t job = 0; job < problem.jobs(); ++job) {
             const double best = support::best_reduced_value(problem, job, relaxed.prices);
@@ -190,11 +190,11 @@ TEST_CASE("prices are the relaxation's multipliers, its fractions the primal sol
     CHECK(priced > support::trials(10'000));
 }
 
-TEST_CASE("the relaxation finds the mixture that jobs that must run need, whatever they are worth") {
+TEST_CASE("the relaxation finds the mixture that must-run jobs need, whatever their options are worth") {
     Allotter<> allotter;
     AllotmentProblem problem;
     problem.capacity = {10};
-    problem.add_job(true);  // a price of 1000 for half of each: more than all values by all units
+    problem.add_job(true);  // a price of 1000 for half of each option: more than all values by all units
     problem.add_option(1, {{0, 5}});
     problem.add_option(2, {{0, 5.001}});
     problem.add_job(true);
@@ -206,7 +206,7 @@ TEST_CASE("the relaxation finds the mixture that jobs that must run need, whatev
 
     problem.clear();
     problem.capacity = {3, 10};
-    for (int job = 0; job < 2; ++job) {  // nothing is worth anything, and they do not fit on one resource
+    for (int job = 0; job < 2; ++job) {  // every value is 0, and both jobs do not fit on one resource
         problem.add_job(true);
         problem.add_option(0, {{0, 3}});
         problem.add_option(0, {{1, 3}});
@@ -295,14 +295,14 @@ TEST_CASE("64 resources: what comes back keeps the capacities, and no bound is b
 }
 
 TEST_CASE("many limits: proven after few passes, and the prices of the relaxation prove its mixture") {
-    // Among them numbers at which the small linear program once lost its way in rounding or went in circles.
+    // Some of these seeds once made the small linear program go astray by rounding, or go in circles.
     for (const std::uint64_t seed : {100'006u, 100'050u, 100'157u, 800'101u, 3u, 4u}) {
         CAPTURE(seed);
         Random random(seed);
         const AllotmentProblem problem = support::limits_problem(random, 10'000);
         const AllotResult result = allot(problem, {.gap = 1e-3, .most_states = 100'000});
         REQUIRE(result.status == AllotStatus::optimal);
-        REQUIRE(result.passes <= 100);  // one block of all jobs took up to a thousand
+        REQUIRE(result.passes <= 100);  // a single block of all jobs took up to a thousand
         REQUIRE(std::abs(support::value_of(problem, result.choice) - result.objective) <= 1e-9);
         REQUIRE(support::bound_at(support::without_too_large(problem), result.prices) <=
                 result.bound * (1 + 1e-9));

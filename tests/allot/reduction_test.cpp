@@ -1,5 +1,5 @@
-// What may be left out of a problem, and what must not: jobs that only look alike, values that are only
-// nearly whole, options that no price makes good.
+// Tests which parts of a problem may be left out. These must stay: jobs that only look alike, values that are
+// only nearly whole. Options that are good at no prices may go.
 
 #include <cmath>
 #include <cstdint>
@@ -16,7 +16,7 @@ using namespace goodput;
 
 namespace {
 
-/// At gap 0 the answer is the best of all choices, and the bound says so.
+/// Requires that the answer at gap 0 is the best of all choices, and that the bound says so.
 void require_exact(const AllotmentProblem& problem) {
     const AllotResult result = allot(problem, {.gap = 0});
     const double best = support::BruteForce{}(problem), tolerance = 1e-12 * support::scale_of(problem);
@@ -74,12 +74,12 @@ TEST_CASE("values a little off whole numbers are not whole: what they add up to 
     }
 }
 
-TEST_CASE("options that the prices rule out make the search no longer") {
+TEST_CASE("options that the prices rule out do not make the search longer") {
     support::Random random(43);
     std::size_t without = 0, with = 0;
     for (int round = 0; round < 60; ++round) {
-        // Half of the jobs compete for each resource. What is added could use the other one, for next to
-        // nothing.
+        // Half of the jobs compete for each resource. In `more` every job has additional options on the other
+        // resource that are worth next to nothing.
         AllotmentProblem plain, more;
         plain.capacity = more.capacity = {61, 59};
         for (std::uint32_t job = 0; job < 24; ++job) {

@@ -1,5 +1,5 @@
-// Every recorded round of a real scheduler: feasible, as good as a general solver within the gap, the bound
-// honest.
+// Every recorded round of a real scheduler: the allotment is feasible and as good as a general solver's
+// within the gap, and the bound holds.
 
 #include <algorithm>
 #include <chrono>

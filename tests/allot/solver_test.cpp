@@ -21,7 +21,7 @@ namespace {
 
 enum class Values { decimals, reals, ties, wide, negative_too };
 
-/// A small problem with one to four resources, jobs that must run, options too large, zero use, equal jobs.
+/// Makes one to four resources, must-run jobs, options that are too large or use nothing, and equal jobs.
 AllotmentProblem random_problem(Random& random) {
     AllotmentProblem problem;
     const int resources = random.integer(1, 4), jobs = random.integer(0, 7);
@@ -116,7 +116,7 @@ TEST_CASE(
         const double best = support::BruteForce{}(problem);
         const RelaxedAllotment relaxed = allotter.relax(problem);
         CAPTURE(round);
-        if (std::isinf(best)) continue;  // the relaxation may still have a solution
+        if (std::isinf(best)) continue;  // a mixture may fit although no allotment does
         const double tolerance = 1e-9 * std::max(1.0, support::scale_of(problem));
         REQUIRE(relaxed.status == AllotStatus::optimal);
         REQUIRE(relaxed.objective >= best - tolerance);
@@ -141,7 +141,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("a branching rule changes the way, not the answer") {
+TEST_CASE("a branching rule changes the search, not the answer") {
     struct LargestRegretFirst {
         std::pair<double, double> operator()(std::span<const double> regrets, double) const {
             return {-regrets.back(), 0};
@@ -208,7 +208,7 @@ TEST_CASE("the same problem gets the same answer, whatever was solved before and
 
 namespace {
 
-/// Alike jobs with awkward sizes: the bound is far from the best and the search long.
+/// Jobs of awkward sizes with nearly the same worth: the bound is far from the best, and the search is long.
 AllotmentProblem hard_problem(int jobs) {
     Random random(3);
     return support::hard_problem(random, jobs);
@@ -266,7 +266,7 @@ TEST_CASE("what is feasible is never said to be infeasible, however soon the sea
     CHECK(found > 30);
 }
 
-TEST_CASE("to be content with any gap does not make jobs infeasible that fit") {
+TEST_CASE("accepting any gap does not make jobs infeasible that fit") {
     Random random(5300);
     Allotter<> allotter;
     for (int round = 0; round < 200; ++round) {

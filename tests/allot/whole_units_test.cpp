@@ -1,5 +1,5 @@
-// What whole options say of capacities and rows (allot/detail/whole_units.hpp): no allotment is lost, and
-// what the relaxation may take in parts becomes less.
+// Tests that options are whole (allot/detail/whole_units.hpp): tightened capacities and rows lose no
+// allotment, and leave the relaxation less to take in fractions.
 
 #include <cmath>
 #include <cstddef>
@@ -22,7 +22,7 @@ using support::Random;
 
 namespace {
 
-/// Jobs unlike each other, so that each is a group of its own. Units are multiples of a granule, which
+/// Makes jobs that all differ, so that each is a group of its own. Units are multiples of a granule;
 /// capacities need not be.
 AllotmentProblem odd_problem(Random& random) {
     AllotmentProblem problem;
@@ -41,7 +41,7 @@ AllotmentProblem odd_problem(Random& random) {
     return problem;
 }
 
-/// Calls visit(taken) for every choice of options, one a group at most, with what it takes of each resource.
+/// Calls visit(taken) for every choice of at most one option per group; `taken` is its use of each resource.
 template <class Visit>
 void each_choice(const CompactProblem& problem, std::size_t group, std::vector<double>& taken, Visit visit) {
     if (group == problem.groups()) {
@@ -56,7 +56,7 @@ void each_choice(const CompactProblem& problem, std::size_t group, std::vector<d
     }
 }
 
-/// By choice, in a fixed order: whether it keeps to all capacities.
+/// Returns, for each choice in a fixed order, whether it keeps to all capacities.
 std::vector<bool> feasible_choices(const CompactProblem& problem) {
     std::vector<bool> answer;
     std::vector<double> taken(problem.resources());

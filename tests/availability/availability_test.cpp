@@ -1,5 +1,5 @@
-// The useful part of a job's time: formulas against a simulation that knows none of them, intervals against
-// brute force, and the laws that the published rules rest on.
+// The useful part of a job's time: formulas against a simulation that does not use them, intervals against
+// brute force, and the laws behind the published rules.
 
 #include <cmath>
 #include <cstdint>
@@ -67,12 +67,12 @@ TEST_CASE("the best interval is Young's where checkpoints are cheap, and Daly's 
         CHECK(best.availability >= by_young * (1 - 1e-12));
         CHECK(best.availability >= by_daly * (1 - 1e-12));
         CHECK(by_daly >= best.availability * (cost <= 0.1 ? 0.9999 : 0.99));
-        // The next term of the expansion that Young's rule ends after.
+        // The next term of the expansion, which Young's rule leaves out.
         CHECK(std::abs(best.interval_seconds / test::young_interval(job, how) - 1) <= std::sqrt(cost));
     }
 }
 
-TEST_CASE("sums over Weibull periods join the closed form where they strike at random") {
+TEST_CASE("sums over Weibull periods join the closed form for periods that end at random") {
     support::Random random(3);
     for (int i = 0; i < 200; ++i) {
         test::InterruptedCase it = test::interrupted_case(i);
@@ -115,7 +115,7 @@ TEST_CASE("more interruptions, dearer checkpoints and more time off are never be
         Interruptions worse = it.job;
         worse.per_hour *= random.between(1, 4);
         INFO(it.how.name, ": ", now);
-        // Just before the end of periods all of the same length more of them may fit a given interval.
+        // Without saves the interval is given, and shorter periods may happen to fit it better.
         if (it.how.saves) CHECK(best(worse, it.how) <= now);
         worse = it.job;
         worse.off_seconds += random.between(0, 1000);
@@ -125,7 +125,7 @@ TEST_CASE("more interruptions, dearer checkpoints and more time off are never be
         CHECK(best(it.job, dearer) <= now);
         dearer = it.how;
         dearer.pause_seconds *= random.between(1, 3);
-        // A longer pause may cover writing that had to be waited for.
+        // A longer pause may cover writing that the job would otherwise wait for.
         if (it.how.write_seconds == 0) CHECK(best(it.job, dearer) <= now);
         dearer = it.how;
         dearer.kept *= random.unit();
@@ -143,7 +143,7 @@ TEST_CASE("without interruptions only the checkpoints cost, and the longest inte
     CHECK(useful_share({}, {.saves = false}, day) == 1);
     const Checkpointing unsaved = best_checkpointing({.per_hour = 1}, {.saves = false}, 3600);
     CHECK(unsaved.interval_seconds == 3600);
-    // All of an hour's work between two interruptions an hour apart on average.
+    // An hour's work at once, with interruptions an hour apart on average.
     CHECK(unsaved.availability == doctest::Approx(1 / std::expm1(1.0)));
     CHECK(expected_seconds(100, unsaved) == doctest::Approx(100 * std::expm1(1.0)));
     CHECK(expected_seconds(0, {.availability = 0}) == 0);
@@ -162,7 +162,7 @@ TEST_CASE("the best of several mechanisms is the best one at its own interval") 
             for (const CheckpointMechanism& how : usual)
                 most = std::fmax(most, best_checkpointing(job, how, day).availability);
             CHECK(best.availability == most);
-            // Nothing to save against.
+            // There are no interruptions to save against.
             if (per_hour == 0) CHECK(usual[best.mechanism].name == "none");
         }
     }
@@ -173,9 +173,9 @@ TEST_CASE("the best of several mechanisms is the best one at its own interval") 
     CHECK_THROWS_AS((void)usual_mechanisms({.storage_gib_per_second = std::nan("")}), std::invalid_argument);
 }
 
-TEST_CASE("who is soon done takes the checkpoints that are best until then") {
-    // Two thirds of an interval may well be left without a checkpoint; the long run's would be taken too
-    // late.
+TEST_CASE("a job that is soon done takes the checkpoints that are best until then") {
+    // Two thirds of an interval may well remain without a checkpoint, and the long run's interval would be
+    // too long for the rest.
     const Interruptions job{.per_hour = 0.0198};
     const CheckpointMechanism how{.pause_seconds = 5, .write_seconds = 120, .caught = 0.5};
     const double long_run = best_checkpointing(job, how, day).interval_seconds, left = 2396;
@@ -183,14 +183,14 @@ TEST_CASE("who is soon done takes the checkpoints that are best until then") {
     CHECK(best.availability > 1.001 * useful_share_until_end(job, how, long_run, left));
     for (double interval = 60; interval < 2 * left; interval *= 1.01)
         CHECK(useful_share_until_end(job, how, interval, left) <= best.availability);
-    // Far from the end it is the long run's share, and a checkpoint is never shorter than its writing.
+    // Far from the end it is the long run's share, and a checkpoint never takes less than its writing.
     CHECK(best_checkpointing_until_end(job, how, long_run, 1e8).availability ==
           doctest::Approx(useful_share(job, how, long_run)).epsilon(1e-4));
     CHECK(useful_share_until_end(job, how, 1, left) == useful_share_until_end(job, how, 120, left));
     CHECK_THROWS_AS((void)useful_share_until_end(job, how, 60, 0), std::invalid_argument);
 }
 
-TEST_CASE("checkpoints in flight are as many at the beginning of a period as at its end") {
+TEST_CASE("as many checkpoints are in flight at the beginning of a period as at its end") {
     support::Random random(6);
     for (int round = 0; round < 500; ++round) {
         std::vector<double> moves(static_cast<std::size_t>(random.integer(1, most_stored_every)));
@@ -217,7 +217,7 @@ TEST_CASE("checkpoints in flight are as many at the beginning of a period as at 
     }
 }
 
-TEST_CASE("the lower part of a gamma distribution is what its special cases say") {
+TEST_CASE("the lower part of a gamma distribution agrees with its special cases") {
     for (double x = 1e-6; x < 60; x *= 1.7) {
         CHECK(detail::lower_gamma_part(1, x) == doctest::Approx(-std::expm1(-x)).epsilon(1e-12));
         CHECK(detail::lower_gamma_part(0.5, x) == doctest::Approx(std::erf(std::sqrt(x))).epsilon(1e-12));
@@ -227,8 +227,8 @@ TEST_CASE("the lower part of a gamma distribution is what its special cases say"
                   1e-13);
         }
     }
-    // Of large shapes, for which the sums need thousands of terms: at the shape itself by its asymptotic
-    // expansion, around it by the step from one shape to the next.
+    // Large shapes, for which sums need thousands of terms: compares with the asymptotic expansion at the
+    // shape itself, and with the normal distribution around it.
     for (const double a : {1e3, 1e5, 1e6, 1e8}) {
         CAPTURE(a);
         const double at_a = 0.5 + 1 / (3 * std::sqrt(2 * std::acos(-1.0) * a));

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_TESTS_AVAILABILITY_INTERRUPTED_JOB_HPP
 #define GOODPUT_TESTS_AVAILABILITY_INTERRUPTED_JOB_HPP
 
-// A job that is interrupted, event by event: what availability/availability.hpp has formulas for, written
-// without them. Progress is counted in seconds of training; a checkpoint is a number.
+// Simulates an interrupted job event by event, without the formulas of availability/availability.hpp.
+// Progress is in seconds of training, and a checkpoint is just the progress that it holds.
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,7 @@
 
 namespace test {
 
-/// Equally likely numbers in (0, 1).
+/// Draws numbers in (0, 1), all equally likely.
 class Draws {
 public:
     explicit Draws(std::uint64_t seed) : state_(seed) {}
@@ -32,33 +32,33 @@ private:
     std::uint64_t state_;
 };
 
-/// Seconds of a live period.
+/// Draws the seconds of a live period.
 inline double draw_live_seconds(const goodput::Interruptions& job, Draws& draws) {
     const double mean = 3600 / job.per_hour;
     if (std::isinf(job.shape)) return mean;
     return mean / std::tgamma(1 + 1 / job.shape) * std::pow(-std::log(draws.next()), 1 / job.shape);
 }
 
-/// Young's rule: the square root of twice what a checkpoint costs times the mean live period; seconds.
-/// First-order: cheap checkpoints, rare interruptions (Communications of the ACM 17, 1974).
+/// Returns the interval by Young's rule, in seconds: the root of twice the cost of a checkpoint times the
+/// mean live period. First-order: for cheap checkpoints, rare interruptions (CACM 17, 1974).
 inline double young_interval(const goodput::Interruptions& job, const goodput::CheckpointMechanism& how) {
     return std::sqrt(2 * how.pause_seconds * 3600 / job.per_hour);
 }
-/// Daly's higher-order estimate (Future Generation Computer Systems 22, 2006, equation 37); seconds.
+/// Daly's higher-order estimate in seconds (Future Generation Computer Systems 22, 2006, equation 37).
 inline double daly_interval(const goodput::Interruptions& job, const goodput::CheckpointMechanism& how) {
     const double mean = 3600 / job.per_hour, ratio = how.pause_seconds / (2 * mean);
     if (ratio >= 1) return mean;
     return young_interval(job, how) * (1 + std::sqrt(ratio) / 3 + ratio / 9) - how.pause_seconds;
 }
 
-/// The useful part of the time, and how sure that is.
+/// The useful part of the time, and its uncertainty.
 struct SimulatedShare {
     double share = 0;
     double deviation = 0;  ///< standard deviation of `share`
-    double periods = 0;    ///< live periods simulated
+    double periods = 0;    ///< number of simulated live periods
 };
 
-/// Simulates live periods until the share is known to `wanted` of itself (one standard deviation), or `most`
+/// Simulates live periods until the relative standard deviation of the share is `wanted`, or until `most`
 /// turns of training are done.
 inline SimulatedShare simulate(const goodput::Interruptions& job, const goodput::CheckpointMechanism& how,
                                double interval, std::uint64_t seed, double wanted, double most) {
@@ -66,17 +66,17 @@ inline SimulatedShare simulate(const goodput::Interruptions& job, const goodput:
     const bool saves = how.saves;
     const double pause = saves ? how.pause_seconds : 0;
     if (saves) interval = std::max(interval, how.write_seconds);
-    double in_memory = 0, in_storage = 0;  // progress in the last checkpoint, and in the last one stored
+    double in_memory = 0, in_storage = 0;  // progress in the last checkpoint, and in the last stored one
     int since_stored = 0;
     double turns = 0;
     std::vector<double> gains, lengths;
-    double squares = 0;  // of gains - share * lengths, by batches
+    double squares = 0;  // sum over batches of (gain - share * length)^2
     double batch_gain = 0, batch_time = 0;
     for (int period = 1;; ++period) {
         const double before = std::min(in_memory, 1e300);
         const double live = draw_live_seconds(job, draws);
         double now = how.restore_seconds, progress = in_memory;
-        double pending = -1, pending_at = 0;  // a checkpoint that is being written
+        double pending = -1, pending_at = 0;  // the checkpoint that is being written
         const auto settle = [&](double until) {
             if (pending < 0 || pending_at > until * (1 + 1e-9)) return;
             in_memory = pending;
@@ -88,7 +88,7 @@ inline SimulatedShare simulate(const goodput::Interruptions& job, const goodput:
         };
         while (now < live) {
             ++turns;
-            // Training, slower while something is written.
+            // Trains, more slowly while a checkpoint is written.
             double slow = pending >= 0 ? std::min(pending_at - now, interval) : 0;
             slow = std::clamp(slow, 0.0, interval);
             const double until = std::min(now + interval, live), worked = until - now;
@@ -134,7 +134,7 @@ inline SimulatedShare simulate(const goodput::Interruptions& job, const goodput:
     }
 }
 
-/// One of many cases: rate x cost x interval x mechanism, a fifth of them with each of four shapes.
+/// One of many cases: rate x cost x interval x mechanism x shape; two fifths of them have shape 1.
 struct InterruptedCase {
     goodput::Interruptions job{};
     goodput::CheckpointMechanism how{};
@@ -142,7 +142,7 @@ struct InterruptedCase {
 };
 inline InterruptedCase interrupted_case(int index) {
     Draws draws(1000003u * static_cast<std::uint64_t>(index) + 17);
-    const auto between = [&](double low, double high) {  // equally likely logarithms
+    const auto between = [&](double low, double high) {  // uniform in the logarithm
         return low * std::pow(high / low, draws.next());
     };
     InterruptedCase it;
@@ -152,7 +152,7 @@ inline InterruptedCase interrupted_case(int index) {
     const double shapes[] = {1, 1, 0.6, 2.5, std::numeric_limits<double>::infinity()};
     it.job.shape = shapes[index % 5];
     it.how.name = "case " + std::to_string(index);
-    // Up to where next to nothing is left: a cost of twice the live period and more.
+    // Up to costs of twice the live period and more, which leave next to nothing.
     it.how.pause_seconds = between(1e-4, 2) * mean;
     it.how.restore_seconds = draws.next() < 0.5 ? 0 : between(1e-3, 2) * mean;
     it.interval = between(1e-2, 3) * mean;

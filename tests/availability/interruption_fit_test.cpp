@@ -1,5 +1,5 @@
-// How often nodes are interrupted, from what was seen: intervals that hold as often as they say, the right
-// shape, and alarms as rare as stated.
+// Estimates how often nodes are interrupted from observations: intervals hold as often as they say, the shape
+// is right, and alarms are as rare as stated.
 
 #include <algorithm>
 #include <cmath>
@@ -23,7 +23,7 @@ namespace {
 
 constexpr double forever = std::numeric_limits<double>::infinity();
 
-/// Some nodes, each watched for so long.
+/// Observes several nodes for `seconds` each.
 ObservedPeriods observe(const Interruptions& node, int nodes, double seconds, std::uint64_t seed) {
     test::Draws draws(seed);
     ObservedPeriods seen;
@@ -56,7 +56,7 @@ TEST_CASE("intervals hold as often as they say, where the truth is drawn from th
                 return std::sqrt(-2 * std::log(1 - random.unit())) *
                        std::cos(2 * std::acos(-1.0) * random.unit());
             };
-            // A gamma distribution of shape 2 and median 1, at a median of its own.
+            // A gamma distribution with shape 2 and median 1, times a random median.
             const auto factor = [&](double shape) {
                 const double gamma = -std::log((1 - random.unit()) * (1 - random.unit())) / 1.6783469900;
                 return std::pow(gamma, 1 / shape) * std::exp(prior.spread * normal());
@@ -76,14 +76,14 @@ TEST_CASE("intervals hold as often as they say, where the truth is drawn from th
             offs += within(fit.off_seconds, node.off_seconds);
         }
         CAPTURE(weibull);
-        // Three standard deviations of so many draws are 6 %; where the shape is not clear, 1 is used.
+        // Three standard deviations of that many draws are 6 %. If the shape is not clear, the fit uses 1.
         CHECK(std::abs(rates / double{draws} - 0.8) <= (weibull ? 0.08 : 0.06));
         CHECK(std::abs(offs / double{draws} - 0.8) <= 0.06);
         if (weibull) CHECK(std::abs(shapes / double{draws} - 0.8) <= 0.09);
     }
 }
 
-TEST_CASE("much data says the rate and the shape, little says the prior") {
+TEST_CASE("much data decides the rate and the shape, little data leaves the prior") {
     for (const double shape : {0.6, 1.0, 2.5, forever}) {
         const Interruptions node{.per_hour = 0.4, .shape = shape, .off_seconds = 90};
         const InterruptionFit fit = fit_interruptions(observe(node, 40, 3600 * 50, 3));
@@ -105,17 +105,17 @@ TEST_CASE("much data says the rate and the shape, little says the prior") {
     CHECK(nothing.interruptions.shape == 1);
     CHECK(nothing.interruptions.off_seconds == doctest::Approx(60).epsilon(0.15));
     CHECK(std::abs(nothing.weibull_evidence) < 1e-9);
-    // A year without an interruption.
+    // A year without any interruption.
     const InterruptionFit quiet = fit_interruptions({.running_seconds = {3600.0 * 8760}}, prior);
     CHECK(quiet.interruptions.per_hour < 2.0 / 8760);
     CHECK(quiet.per_hour.high < nothing.interruptions.per_hour);
 }
 
-TEST_CASE("at random, rate and interval are those of the gamma distribution") {
+TEST_CASE("if interruptions are random, rate and interval are those of the gamma distribution") {
     const InterruptionPrior prior{.per_hour = 0.1, .spread = 0};
     const InterruptionFit fit =
         fit_interruptions({.live_seconds = {3600}, .running_seconds = {1800}}, prior, {.coverage = 0.9});
-    // Gamma of shape 2 + 1: P(3, x) = 1 - e^-x (1 + x + x x / 2).
+    // Gamma with shape 2 + 1: P(3, x) = 1 - e^-x (1 + x + x x / 2).
     const double hours = 1.6783469900166605 / 0.1 + 1.5;
     for (const auto& [rate, part] :
          {std::pair{fit.per_hour.low, 0.05}, {fit.interruptions.per_hour, 0.5}, {fit.per_hour.high, 0.95}}) {
@@ -127,17 +127,17 @@ TEST_CASE("at random, rate and interval are those of the gamma distribution") {
 TEST_CASE("work that could begin again at once is a time off of 0") {
     const InterruptionPrior prior{.off_seconds = 60, .spread = 0};
     const InterruptionFit fit = fit_interruptions({.off_seconds = {0, 0, 30}}, prior);
-    // The rate has a gamma distribution of shape 2 + 3, whose median is 4.6709.
+    // The rate has a gamma distribution with shape 2 + 3, whose median is 4.6709.
     CHECK(fit.interruptions.off_seconds ==
           doctest::Approx((1.6783469900166605 * 60 + 30) / 4.670908882).epsilon(1e-6));
     CHECK(fit.off_seconds.low < fit.interruptions.off_seconds);
     CHECK(fit.off_seconds.high > fit.interruptions.off_seconds);
-    // A little more than nothing says nearly the same.
+    // Times off that are just above 0 give nearly the same.
     const InterruptionFit little = fit_interruptions({.off_seconds = {1e-9, 1e-9, 30}}, prior);
     CHECK(little.interruptions.off_seconds == doctest::Approx(fit.interruptions.off_seconds));
 }
 
-TEST_CASE("the order of periods and the unit of time say nothing") {
+TEST_CASE("the order of periods and the unit of time do not matter") {
     const Interruptions node{.per_hour = 0.4, .shape = 0.5, .off_seconds = 90};
     ObservedPeriods seen = observe(node, 10, 3600 * 50, 9);
     const InterruptionPrior prior{.per_hour = 0.3};
@@ -176,14 +176,14 @@ TEST_CASE("false alarms are at least as rare as stated, however time is cut into
                 }
             }
             INFO("shape ", shape, ", in pieces: ", pieces);
-            // Alarms are nearly exponential times; three standard deviations of their mean are 27 %.
+            // Times between alarms are nearly exponential; three standard deviations of their mean are 27 %.
             CHECK(interruptions / alarms >= 50 * 0.73);
             CHECK(interruptions / alarms <= 50 * 8);
         }
     }
 }
 
-TEST_CASE("a change is seen after a few interruptions, or after their absence, and since when") {
+TEST_CASE("a change is seen after a few interruptions, or after their absence, with the time since when") {
     const Interruptions before{.per_hour = 0.5};
     for (const double factor : {0.2, 4.0}) {
         double delay = 0, off = 0;
@@ -207,7 +207,7 @@ TEST_CASE("a change is seen after a few interruptions, or after their absence, a
         CHECK(delay / runs < (factor > 1 ? 12 : 5));
         CHECK(off / runs < 10);
     }
-    // No interruption at all for forty times as long as one was to be expected.
+    // No interruption for forty times the expected period.
     InterruptionWatch watch(before, 200);
     watch.observe(0, 40 * 7200, false);
     CHECK(watch.changed());

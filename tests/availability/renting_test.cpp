@@ -1,5 +1,5 @@
 // Which nodes are worth their price: every job gets the option that costs least until it ends, limits share
-// out what there is as well as possible, and nodes are not given back and ordered again all the time.
+// out what exists as well as possible, and nodes are not given back and ordered again all the time.
 
 #include <algorithm>
 #include <cmath>
@@ -20,7 +20,7 @@ namespace {
 
 using namespace goodput;
 
-/// Goodput is a rate times a power of the GPUs; both are the job's own, told by numbers that it has anyway.
+/// Goodput is a rate times a power of the GPUs. Both belong to the job, hidden in numbers that it has anyway.
 struct PowerPredictor {
     void operator()(const Job& job, const JobModel&, std::span<Option> options) const {
         for (Option& option : options) {
@@ -77,7 +77,7 @@ struct Choice {
     double cost = 0, hours = 0, start = 0;
 };
 
-/// All that a job that waits could hold of nodes of one GPU, with what it costs until it ends.
+/// Returns all that a waiting job could hold of one-GPU nodes, with the cost until it ends.
 std::vector<Choice> choices_of(const Job& job, std::span<const RentOffer> offers, double hour_worth) {
     std::vector<Choice> choices;
     for (std::size_t o = 0; o < offers.size(); ++o)
@@ -112,7 +112,7 @@ TEST_CASE("A job alone wants what costs least until it ends") {
     }
 }
 
-TEST_CASE("Where limits bind, who gets what is as good as the best of all possibilities") {
+TEST_CASE("If limits bind, the distribution is as good as the best of all possibilities") {
     support::Random random(2);
     int bound = 0;
     for (int round = 0; round < 100; ++round) {
@@ -126,7 +126,7 @@ TEST_CASE("Where limits bind, who gets what is as good as the best of all possib
             all.push_back(choices_of(job, offers, hour_worth));
             double least = all.back().front().cost;
             for (const Choice& choice : all.back()) least = std::min(least, choice.cost);
-            for (Choice& choice : all.back())  // now: dollars an hour that it is worth
+            for (Choice& choice : all.back())  // from here on: the dollars per hour that it is worth
                 choice.cost = (least - choice.start) / choice.hours -
                               offers[choice.offer].dollars_per_hour * choice.gpus;
             all.back().push_back({0, 0, 0, 0, 0});
@@ -160,10 +160,10 @@ TEST_CASE("What jobs want is brought together where the rest of a node would cos
     const std::vector<RentOffer> offers{
         {.name = "slow", .gpus = 4, .dollars_per_hour = 4, .most_nodes = 9},
         {.name = "fast", .gpu_type = 1, .gpus = 8, .dollars_per_hour = 32, .most_nodes = 9}};
-    // One fast GPU is best by the GPU, but only eight are to be had.
+    // Per GPU a single fast one is best, but only nodes of eight are on offer.
     CHECK(Advisor(1).advise(snapshot, offers).offers[0].nodes == 1);
     CHECK(Advisor(1).advise(snapshot, offers).offers[1].nodes == 0);
-    // Where time is dear, or eight jobs share the node, it is worth its price.
+    // If time is expensive, or eight jobs share the node, it is worth its price.
     CHECK(Advisor(100).advise(snapshot, offers).offers[1].nodes == 1);
     for (int j = 1; j < 8; ++j) {
         snapshot.jobs.push_back(snapshot.jobs[0]);
@@ -173,7 +173,7 @@ TEST_CASE("What jobs want is brought together where the rest of a node would cos
     CHECK(Advisor(1).advise(snapshot, offers).offers[0].nodes == 0);
 }
 
-TEST_CASE("Bringing jobs together leaves nobody without GPUs that had some") {
+TEST_CASE("Bringing jobs together leaves no job without GPUs that had some") {
     support::Random random(7);
     for (int round = 0; round < 60; ++round) {
         const double hour_worth = std::exp(random.between(-1, 4));
@@ -236,7 +236,7 @@ TEST_CASE("Spot nodes are rented for less money, and not by jobs that may not ha
     Advisor advisor(5);
     CHECK(advisor.advise(snapshot, offers).offers[0].nodes == 0);
     CHECK(advisor.advise(snapshot, offers).offers[1].nodes > 0);
-    offers[1].interruptions_per_hour = 200;  // nothing ever gets done there
+    offers[1].interruptions_per_hour = 200;  // nothing is ever finished there
     CHECK(advisor.advise(snapshot, offers).offers[0].nodes > 0);
     CHECK(advisor.advise(snapshot, offers).offers[1].nodes == 0);
     offers[1].interruptions_per_hour = 0.1;
@@ -245,7 +245,7 @@ TEST_CASE("Spot nodes are rented for less money, and not by jobs that may not ha
     CHECK(advisor.advise(snapshot, offers).offers[1].nodes == 0);
 }
 
-TEST_CASE("Nodes that are there anyway are used before any is rented") {
+TEST_CASE("Nodes that exist anyway are used before any is rented") {
     Snapshot snapshot;
     snapshot.cluster.gpu_types = {"one"};
     snapshot.jobs = {power_job("job", {10}, 0.5, 1e6)};
@@ -253,7 +253,7 @@ TEST_CASE("Nodes that are there anyway are used before any is rented") {
     const std::vector<RentOffer> offers{
         {.name = "rented", .gpus = 4, .dollars_per_hour = 40, .most_nodes = 9}};
     CHECK(Advisor(5).advise(snapshot, offers).offers[0].nodes == 0);
-    snapshot.cluster.nodes[0].drained = true;  // it takes nothing new
+    snapshot.cluster.nodes[0].drained = true;  // it accepts no new job
     CHECK(Advisor(5).advise(snapshot, offers).offers[0].nodes > 0);
 }
 
@@ -278,7 +278,7 @@ TEST_CASE("A node is ordered at once and given back when keeping it has cost as 
     CHECK(renter.keep_seconds(snapshot, offers[0]) == doctest::Approx(100 * (1 + 10 / 5.0)));
     for (double time = 120; time <= 360; time += 60) CHECK(step(time) == full);
     CHECK(step(361) == 0);
-    // What is lost meanwhile is not ordered again for the sake of the past.
+    // After a node is lost, it is not ordered again just because it was kept before.
     snapshot.jobs = {power_job("job", {10}, 0.9, 1e7)};
     CHECK(step(400) == full);
     snapshot.jobs.clear();
@@ -315,7 +315,7 @@ TEST_CASE("jobs that keep what they hold count as served, however much others wo
     for (int trial = 0; trial < 200; ++trial) {
         CAPTURE(trial);
         Snapshot snapshot = random_snapshot(random, 6);
-        // Two nodes that are there anyway, one of them held by a job that gains little by it.
+        // Two nodes exist anyway. A job that gains little from its node holds one of them.
         snapshot.cluster.nodes = {{"own-0", 0, 8}, {"own-1", 0, 8}};
         Job& pinned = snapshot.jobs[2];
         pinned.types[0].reference_rate = 1e-3;
@@ -323,7 +323,7 @@ TEST_CASE("jobs that keep what they hold count as served, however much others wo
         pinned.remaining_examples = 1e6;
         pinned.preemptible = false;
         pinned.placement = {{0, 8}};
-        // Others can use nothing else.
+        // The others can use only nodes of this type.
         for (Job& job : snapshot.jobs) {
             job.types[1].max_atomic_batch = 0;
             job.types[0].max_nodes = 1;
@@ -334,7 +334,7 @@ TEST_CASE("jobs that keep what they hold count as served, however much others wo
         Advisor advisor(random.between(1, 50));
         const OfferAdvice advice = advisor.advise(snapshot, offers).offers[0];
         CHECK(advice.nodes <= offers[0].most_nodes);
-        // Without the node that is kept, the others want as much as with it.
+        // The others want as much as if the kept node did not exist.
         Snapshot without = snapshot;
         without.cluster.nodes.erase(without.cluster.nodes.begin());
         without.jobs.erase(without.jobs.begin() + 2);
@@ -372,7 +372,7 @@ TEST_CASE("nothing is rented for jobs of a team beyond its quota") {
         for (std::size_t o = 0; o < 2; ++o)
             CHECK(wide.advise(snapshot, offers).offers[o].nodes ==
                   free.advise(snapshot, offers).offers[o].nodes);
-        // What is kept beyond the quota is kept.
+        // Nodes kept beyond the quota stay kept.
         snapshot.cluster.nodes = {{"rented", 1, 4}};
         snapshot.jobs[0].preemptible = false;
         snapshot.jobs[0].placement = {{0, 4}};

@@ -1,5 +1,5 @@
-// What a restart costs: estimated from reported starts and the size of a checkpoint, against the restarts
-// that were measured.
+// The cost of a restart, estimated from reported starts and the size of a checkpoint, against measured
+// restarts.
 
 #include "goodput/availability/restart_cost.hpp"
 
@@ -16,7 +16,7 @@
 using goodput::estimated_restart_seconds;
 using goodput::RestartReports;
 
-TEST_CASE("A job that has reported nothing is expected to need 30 s, and its size counts as it does") {
+TEST_CASE("A job without reports is expected to need 30 s, plus the time for its size") {
     CHECK(estimated_restart_seconds({}) == doctest::Approx(30));
     CHECK(estimated_restart_seconds({{}, 10}) == doctest::Approx(50));
     CHECK(estimated_restart_seconds({{30}, 10}) == doctest::Approx(50));
@@ -42,7 +42,7 @@ TEST_CASE("One report nearly settles what a start takes, many settle it, and the
         const double seconds = estimated_restart_seconds(reports);
         std::reverse(reports.start_seconds.begin(), reports.start_seconds.end());
         CHECK(estimated_restart_seconds(reports) == doctest::Approx(seconds));
-        // It is monotone in every report and in the size.
+        // The estimate grows with every report and with the size.
         reports.start_seconds[1] += 1;
         CHECK(estimated_restart_seconds(reports) == doctest::Approx(seconds + 1 / 3.1));
         reports.checkpoint_gib += 1;
@@ -51,7 +51,7 @@ TEST_CASE("One report nearly settles what a start takes, many settle it, and the
     }
 }
 
-TEST_CASE("From one start of a measured model, its next restart is foretold within a quarter") {
+TEST_CASE("One start of a measured model predicts its next restart to within a quarter") {
     struct Model {
         double first_start, gib, next_total;
     };
@@ -59,11 +59,11 @@ TEST_CASE("From one start of a measured model, its next restart is foretold with
         CHECK(std::abs(estimated_restart_seconds({{model.first_start}, model.gib}) / model.next_total - 1) <
               0.25);
     }
-    // Nothing known but the size.
+    // Only the size is known.
     CHECK(std::abs(estimated_restart_seconds({{}, 8.7}) / 52 - 1) < 0.25);
 }
 
-TEST_CASE("Starts and sizes that cannot be are refused with their field and value") {
+TEST_CASE("Impossible starts and sizes are refused with their field and value") {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     for (const double wrong : {-1.0, std::nan(""), infinity, 1.1e7}) {
         CHECK_THROWS_WITH_AS((void)estimated_restart_seconds({{20, wrong}}),

@@ -1,4 +1,4 @@
-// Spot nodes, interruptions in the values of options, and what a plan says of them.
+// Spot nodes, interruptions in the values of options, and what a plan says about them.
 
 #include <algorithm>
 #include <cmath>
@@ -29,13 +29,13 @@ namespace {
 
 using namespace goodput;
 
-/// The same round with a GPU type of its own for the spot nodes of each type, which every job knows as well.
+/// Returns the same round, with the spot nodes of each GPU type as a type of their own that every job knows.
 Snapshot with_types_for_spot(const Snapshot& round) {
     Snapshot other = round;
     const std::size_t types = round.cluster.gpu_types.size();
     std::vector<std::size_t> spot_type(types);
     other.cluster.gpu_types.clear();
-    // Beside its own type, so that pools come in the same order.
+    // Next to the type itself, so that pools come in the same order.
     for (std::size_t t = 0; t < types; ++t) {
         other.cluster.gpu_types.push_back(round.cluster.gpu_types[t]);
         other.cluster.gpu_types.push_back("spot " + round.cluster.gpu_types[t]);
@@ -57,13 +57,13 @@ Snapshot with_types_for_spot(const Snapshot& round) {
     return other;
 }
 
-/// A plan that counts the time that interruptions cost.
+/// Returns a plan that counts the time lost by interruptions.
 template <Policy P>
 Plan plan_counting(const Snapshot& snapshot, P policy) {
     return Scheduler<P>(policy).counting(LostTime()).plan(snapshot);
 }
 
-/// Ways to save that suit no job better than another.
+/// Draws checkpoint mechanisms that suit all jobs equally well.
 std::vector<CheckpointMechanism> random_mechanisms(support::Random& random) {
     std::vector<CheckpointMechanism> mechanisms;
     for (int m = random.integer(0, 3); m > 0; --m) {
@@ -83,7 +83,7 @@ std::vector<CheckpointMechanism> random_mechanisms(support::Random& random) {
     return mechanisms;
 }
 
-/// A job that is twice as fast on twice the GPUs, on a cluster of 16 GPUs on demand and 16 spot GPUs at a
+/// A job that is twice as fast on twice the GPUs, on a cluster of 16 on-demand GPUs and 16 spot GPUs at a
 /// third of the price.
 Snapshot one_job_and_two_markets(double interruptions_per_hour) {
     Snapshot now;
@@ -112,13 +112,13 @@ Snapshot one_job_and_two_markets(double interruptions_per_hour) {
 
 }  // namespace
 
-TEST_CASE("spot nodes are planned like nodes of a GPU type of their own of which the same is known") {
+TEST_CASE("spot nodes are planned like nodes of a GPU type of their own about which the same is known") {
     support::Random random(11);
     int spot_given = 0;
     for (int i = 0; i < 300; ++i) {
         support::RandomRound round(random);
         Snapshot& now = round.snapshot;
-        // One size for each type: pools of several sizes would come in another order.
+        // One size per type: several sizes would change the order of the pools.
         for (Node& node : now.cluster.nodes) node.spot = random.chance(0.4);
         std::vector<int> size(now.cluster.gpu_types.size(), 0);
         bool one_size = true;
@@ -126,7 +126,7 @@ TEST_CASE("spot nodes are planned like nodes of a GPU type of their own of which
             one_size &= size[node.gpu_type] == 0 || size[node.gpu_type] == node.gpus;
             size[node.gpu_type] = node.gpus;
         }
-        // What is held on spot nodes and others at once is held in two parts here, and of two types there.
+        // GPUs held on spot nodes and others at once would be two parts here, but two types there.
         for (Job& job : now.jobs)
             if (!job.placement.empty() && pool_share_of(job.placement, now.cluster).empty()) {
                 job.placement.clear();
@@ -189,7 +189,7 @@ TEST_CASE("where nodes are interrupted, goodput is that of the useful part of th
                 const Checkpointing& how = option.checkpointing;
                 const CheckpointMechanism chosen = checkpoint_of(job, option);
                 REQUIRE(std::isinf(how.interval_seconds) == !chosen.saves);
-                // To a way that saves nothing, all the work that there is comes before its checkpoint.
+                // For a mechanism that saves nothing, all the remaining work comes before its checkpoint.
                 const double interval = chosen.saves ? how.interval_seconds : 30 * 86400.0,
                              forever = useful_share(all, chosen, interval);
                 if (job.checkpoint_seconds && chosen.saves)
@@ -197,7 +197,7 @@ TEST_CASE("where nodes are interrupted, goodput is that of the useful part of th
                 unsaved += !chosen.saves;
                 if (job.remaining_examples && base[k].knowledge != Knowledge::unknown &&
                     base[k].goodput > 0) {
-                    // Interval by interval until its end, at which it needs no checkpoint.
+                    // Interval by interval until the end of the job, which needs no checkpoint.
                     CheckpointMechanism none{.restore_seconds = chosen.restore_seconds,
                                              .caught = chosen.caught};
                     double left = std::max(*job.remaining_examples / base[k].goodput, 1.0), seconds = 0;
@@ -209,10 +209,10 @@ TEST_CASE("where nodes are interrupted, goodput is that of the useful part of th
                     REQUIRE(how.availability >= forever * (1 - 1e-12));
                     ++ending;
                 } else {
-                    // No interval is better; the one that is said does it.
+                    // No interval is better, and the one that the option names reaches that share.
                     double best = 0;
                     for (const CheckpointMechanism& way : ways) {
-                        if (!way.saves) continue;  // of a month's work nothing would be left
+                        if (!way.saves) continue;  // a month's work would leave nothing
                         if (job.checkpoint_seconds)
                             best = std::max(best, useful_share(all, way, *job.checkpoint_seconds));
                         for (double t = 1; !job.checkpoint_seconds && t <= 30 * 86400.0; t *= 1.1)
@@ -224,7 +224,7 @@ TEST_CASE("where nodes are interrupted, goodput is that of the useful part of th
                 REQUIRE(option.goodput == base[k].goodput * how.availability);
                 ++counted;
             }
-            // Chosen with what is to come, run with what is: the useful part of both.
+            // Chosen by future goodput, run with the present one; both count the useful part of the time.
             const Option& got = with.last_plan().decisions[j].option;
             chosen += got.checkpointing.interval_seconds > 0;
         }
@@ -235,7 +235,7 @@ TEST_CASE("where nodes are interrupted, goodput is that of the useful part of th
     CHECK(unsaved > 100);
 }
 
-TEST_CASE("a job's interval is its own, whatever others cost that seem alike") {
+TEST_CASE("a job's interval is its own, whatever the costs of similar jobs") {
     const double per_hour = 1;
     Snapshot now = one_job_and_two_markets(per_hour);
     std::erase_if(now.cluster.nodes, [](const Node& node) { return !node.spot; });
@@ -260,7 +260,7 @@ TEST_CASE("a job's interval is its own, whatever others cost that seem alike") {
         }
 }
 
-TEST_CASE("a way that saves nothing is no way to save every few minutes") {
+TEST_CASE("a mechanism that saves nothing does not count as one that saves every few minutes") {
     Snapshot now = one_job_and_two_markets(1);
     std::erase_if(now.cluster.nodes, [](const Node& node) { return !node.spot; });
     now.jobs[0].max_gpus = 4;
@@ -272,7 +272,7 @@ TEST_CASE("a way that saves nothing is no way to save every few minutes") {
         now.jobs[0].checkpoints = {jit, none};
         scheduler.plan(now);
         for (const Option& option : scheduler.options_of(0)) CHECK(option.checkpointing.mechanism == 0);
-        // All the work at once: 10,000 s between interruptions that come every hour.
+        // All the work at once: 10,000 s, with interruptions an hour apart on average.
         now.jobs[0].checkpoints = {none};
         const Option& known = scheduler.options_of(0).front();
         now.jobs[0].remaining_examples = 10'000 * known.goodput / known.checkpointing.availability;
@@ -284,7 +284,7 @@ TEST_CASE("a way that saves nothing is no way to save every few minutes") {
     }
 }
 
-TEST_CASE("where no node is ever interrupted, nobody's way to save its state changes anything") {
+TEST_CASE("if no node is ever interrupted, no job's way to save its state changes anything") {
     support::Random random(13);
     auto sia = Scheduler<Sia>().counting(LostTime()), sia_told = sia;
     auto ours = Scheduler<GoodputPolicy>().counting(LostTime()), ours_told = ours;
@@ -311,7 +311,7 @@ TEST_CASE("where no node is ever interrupted, nobody's way to save its state cha
     }
 }
 
-TEST_CASE("a policy that looks ahead still runs jobs with the useful part of what is") {
+TEST_CASE("a policy that looks ahead still runs jobs with the useful part of the present goodput") {
     support::Random random(14);
     int given = 0;
     for (int i = 0; i < 60; ++i) {
@@ -340,7 +340,7 @@ TEST_CASE("a policy that looks ahead still runs jobs with the useful part of wha
 }
 
 TEST_CASE("spot nodes are worth their price while little is lost on them") {
-    // For 24 dollars an hour: 8 GPUs on demand, or 16 spot GPUs and some dollars left.
+    // 24 dollars per hour pay for 8 on-demand GPUs, or for 16 spot GPUs with some dollars left.
     const auto got = [](double interruptions_per_hour) {
         Snapshot now = one_job_and_two_markets(interruptions_per_hour);
         auto scheduler = Scheduler<Sia>().counting(LostTime()).limited_by(Budget(24.0));
@@ -349,7 +349,7 @@ TEST_CASE("spot nodes are worth their price while little is lost on them") {
     };
     CHECK(got(0.05).spot);
     CHECK(got(0.05).shape.gpus == 16);
-    // With four nodes that are each lost every six minutes, it never gets far.
+    // With four nodes that are each lost every six minutes, the job hardly advances.
     CHECK_FALSE(got(10).spot);
     CHECK(got(10).shape.gpus == 8);
 }
@@ -366,7 +366,7 @@ TEST_CASE("the more often nodes are lost, the fewer of them a job takes") {
     CHECK(before < 16);
 }
 
-TEST_CASE("who may not have spot nodes gets none, and others no more than the caps say") {
+TEST_CASE("a job that may not have spot nodes gets none, and others no more than the caps allow") {
     support::Random random(15);
     int kept_off = 0, told = 0, capped = 0;
     for (int i = 0; i < 200; ++i) {
@@ -423,7 +423,7 @@ TEST_CASE("an explanation says what is expected to be lost, and how best to save
     const std::string percent = rounded_text_of(std::round((1 - best.availability) * 1000) / 10);
     CHECK(text.ends_with("; " + percent + "% of the time is expected to be lost, best checkpoint every " +
                          minutes + " min, asynchronous"));
-    // A way that needs memory which is not there is not chosen.
+    // A mechanism that needs more memory than there is is not chosen.
     for (Node& node : now.cluster.nodes) node.memory_gib = 64;
     now.jobs[0].checkpoints[1].memory_gib_per_gpu = 20;
     scheduler.plan(now);

@@ -1,6 +1,6 @@
-// A checkpoint mechanism for each stage: the best of all choices, found by brute force; expected seconds that
-// agree with a simulation, with the useful share of a job's time and with MII's formula; what cannot be done
-// is named.
+// A checkpoint mechanism for each stage: the best of all choices by brute force. Expected seconds
+// agree with a simulation, the useful share of a job's time and MII's formula. What is impossible is
+// named.
 
 #include <algorithm>
 #include <cmath>
@@ -26,7 +26,7 @@ using support::StageKind;
 
 namespace {
 
-/// Two stages, two mechanisms: 'none' loses much, 'each' costs a second and a GiB.
+/// Two stages, two mechanisms: 'none' loses much work, 'each' costs a second and a GiB.
 StageCheckpointQuestion small_stage_question() {
     StageCheckpointQuestion question{.mechanisms = {"none", "each"},
                                      .interruptions = {.per_hour = 36, .off_seconds = 5},
@@ -160,7 +160,7 @@ TEST_CASE("stages: where live periods are long, it is MII's formula") {
 
 TEST_CASE("stages: what does not fit into a live period is named, and never chosen") {
     StageCheckpointQuestion question = small_stage_question();
-    question.stages[1].mechanisms[1].atomic_seconds = 98.5;  // with 2 s to restore, of 100
+    question.stages[1].mechanisms[1].atomic_seconds = 98.5;  // plus 2 s to restore, out of 100 s
     StageCheckpoints answer = choose_stage_checkpoints(question);
     REQUIRE(answer.impossible.size() == 1);
     CHECK(answer.impossible[0].stage == 1);
@@ -213,7 +213,7 @@ TEST_CASE("stages: limits that cannot be kept are named") {
           "the limits of memory and bandwidth cannot both be kept");
 }
 
-TEST_CASE("stages: without limits each stage takes what is fastest for itself") {
+TEST_CASE("stages: without limits each stage takes its fastest mechanism") {
     Random random(3);
     StageCheckpointQuestion question = support::random_stages(random, 50, 5, StageKind::training);
     question.memory_gib = question.gib_per_second = std::nullopt;
@@ -232,7 +232,7 @@ TEST_CASE("stages: without limits each stage takes what is fastest for itself") 
           "no stages: 0 s expected (proven to be the least)");
 }
 
-TEST_CASE("stages: numbers that are far apart do not blur each other") {
+TEST_CASE("stages: numbers of very different sizes do not blur each other") {
     // The first stage takes e^100 times as long with its second mechanism; the others differ by microseconds.
     StageCheckpointQuestion question{
         .mechanisms = {"a", "b"}, .interruptions = {.per_hour = 3600}, .memory_gib = 2.0};
@@ -245,7 +245,7 @@ TEST_CASE("stages: numbers that are far apart do not blur each other") {
     CHECK(answer.mechanism == std::vector<std::size_t>{0, 1, 0, 1});
 }
 
-TEST_CASE("stages: the order of stages and their names say nothing") {
+TEST_CASE("stages: the order of stages and their names do not matter") {
     for (std::uint64_t seed = 1; seed <= 60; ++seed) {
         Random random(seed);
         const auto kind = support::stage_kinds[seed % 6].first;
@@ -260,7 +260,7 @@ TEST_CASE("stages: the order of stages and their names say nothing") {
         REQUIRE(other.bound == answer.bound);
         REQUIRE(other.memory_gib == answer.memory_gib);
         REQUIRE(other.seconds_per_gib == answer.seconds_per_gib);
-        if (kind == StageKind::alike) continue;  // which of equal stages gets what
+        if (kind == StageKind::alike) continue;  // equal stages may swap mechanisms
         std::ranges::reverse(other.mechanism);
         REQUIRE(other.mechanism == answer.mechanism);
     }
@@ -283,13 +283,13 @@ TEST_CASE("stages: under other interruptions the choice is made again, and kept 
     calm.interruptions = {.per_hour = 0.1};
     CHECK(change.answer.seconds == choose_stage_checkpoints(calm).seconds);
 
-    // What a gap of a tenth leaves open is no reason to change.
+    // A difference within the gap of a tenth is no reason to change.
     change = choose_stage_checkpoints_again(question, answer.mechanism, {.per_hour = 0.1}, {.gap = 0.1});
     CHECK(change.answer.mechanism == answer.mechanism);
     CHECK(change.answer.seconds == change.seconds_before);
     CHECK(change.answer.gap() <= 0.1 * change.answer.seconds);
 
-    // Live periods of 22 s: 21 s and 2 s to restore no longer fit.
+    // Live periods of 22 s: 21 s of work and 2 s to restore no longer fit.
     change = choose_stage_checkpoints_again(question, answer.mechanism, {.per_hour = 3600.0 / 22});
     CHECK(!change.seconds_before.has_value());
     CHECK(change.answer.impossible.size() == 2);

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_TESTS_AVAILABILITY_STAGE_ORACLE_HPP
 #define GOODPUT_TESTS_AVAILABILITY_STAGE_ORACLE_HPP
 
-// What a choice of mechanisms by stage takes, by formulas of its own; the best choice by trying all; and a
-// simulation of a job that runs through its stages.
+// Computes the seconds of a choice of mechanisms by stage with formulas of its own, finds the best choice by
+// trying all, and simulates a job that runs through its stages.
 
 #include <cmath>
 #include <cstddef>
@@ -16,8 +16,8 @@
 
 namespace support {
 
-/// Expected seconds of a stage that is interrupted at random (Daly 2006, equation 20, and time off); infinity
-/// where it is not possible.
+/// Returns the expected seconds of a stage with random interruptions (Daly 2006, equation 20, plus time off),
+/// or infinity if the mechanism is impossible.
 inline double stage_seconds_at_random(const goodput::CheckpointedStage& stage, std::size_t m,
                                       const goodput::Interruptions& interruptions) {
     const goodput::StageMechanism& its = stage.mechanisms[m];
@@ -30,7 +30,7 @@ inline double stage_seconds_at_random(const goodput::CheckpointedStage& stage, s
                                     : tries * std::expm1(rate * its.unsaved_seconds) / its.unsaved_seconds;
 }
 
-/// Expected seconds of a choice; none where it is impossible or beyond the limits.
+/// Returns the expected seconds of a choice, or nothing if it is impossible or beyond the limits.
 inline std::optional<double> stage_choice_seconds(const goodput::StageCheckpointQuestion& question,
                                                   std::span<const std::size_t> choice,
                                                   bool with_memory_limit = true,
@@ -52,11 +52,11 @@ inline std::optional<double> stage_choice_seconds(const goodput::StageCheckpoint
 }
 
 struct StageOptimum {
-    std::optional<double> seconds{};  ///< none: no choice is within the limits
-    bool both_limits_bind = false;    ///< without either of them it would be fewer
+    std::optional<double> seconds{};  ///< empty if no choice is within the limits
+    bool both_limits_bind = false;    ///< true if dropping either limit would lower the seconds
 };
 
-/// The least seconds of all choices.
+/// Finds the least seconds of all choices.
 inline StageOptimum best_stage_choice(const goodput::StageCheckpointQuestion& question) {
     StageOptimum best;
     std::optional<double> without_memory, without_bandwidth;
@@ -77,14 +77,14 @@ inline StageOptimum best_stage_choice(const goodput::StageCheckpointQuestion& qu
     return best;
 }
 
-/// Seconds of one run through all stages, each with its first mechanism, interrupted at random.
+/// Simulates one run through all stages, each with its first mechanism, and returns its seconds.
 inline double simulated_stage_seconds(Random& random, std::span<const goodput::CheckpointedStage> stages,
                                       const goodput::Interruptions& interruptions) {
     double now = 0;
-    double left = 0;  // of the live period
+    double left = 0;  // rest of the live period
     const auto next_live = [&] { left = -std::log1p(-random.unit()) * 3600 / interruptions.per_hour; };
     next_live();
-    // Time off, and the restoring, which may be interrupted as well.
+    // Time off, then restoring, which may be interrupted again.
     const auto restore = [&](double seconds) {
         for (;;) {
             now += interruptions.off_seconds;

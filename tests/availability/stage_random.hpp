@@ -1,7 +1,7 @@
 #ifndef GOODPUT_TESTS_AVAILABILITY_STAGE_RANDOM_HPP
 #define GOODPUT_TESTS_AVAILABILITY_STAGE_RANDOM_HPP
 
-// Random questions of checkpoint mechanisms by stage, and what is hard about some of them.
+// Random questions about checkpoint mechanisms by stage, some of them hard.
 
 #include <algorithm>
 #include <cmath>
@@ -15,13 +15,13 @@
 
 namespace support {
 
-/// What a random question is like.
+/// The kind of a random question.
 enum class StageKind {
-    training,     ///< a job's stages of unlike lengths; mechanisms from lean and wasteful to rich and quick
-    correlated,   ///< the richer a mechanism is the faster, nearly in proportion: no option stands out
-    alike,        ///< stages of few kinds, whole GiB
-    tight,        ///< limits just above what the leanest mechanisms take
-    independent,  ///< times, memory and bandwidth have nothing to do with each other
+    training,     ///< stages of different lengths; mechanisms from lean and wasteful to rich and quick
+    correlated,   ///< richer mechanisms are faster, nearly in proportion: no option stands out
+    alike,        ///< few kinds of stages, whole GiB
+    tight,        ///< limits just above the use of the leanest mechanisms
+    independent,  ///< times, memory and bandwidth are independent
     far_apart     ///< from microseconds to years, from bytes to terabytes, in one question
 };
 
@@ -36,7 +36,7 @@ inline double random_scale(Random& random, double low, double high) {
     return low * std::exp(random.unit() * std::log(high / low));
 }
 
-/// What a choice by stage takes of a limit.
+/// Returns how much of a limit a choice by stage uses.
 template <class Choose>
 double taken_by_stages(const goodput::StageCheckpointQuestion& question,
                        double goodput::StageMechanism::*amount, Choose choose) {
@@ -45,7 +45,7 @@ double taken_by_stages(const goodput::StageCheckpointQuestion& question,
     return taken;
 }
 
-/// Limits at a part of the way from what the leanest mechanisms take to what the fastest ones take.
+/// Puts limits at a fraction of the way from the use of the leanest mechanisms to that of the fastest ones.
 inline void limit_stages(goodput::StageCheckpointQuestion& question, double memory, double bandwidth) {
     const auto at = [&](double goodput::StageMechanism::*amount, double part) {
         const double least = taken_by_stages(question, amount, [&](const goodput::CheckpointedStage& stage) {
@@ -64,7 +64,7 @@ inline void limit_stages(goodput::StageCheckpointQuestion& question, double memo
     question.gib_per_second = at(&goodput::StageMechanism::gib_per_second, bandwidth);
 }
 
-/// A stage of a training job: saves go from storage that is slow and free over host memory to replicas.
+/// A stage of a training job. Mechanisms go from slow storage without memory over host memory to replicas.
 inline goodput::CheckpointedStage random_training_stage(Random& random, std::size_t mechanisms) {
     goodput::CheckpointedStage stage{.work_seconds = random_scale(random, 20, 2000)};
     const double state = random_scale(random, 0.5, 50);  // GiB
@@ -113,7 +113,7 @@ inline void forbid_some(Random& random, goodput::StageCheckpointQuestion& questi
         }
 }
 
-/// A question of that kind, its limits at random where both count.
+/// Makes a question of that kind, with random limits if both count.
 inline goodput::StageCheckpointQuestion random_stages(Random& random, std::size_t stages,
                                                       std::size_t mechanisms, StageKind kind) {
     goodput::StageCheckpointQuestion question;

@@ -1,5 +1,5 @@
-// The vocabulary that everything else is said in: counts that cannot overflow, pools that partition the
-// nodes, and bad input that is refused by name.
+// The basic types that everything else uses: counts cannot overflow, pools partition the nodes, and bad input
+// is refused by name.
 
 #include <algorithm>
 #include <charconv>
@@ -36,7 +36,7 @@ using namespace goodput;
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// What a call refuses its input with; empty where it accepts it.
+/// Returns the message with which a call refuses its input, or an empty text if the call accepts it.
 template <class Call>
 std::string refusal(Call&& call) {
     try {
@@ -80,7 +80,7 @@ Job good_job() {
     return job;
 }
 
-/// How a job that `change` spoils is refused.
+/// Returns the message with which a job changed by `change` is refused.
 template <class Change>
 std::string refusal_of_job(Change&& change) {
     Job job = good_job();
@@ -141,7 +141,7 @@ TEST_CASE("a total batch size is replicas times local batch times steps, for the
     static_assert(BatchPlan{32, 0}.total(4) == 128);
     static_assert(BatchPlan{32, 3}.total(4) == 512);
     static_assert(BatchPlan{}.total(1000) == 0);
-    // One int more for the steps would overflow, and 32 bits for the product.
+    // One more step would overflow an int, and the product needs more than 32 bits.
     static_assert(BatchPlan{1, std::numeric_limits<int>::max()}.total(1) == std::int64_t{1} << 31);
     static_assert(BatchPlan{1 << 30, 1}.total(1 << 20) == std::int64_t{1} << 51);
     support::Random random(2);
@@ -155,7 +155,7 @@ TEST_CASE("a total batch size is replicas times local batch times steps, for the
     }
 }
 
-TEST_CASE("an configuration over several nodes occupies whole nodes, one within a node only its GPUs") {
+TEST_CASE("a configuration over several nodes occupies whole nodes, one within a node only its GPUs") {
     for (int gpus_per_node = 1; gpus_per_node <= 16; ++gpus_per_node) {
         for (int gpus = 1; gpus <= gpus_per_node; ++gpus)
             CHECK(Configuration{0, gpus_per_node, {1, gpus}}.occupied_gpus() == gpus);
@@ -261,7 +261,7 @@ TEST_CASE("a job is refused by its name, the field and the value, whichever fiel
     REQUIRE(refusal_of_job([](Job&) {}) == "");
     struct Fault {
         void (*spoil)(Job&);
-        const char* complaint;  ///< how the message begins
+        const char* complaint;  ///< start of the message
     };
     const Fault faults[] = {
         {[](Job& job) { job.name.clear(); }, "job: name is empty,"},
@@ -320,7 +320,7 @@ TEST_CASE("a job is refused by its name, the field and the value, whichever fiel
 }
 
 TEST_CASE("a job is not judged by what does not apply to it") {
-    // The largest batch is a field of batch-adaptive jobs, the target of the other two classes.
+    // The largest batch applies to batch-adaptive jobs, the target to the other two classes.
     const auto fixed_batch = [](Job& job) {
         job.adaptivity = Adaptivity::none;
         job.max_batch = 0;
@@ -395,7 +395,7 @@ TEST_CASE("a refusal has its parts, and says itself in the names of JSON and C w
     const BadInput norm = refused([](ThroughputSample&, GradientStatistics& g) { g.squared_norm = -2; });
     CHECK(norm.field == "gradient.squared_norm");
     CHECK(text_in_short_names(norm).starts_with("job 'bert-3': gradient.sqr is -2, "));
-    // Nothing else is touched, whatever it says.
+    // Everything else stays as it is, whatever it says.
     CHECK(text_in_short_names(BadInput("job 'step_seconds'", "weight", "step_seconds", "more")) ==
           "job 'step_seconds': weight is step_seconds, but must be more");
     CHECK(text_in_short_names(std::runtime_error("start_seconds is 1")) == "start_seconds is 1");

@@ -1,5 +1,5 @@
-// Iterations with accumulation steps: what was measured with 1, 3 and 7 predicts 0 and 15 without bias,
-// whether the time of synchronising is known or not.
+// Iterations with accumulation steps: samples with 1, 3 and 7 steps predict 0 and 15 steps without bias,
+// whether the synchronisation time is known or not.
 
 #include <algorithm>
 #include <array>
@@ -21,7 +21,7 @@ const std::vector<int> batches{16, 32, 64, 128};
 /// How iterations are reported: as they took, or divided evenly among their microbatches.
 enum class Report { whole, divided };
 
-/// Mean of ln(predicted / true) and of its size, without and with 15 accumulation steps.
+/// Means of ln(predicted / true) and of its absolute value, without and with 15 accumulation steps.
 struct Bias {
     std::array<double, 2> mean{}, size{};
 };
@@ -80,7 +80,7 @@ TEST_CASE("Whole iterations of 1, 3 and 7 accumulation steps predict 0 and 15 wi
     }
 }
 
-TEST_CASE("Divided evenly without the time of synchronising, the same iterations mislead") {
+TEST_CASE("Divided evenly without the synchronisation time, the same iterations mislead") {
     using namespace accumulation_tests;
     const Bias whole = bias_of(Report::whole, false), divided = bias_of(Report::divided, false);
     MESSAGE("divided: bias without accumulation ", divided.mean[0], ", with 15 steps ", divided.mean[1]);

@@ -1,3 +1,5 @@
+// Fits of the noise scale to measured trainings: exact, scattered and useless ones, and honest intervals.
+
 #include "goodput/fit/convergence_fit.hpp"
 
 #include <algorithm>
@@ -17,7 +19,7 @@ using Trainings = std::vector<MeasuredTraining>;
 
 namespace {
 
-/// Trainings that follow the formula, each multiplied by e^(deviation z).
+/// Makes trainings that follow the formula, each multiplied by e^(deviation z) with a normal z.
 Trainings trainings_of(double phi, const std::vector<double>& batches, double per_example = 3,
                        double deviation = 0, support::Random* random = nullptr) {
     Trainings trainings;
@@ -72,7 +74,7 @@ TEST_CASE("trainings that follow the formula give its noise scale back, and furt
             CHECK(holds(fit.examples(batch).range, 3 * (phi + batch)));
         }
     }
-    // Many trainings leave next to no doubt, two trainings much.
+    // Many trainings leave next to no doubt, two trainings leave much.
     Trainings many = trainings_of(1000, usual_batches);
     for (int i = 0; i < 6; ++i)
         many.insert(many.end(), many.begin(), many.begin() + (std::ptrdiff_t{5} << i));
@@ -128,7 +130,7 @@ TEST_CASE("what trainings leave open comes from the prior, and the fit says so")
         CHECK(fit->examples(100).median == doctest::Approx(5).epsilon(0.03));
         CHECK(width(fit->examples(10000)) > 4 * width(fit->examples(100)));
     }
-    // A plateau: larger batches cost nothing. Falling examples, which no noise scale explains: likewise.
+    // A plateau, where larger batches cost nothing; and falling examples, which no noise scale explains.
     const ConvergenceFit plateau(Trainings{{256, 1e6}, {1024, 1e6}, {4096, 1e6}});
     const ConvergenceFit falling(Trainings{{256, 1e6}, {1024, 0.9e6}, {4096, 0.7e6}});
     for (const ConvergenceFit* fit : {&plateau, &falling}) {
@@ -140,13 +142,13 @@ TEST_CASE("what trainings leave open comes from the prior, and the fit says so")
         check_sound(fit->examples(1 << 20));
     }
     CHECK(holds(plateau.examples(1024).range, 1e6));
-    // Examples in proportion to the batch: no step is saved, so the noise scale is small.
+    // Examples grow in proportion to the batch: no step is saved, so the noise scale is small.
     const ConvergenceFit useless(trainings_of(1, {1024, 4096}));
     CHECK(useless.low_from_prior());
     CHECK(!useless.high_from_prior());
     CHECK(useless.noise_scale().median < 100);
     CHECK(useless.examples(8192).median == doctest::Approx(3 * 8192).epsilon(0.1));
-    // Two batches of flux1 (MLPerf) bound it on both sides.
+    // Two batches of flux1 (MLPerf) bound the noise scale on both sides.
     const ConvergenceFit flux(Trainings{{512, 7.34003e6}, {4096, 1.54665e7}});
     CHECK(!flux.low_from_prior());
     CHECK(!flux.high_from_prior());
@@ -158,7 +160,7 @@ TEST_CASE("without trainings the noise scale is the prior's, in the unit of the 
     CHECK(std::abs(std::log(usual.range.high / usual.median) - 2 * 1.6448536) < 1e-5);
     CHECK(std::abs(std::log(usual.median / usual.range.low) - 2 * 1.6448536) < 1e-5);
     CHECK(usual_noise_scale(100 * 4096.0, 0.5).median == doctest::Approx(4096 * usual.median));
-    // A training that says nothing of the noise scale leaves it there.
+    // A single training says nothing about the noise scale and leaves it at the prior.
     const std::vector<MeasuredTraining> one{{.batch = 100, .examples = 7}};
     CHECK(ConvergenceFit(one).noise_scale().median == doctest::Approx(usual.median).epsilon(1e-3));
     for (const double bad : {0.0, -1.0, 1e19, std::nan("")})
@@ -168,7 +170,7 @@ TEST_CASE("without trainings the noise scale is the prior's, in the unit of the 
 }
 
 TEST_CASE("uncertain trainings weigh less, and more runs of them more") {
-    // The large batch alone says that it costs something.
+    // Only the large batch shows that large batches cost something.
     const auto with = [](int runs, double deviation) {
         return ConvergenceFit(Trainings{{64, 1000}, {128, 1000}, {256, 1000}, {8192, 9000, runs, deviation}});
     };
@@ -201,12 +203,12 @@ TEST_CASE("nine in ten intervals hold the truth, for the noise scale and for fur
             CAPTURE(count);
             CAPTURE(held);
             CAPTURE(predicted);
-            // A known scatter is not what the prior expects: the smaller it is the wider the intervals.
+            // A known scatter is not what the prior expects: the smaller it is, the wider the intervals.
             CHECK(held >= rounds * (scatter > 0.05 ? 0.75 : 0.85));
             CHECK(predicted >= rounds * (scatter > 0.05 ? 0.75 : 0.85));
         }
     }
-    // With the scatter of workloads, some small and some large.
+    // With the scatter of real workloads, some small and some large.
     int held = 0, predicted = 0;
     constexpr int rounds = 400;
     for (int round = 0; round < rounds; ++round) {

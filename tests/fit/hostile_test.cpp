@@ -1,4 +1,4 @@
-// What no network, clock or colleague can make the fits do: crash, hang, or hand on a number that is none.
+// No measurement, whatever caused it, may make a fit crash, hang or return numbers that are not finite.
 
 #include <algorithm>
 #include <array>
@@ -143,7 +143,7 @@ const std::vector<BatchPlan>& grid_of_plans() {
 
 bool predicts(double seconds) { return std::isfinite(seconds) && seconds > 0; }
 
-// Of every shape and plan of the grid: a time, a throughput, and a best batch plan.
+// Returns whether every shape and plan has a time and a throughput, and every shape a best batch plan.
 template <class Model>
 bool predicts_everywhere(const Model& model) {
     bool good = is_valid(model);
@@ -289,7 +289,7 @@ TEST_CASE("Whatever was measured on which types, a job gets models of all of the
     support::Random random(2);
     std::vector<TypeFit> kept(3);
     for (std::size_t round = 0; round < sets.size() + 40; ++round) {
-        // A hostile type, another one beside it, and one of which nothing is known; warm and cold.
+        // A hostile type, another measured type, and one without samples; fitted anew and from the last fit.
         std::vector<std::vector<ThroughputSample>> samples(3);
         samples[0] = round < sets.size() ? sets[round].samples : random_hostile(random);
         if (round % 3 > 0) samples[1] = sets[(5 * round + 3) % sets.size()].samples;
@@ -304,7 +304,7 @@ TEST_CASE("Whatever was measured on which types, a job gets models of all of the
 }
 
 TEST_CASE("One sample that is a million times off does not move the model of the others") {
-    // The clock of one measurement of two hundred went wrong by 18 orders of magnitude.
+    // The clock of one of two hundred measurements is wrong by 18 orders of magnitude.
     for (const HostileSet& set : hostile_sets()) {
         if (set.name.find("one clock") != 0) continue;
         CAPTURE(set.name);
@@ -365,7 +365,7 @@ TEST_CASE("Samples of other GPU types than a job's are refused") {
                       "throughput samples: GPU types with samples is 3, but must be 2");
 }
 
-TEST_CASE("Options of a fit that are none are refused, and nothing is touched") {
+TEST_CASE("Options that no fit can have are refused, and nothing is touched") {
     const std::vector<ThroughputSample> samples{{{1, 2}, {32, 0}, 0.5, 0.1}};
     const auto refused = [&](const FitOptions& options) {
         return refusal([&] { (void)fit_throughput(samples, options); });
@@ -414,7 +414,7 @@ TEST_CASE("A fit without a single iteration still predicts, and says so") {
 
 namespace {
 
-// Minimisers that fail in every way in which one can.
+// Every way in which a minimiser can fail.
 enum class Failure { not_a_number, far_away, worse, gives_up, infinite };
 constexpr std::array<Failure, 5> failures{Failure::not_a_number, Failure::far_away, Failure::worse,
                                           Failure::gives_up, Failure::infinite};
@@ -426,7 +426,7 @@ void spoil(Failure failure, Vector& x) {
     if (failure == Failure::infinite) x[2] = endless;
 }
 
-/// Of JobFitter.
+/// A failing minimiser for JobFitter.
 template <Failure failure>
 Minimisation fail(const AnyResiduals&, std::span<double> y, const LeastSquaresOptions&, MinimiserBuffers&) {
     spoil(failure, y);
@@ -436,18 +436,18 @@ Minimisation fail(const AnyResiduals&, std::span<double> y, const LeastSquaresOp
 constexpr std::array<Minimise, 5> failing{fail<failures[0]>, fail<failures[1]>, fail<failures[2]>,
                                           fail<failures[3]>, fail<failures[4]>};
 
-/// Of the peers' fitters.
+/// A failing minimiser for the peers' fitters.
 struct FailingBackend {
     Failure failure = Failure::worse;
 
-    // Of ThroughputFitter.
+    // Called by ThroughputFitter.
     Minimisation minimise(const PolluxResiduals&, const PolluxBox&, PolluxPoint& x,
                           const LeastSquaresOptions&) const {
         spoil(failure, x);
         if (failure == Failure::worse) x[0] = x[1] = 1e5;
         return {failure == Failure::gives_up ? FitStatus::prior_kept : FitStatus::converged, 1};
     }
-    // Of PublishedFitter.
+    // Called by PublishedFitter.
     template <class Evaluate>
     QuasiNewtonResult minimise(const QuasiNewtonVector&, const QuasiNewtonVector&,
                                const QuasiNewtonVector& start, Evaluate&& evaluate) const {
@@ -504,10 +504,10 @@ TEST_CASE("A fit that fails says so and keeps the prior, or the previous fit whe
         }
         CHECK(cold.report().find("kept the prior") != std::string::npos);
         CHECK(warm.report().find("kept the start") != std::string::npos);
-        // The error says that the prior explains the samples worse than the last good model does.
+        // The errors show that the prior explains the samples worse than the last good model does.
         CHECK(warm.step_rmsle < 1e-3);
         CHECK(cold.step_rmsle > 0.1);
-        // And the next fit of the same fitter is as if nothing had happened.
+        // The next fit of the same fitter works as if nothing had happened.
         const ThroughputFit next = fitter.fit(samples, {.start = warm.model});
         CHECK(next.status == FitStatus::converged);
         CHECK(next.step_rmsle < 1e-3);
@@ -531,7 +531,7 @@ TEST_CASE("A refined fit that fails says so and keeps the prior, or the previous
         JobFitter fitter({}, fails);
         const RefinedFit cold = fitter.fit(samples);
         CHECK(cold.status == FitStatus::prior_kept);
-        // The prior: its coordinates are its means, around how long computing takes.
+        // The prior: coordinates are its means, relative to how long computing takes.
         CHECK(cold.coordinates[network_over_node] == cold.prior.mean[network_over_node]);
         CHECK(cold.coordinates[overlap_level] == cold.prior.mean[overlap_level]);
         CHECK(cold.model.shapes.empty());
@@ -555,7 +555,7 @@ TEST_CASE("A refined fit that fails says so and keeps the prior, or the previous
         }
         CHECK(cold.report().find("kept the prior") != std::string::npos);
 
-        // All types of a job together: each has a model all the same.
+        // All types of a job together: each still gets a model.
         std::vector<TypeFit> types(3);
         for (int again = 0; again < 2; ++again) {
             fitter(std::vector<std::vector<ThroughputSample>>{samples, {samples.front()}, {}}, types);
@@ -567,7 +567,7 @@ TEST_CASE("A refined fit that fails says so and keeps the prior, or the previous
 }
 
 TEST_CASE("A reference batch at which computing would take no time leaves a model all the same") {
-    // All but the last bit of the least step is synchronising, at the largest batch; asked for the smallest.
+    // All but the last bit of the least step synchronises, at the largest batch; reference batches are small.
     const double step = least_step_seconds;
     const ThroughputSample tiny{{1, 2}, {1 << 30, 0}, step, std::nextafter(step, 0)};
     for (const double reference : {1.0, 32.0}) {
@@ -576,7 +576,7 @@ TEST_CASE("A reference batch at which computing would take no time leaves a mode
         CHECK(predicts_everywhere(fit.model));
         CHECK(forecasts_hold(fit));
     }
-    // As a job's types meet it: the reference is the middle of all batches.
+    // The same with other types of the job: the reference batch is the middle of all batches.
     const ThroughputSample small{{1, 1}, {1, 0}, 1, 0};
     std::vector<TypeFit> types(3);
     JobFitter()(std::vector<std::vector<ThroughputSample>>{{tiny}, std::vector(40, small), {}}, types);
@@ -603,7 +603,7 @@ TEST_CASE("A start that no fitter can have written counts as none") {
     CHECK(as_from_nothing(fitted_from([](RefinedFit& f) { f.shape_variances.pop_back(); })));
 }
 
-TEST_CASE("Forecasts and intervals of what is no fit, no shape or no plan are refused") {
+TEST_CASE("Forecasts and intervals of invalid fits, shapes and plans are refused") {
     const std::vector<ThroughputSample> samples = ordinary_samples();
     const RefinedFit refined = fit_refined(samples);
     const ThroughputFit fit = fit_throughput(samples);
@@ -629,7 +629,7 @@ TEST_CASE("Forecasts and intervals of what is no fit, no shape or no plan are re
     }
 }
 
-TEST_CASE("A memory model is a model whatever was measured, and never promises less than was needed") {
+TEST_CASE("A memory model is valid whatever was measured, and never promises less than was needed") {
     support::Random random(3);
     for (int round = 0; round < 20000; ++round) {
         std::vector<MemorySample> samples;
@@ -662,7 +662,7 @@ TEST_CASE("A memory model is a model whatever was measured, and never promises l
 }
 
 TEST_CASE("The largest batch that fits is found in steps that do not depend on the numbers") {
-    // Next to these fixed bytes, a thousand million examples change nothing that a number can hold.
+    // Compared with these fixed bytes, a thousand million examples change nothing that a double can hold.
     const MemoryModel flat{1e300, 1e270};
     CHECK(largest_atomic_batch(flat, {1e300, 0}) == most_batch);
     const MemoryModel nearly{1e300, 1e275};
@@ -707,7 +707,7 @@ TEST_CASE("Norms of gradients of any size give statistics that efficiency models
     }
 }
 
-TEST_CASE("Gradients of any size, a NaN among them, leave a meter that goes on") {
+TEST_CASE("Gradients of any size, a NaN among them, do not stop a meter") {
     support::Random random(5);
     for (int round = 0; round < 500; ++round) {
         GradientMeter meter({3});

@@ -1,5 +1,5 @@
-// Small batches that wait for the host: whether a fit finds the least time, what it leaves open, and how
-// often its intervals hold.
+// Small batches that wait for the host: tests whether a fit finds the least time, what it leaves open, and
+// how often its intervals hold.
 
 #include <algorithm>
 #include <cmath>
@@ -18,7 +18,7 @@ namespace launch_floor {
 
 using namespace goodput;
 
-/// A job on one GPU: launches take `least` seconds, and computing `constant + slope b`.
+/// A job on one GPU: launches take `least` seconds, computing takes `constant + slope b` seconds.
 struct Truth {
     double least = 0.02, constant = 0.004, slope = 0.0003;
     double host_noise = 0.07, gpu_noise = 0.01;
@@ -39,12 +39,12 @@ Truth random_truth(support::Random& random) {
     Truth truth;
     truth.least = std::exp(random.between(-5, -2));
     truth.constant = truth.least * random.between(0.1, 0.8);
-    // The line passes the least time between 4 and 128 examples.
+    // The line reaches the least time between 4 and 128 examples.
     truth.slope = (truth.least - truth.constant) / std::exp2(random.between(2, 7));
     return truth;
 }
 
-/// Batches of any size wait for the host.
+/// Makes a job in which batches of any size wait for the host.
 Truth flat_truth(support::Random& random) {
     Truth truth;
     truth.least = std::exp(random.between(-5, -2));
@@ -97,7 +97,7 @@ TEST_CASE("90 % intervals hold about 90 % of host-bound and of GPU-bound steps")
         }
     }
     MESSAGE("host ", held[1] / steps[1], ", GPU ", held[0] / steps[0]);
-    // A few steps cannot show that they scatter by 1 % and not by the 3 % that the prior expects.
+    // A few steps cannot show that the scatter is 1 % and not the 3 % that the prior expects.
     CHECK(held[0] / steps[0] > 0.9);
     CHECK(held[1] / steps[1] > 0.9);
     CHECK(held[1] / steps[1] < 0.97);
@@ -110,8 +110,8 @@ TEST_CASE("Batches that all wait for the host leave the slope open") {
         std::vector<ThroughputSample> samples;
         for (const int batch : {1, 2, 4, 8}) samples.push_back(truth.measure(batch, 0, random));
         const RefinedFit fit = fit_refined(samples);
-        if (!(fit.model.launch_seconds > 0)) continue;  // noise that looks like a slope
-        // A measured batch is known, and the further a batch is from all measured ones, the less is known.
+        if (!(fit.model.launch_seconds > 0)) continue;  // noise may look like a slope
+        // A measured batch is known well; the further a batch is from all measured ones, the less is known.
         double last = 0;
         for (const int batch : {8, 32, 128, 1024, 16384}) {
             const Forecast forecast(fit, {1, 1}, {batch, 0});
@@ -127,7 +127,7 @@ TEST_CASE("Batches that all wait for the host leave the slope open") {
             CHECK(forecast.reducible_variance() > 0);
         }
         CHECK(last > std::log(10.0));
-        // No more than in proportion to the batch above the time of the launches.
+        // Above the launch time, steps grow at most in proportion to the batch.
         CHECK(Forecast(fit, {1, 1}, {16, 0}).quantile(0.95) <
               2.01 * Forecast(fit, {1, 1}, {8, 0}).quantile(0.95));
     }
@@ -139,7 +139,7 @@ TEST_CASE("Where batches of any size wait for the host, twice the largest one pr
     for (int job = 0; job < 100; ++job) {
         const Truth truth = launch_floor::flat_truth(random);
         std::vector<ThroughputSample> samples;
-        // Beyond the batch at which the prior expects the line to begin.
+        // These batches exceed the one at which the prior expects the line to begin.
         for (const int batch : {512, 1024, 2048, 4096}) samples.push_back(truth.measure(batch, 0, random));
         const RefinedFit fit = fit_refined(samples);
         if (!(fit.model.launch_seconds > 0)) continue;
@@ -222,7 +222,7 @@ TEST_CASE("Evidence for a least time: extreme times and weights stay finite") {
     CHECK(std::exp(floor.mean[2]) == doctest::Approx(0.0005).epsilon(0.1));
 }
 
-TEST_CASE("Derivatives of a computing time with a least time are those of differences") {
+TEST_CASE("Derivatives of a computing time with a least time agree with differences") {
     using detail::RefinedTerms;
     RefinedTerms terms;
     terms.breaks = {16, 64};

@@ -1,5 +1,5 @@
-// The minimiser behind the fits finds minima, says where it has not found one, and leaves alone what is no
-// number.
+// The minimiser behind the fits finds minima, says when it has not found one, and leaves starts that are not
+// numbers alone.
 
 #include "goodput/fit/least_squares.hpp"
 
@@ -17,7 +17,7 @@ using namespace goodput;
 
 namespace least_squares_tests {
 
-/// Rosenbrock's valley, with its minimum of 0 at (1, 1); not a number beyond x = 5.
+/// Rosenbrock's valley with its minimum of 0 at (1, 1); not a number beyond x = 5.
 struct CurvedValley {
     [[nodiscard]] static int parameters() { return 2; }
     [[nodiscard]] static int count() { return 2; }
@@ -32,7 +32,7 @@ struct CurvedValley {
     }
 };
 
-/// Promises to fall, and never does.
+/// Residuals whose derivatives promise a decrease that never happens.
 struct FalsePromise {
     [[nodiscard]] static int parameters() { return 1; }
     [[nodiscard]] static int count() { return 1; }
@@ -42,7 +42,7 @@ struct FalsePromise {
     }
 };
 
-/// Says where it was linearised.
+/// Records where it was linearised.
 struct Recorded {
     std::vector<std::array<double, 2>>& linearised;
     [[nodiscard]] static int parameters() { return 2; }
@@ -69,7 +69,7 @@ TEST_CASE("No point is linearised twice, in rough minimisations and in those tha
         CHECK(points.size() > 2);
         std::sort(points.begin(), points.end());
         CHECK(std::adjacent_find(points.begin(), points.end()) == points.end());
-        // Another minimisation is of other residuals, and begins anew.
+        // Another minimisation has other residuals, so it starts anew.
         const std::size_t before = points.size();
         x = start;
         minimise_with_tiny_solver(recorded, x, options, buffers);

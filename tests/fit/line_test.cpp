@@ -1,4 +1,4 @@
-// Lines of least squares: no other line of the same kind is nearer to the points.
+// Least-squares lines: no other line of the same kind is nearer to the points.
 
 #include "goodput/fit/detail/line.hpp"
 
@@ -30,7 +30,7 @@ TEST_CASE("No line of any slope, through a point, or with neither part negative,
     support::Random random(5);
     int bounded = 0;
     for (int round = 0; round < 3000; ++round) {
-        // Far from zero, where sums of squares would cancel.
+        // Far from zero, sums of squares would cancel.
         const double far = random.chance(0.3) ? 1e6 : random.between(0, 2);
         std::vector<fit_line::Point> points(static_cast<std::size_t>(random.integer(1, 6)));
         LineSums sums;

@@ -1,4 +1,4 @@
-// fit_model() fits any model that gives its terms: Pollux's, and one that a user writes down.
+// fit_model() fits every model that provides its terms: Pollux's, and one that a user writes.
 
 #include "goodput/fit/model_fit.hpp"
 
@@ -63,7 +63,7 @@ double error_of(const PolluxThroughput& model, const PolluxThroughput& truth) {
     return sum / count;
 }
 
-/// Computing slows down by a part with every further replica of a node.
+/// Every further replica on a node slows computing down by a fraction.
 struct ContendedTerms {
     std::array<double, 5> mean{-3, -7, -4, 0, 0}, deviation{2, 2, 2, 0.3, 1};
     [[nodiscard]] static std::size_t parameters() { return 5; }
@@ -119,7 +119,7 @@ TEST_CASE("Pollux's model is found again from its own steps, whether their parts
     }
 }
 
-TEST_CASE("A model of one's own is fitted by the same call, accumulation steps and stragglers included") {
+TEST_CASE("A user's own model is fitted by the same call, accumulation steps and stragglers included") {
     using namespace model_fit_tests;
     support::Random random(4);
     int right = 0;
@@ -147,7 +147,7 @@ TEST_CASE("A model of one's own is fitted by the same call, accumulation steps a
                                                  truth.iteration_seconds(shape, {48, steps}))) < 0.05;
         right += near ? 1 : 0;
     }
-    // Where stragglers hit the few steps that tell parameters apart, there are other minima.
+    // If stragglers hit the few steps that tell parameters apart, the fit may end in another minimum.
     CHECK(right >= 48);
 }
 
@@ -160,7 +160,7 @@ TEST_CASE("No samples and bad ones are refused by name") {
     CHECK_THROWS_AS((void)fit_model(std::span(bad), PolluxTerms(1, 16)), std::invalid_argument);
 }
 
-TEST_CASE("Priors that are none and options out of range are refused by name") {
+TEST_CASE("Invalid priors and options out of range are refused by name") {
     using namespace model_fit_tests;
     support::Random random(3);
     const auto samples = measured(random_pollux(random), random, 0, true);
@@ -189,7 +189,7 @@ TEST_CASE("Priors that are none and options out of range are refused by name") {
 
 namespace model_fit_tests {
 
-/// Says that a term reads fewer parameters than one does.
+/// Declares fewer touched parameters than one of its terms reads.
 struct TooFewTouched : PolluxTerms {
     static constexpr int most_touched = 1;
     using PolluxTerms::PolluxTerms;
@@ -197,7 +197,7 @@ struct TooFewTouched : PolluxTerms {
 
 }  // namespace model_fit_tests
 
-TEST_CASE("Terms that read more parameters than they say are refused") {
+TEST_CASE("Terms that read more parameters than they declare are refused") {
     using namespace model_fit_tests;
     support::Random random(4);
     const auto samples = measured(random_pollux(random), random, 0, true);

@@ -1,3 +1,6 @@
+// Statistics of gradients: unbiased estimates of squared norm, variance and noise scale, however they are
+// metered.
+
 #include "goodput/fit/noise_scale.hpp"
 
 #include <cmath>
@@ -26,7 +29,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 
 double relative_error(double estimate, double truth) { return std::abs(estimate / truth - 1); }
 
-/// But for sums and gradients that were kept in single precision.
+/// Equal up to the rounding of gradients and sums in single precision.
 void check_equal(const GradientNorms& a, const GradientNorms& b) {
     CHECK(a.mean_of_squares == doctest::Approx(b.mean_of_squares).epsilon(1e-6));
     CHECK(std::abs(a.square_of_mean - b.square_of_mean) <= 1e-6 * b.mean_of_squares);
@@ -35,7 +38,7 @@ void check_equal(const GradientNorms& a, const GradientNorms& b) {
     CHECK(a.differenced == b.differenced);
 }
 
-/// By their definition, from all gradients at hand.
+/// Computes the norms by their definition, from all gradients together.
 template <class P = AdamPreconditioner<double>>
 GradientNorms norms_by_definition(const std::vector<std::vector<double>>& gradients, double scale,
                                   const P& metric = {}) {
@@ -73,8 +76,8 @@ TEST_CASE("After 1,000 steps squared norm, variance and noise scale are within 5
 }
 
 TEST_CASE("The estimates of a single step are unbiased") {
-    // The mean over many steps lies within four standard errors, for several gradients and for pairs of
-    // gradients from batches of different sizes.
+    // Over many steps the mean lies within four standard errors of the truth, both for several gradients per
+    // step and for pairs of gradients from batches of different sizes.
     const NoisyQuadratic problem(40, 2, 6, 21);
     Noise noise(22);
     struct Moments {
@@ -145,7 +148,7 @@ TEST_CASE("A single replica whose batch size changes from step to step learns th
 }
 
 TEST_CASE("While training moves the parameters the averages follow the truth") {
-    // SGD on the quadratic itself: gradients shrink with the distance, noise stays.
+    // SGD on the quadratic itself: gradients shrink with the distance, the noise stays.
     const std::size_t n = 400;
     support::Random random(41);
     Noise noise(42);
@@ -172,7 +175,7 @@ TEST_CASE("While training moves the parameters the averages follow the truth") {
         estimator.observe(metered(meter, gradients, 1).value());
     }
     CHECK(relative_error(estimator.statistics().squared_norm, norm / weight) < 0.02);
-    // Four microbatches that are a batch of scale 1: variance of one is 4 times that at the initial batch.
+    // Four microbatches make up a batch of scale 1: each has 4 times the variance of the initial batch.
     CHECK(relative_error(estimator.statistics().variance, n * 0.04 / 4) < 0.02);
 }
 
@@ -190,7 +193,7 @@ TEST_CASE("A metric weighs gradients as it says") {
 
 namespace {
 
-/// Adds a gradient to a meter in pieces that end at `ends`, multiplied by `factor`.
+/// Adds a gradient, multiplied by `factor`, to a meter in pieces that end at `ends`.
 template <class Real, class Add>
 void in_pieces(std::span<const double> gradient, std::span<const double> moments,
                std::span<const std::size_t> ends, double factor, const AdamPreconditioner<double>& adam,
@@ -216,7 +219,7 @@ Vector part_of(const Vector& whole, std::size_t from, std::size_t end) {
 TEST_CASE("In pieces, by group, from several replicas, with a given mean or by definition: the same norms") {
     support::Random random(51);
     for (int round = 0; round < 300; ++round) {
-        // Some larger than what is looked at in one go.
+        // Some sizes exceed what the meter looks at in one go.
         const auto size = static_cast<std::size_t>(random.integer(1, random.chance(0.2) ? 2000 : 40));
         const int count = random.integer(2, 9);
         const double scale = random.between(0.1, 20);
@@ -300,7 +303,7 @@ TEST_CASE("Successive single gradients are paired, in the metric from before the
                 expected.scale = 4 / (1 / scale_before + 1 / scale);
                 expected.differenced = true;
                 check_equal(norms, expected);
-                // Adam's metric counts from its fifth update on, and a new batch size starts its moments
+                // Adam's metric counts from its fifth update on. A new batch size starts its moments
                 // anew.
                 CHECK(norms.restart == (t == 6 || t == 11 || t == 21));
             }
@@ -311,7 +314,7 @@ TEST_CASE("Successive single gradients are paired, in the metric from before the
     }
 }
 
-TEST_CASE("The square of the mean has to be given of every group") {
+TEST_CASE("The square of the mean has to be given for every group") {
     const std::vector<double> gradient(10, 1.0);
     GradientMeter meter({4, 6}, true);
     std::vector<GradientNorms> norms(2);
@@ -351,12 +354,12 @@ TEST_CASE("Norms in another metric start the averages afresh") {
     CHECK_FALSE(restarts(1, 6));
     CHECK(restarts(2, 7));        // the scale changes under Adam
     CHECK(restarts(2, 0));        // moments start anew
-    CHECK_FALSE(restarts(4, 1));  // no metric, no matter
+    CHECK_FALSE(restarts(4, 1));  // restarts matter only with a metric
     GradientMeter sgd({3});
     CHECK_FALSE(metered(sgd, gradients, 1).value().restart);
     CHECK_FALSE(metered(sgd, gradients, 2).value().restart);
 
-    // A step that is skipped does not swallow the restart.
+    // A skipped step does not lose the restart.
     CHECK(restarts(4, 5));
     CHECK_FALSE(
         metered(meter, {{infinity, 0, 0}, {1, 1, 1}}, 8, AdamPreconditioner<double>{moments, 6}).has_value());
@@ -394,7 +397,7 @@ TEST_CASE("The statistics of parameter groups add up to those of the whole") {
           doctest::Approx(groups.statistics(0).squared_norm + groups.statistics(1).squared_norm +
                           groups.statistics(2).squared_norm));
 
-    // One group that is not finite: the step counts for none.
+    // If one group is not finite, the step counts for none.
     std::vector<GradientNorms> broken(3, GradientNorms{5, 3, 8, 1});
     broken[2].mean_of_squares = infinity;
     CHECK_FALSE(groups.observe(broken));
@@ -403,13 +406,13 @@ TEST_CASE("The statistics of parameter groups add up to those of the whole") {
 
     CHECK(groups.size() == 3);
 
-    // One that is not finite where the optimiser's scale starts anew: nothing before it counts.
+    // If one group is not finite at a restart of the optimiser's scale, nothing before the restart counts.
     broken[0].restart = true;
     CHECK_FALSE(groups.observe(broken));
     CHECK(groups.statistics(0).variance == 0);
     CHECK(groups.statistics(1).variance > 0);
 
-    // Each group is kept from being negative by itself.
+    // Each group is kept from negative values separately.
     GroupedNoiseScale two(2);
     CHECK(two.statistics().variance == 0);
     two.observe(std::vector<GradientNorms>{{10, 1, 2, 1}, {4, 4, 2, 1}});
@@ -446,7 +449,7 @@ TEST_CASE("Several gradients after a differenced phase start afresh") {
     CHECK_FALSE(estimator.differenced());
     CHECK(estimator.statistics().squared_norm == fresh.statistics().squared_norm);
     CHECK(estimator.statistics().variance == fresh.statistics().variance);
-    // The gradient of before is gone as well, and so after a restart of the job.
+    // The gradient from before that step is forgotten; the same holds after a restart of the job.
     const std::vector<std::vector<double>> single{{1, 2}};
     CHECK_FALSE(metered(meter, single, 1).has_value());
     CHECK(metered(meter, single, 1).has_value());
@@ -471,7 +474,7 @@ TEST_CASE("Steps that are not finite are skipped") {
     for (const auto& broken : {bad, huge}) {
         CHECK_FALSE(metered(meter, good, 1).has_value());
         CHECK_FALSE(metered(meter, broken, 1).has_value());
-        // Nothing is paired with it.
+        // No gradient is paired with a skipped one.
         CHECK_FALSE(metered(meter, good, 1).has_value());
         CHECK(metered(meter, good, 1).value().square_of_mean == doctest::Approx(5));
         meter.forget();
@@ -482,12 +485,12 @@ TEST_CASE("Statistics are never negative, and none at all before the first step"
     NoiseScaleEstimator estimator;
     CHECK(estimator.empty());
     CHECK(NoiseScaleEfficiency{128, estimator.statistics()}.efficiency(1024) == 1);
-    // All noise: the estimate of the squared norm is negative.
+    // All noise: the estimate of the squared norm would be negative.
     estimator.observe({10, 1, 2, 1});
     CHECK(estimator.statistics().squared_norm == 0);
     CHECK(estimator.statistics().variance == doctest::Approx(9));
     estimator.reset();
-    // No noise: that of the variance is zero, and is kept off it.
+    // No noise: the estimate of the variance would be zero, and is kept above it.
     estimator.observe({4, 4, 2, 1});
     CHECK(estimator.statistics().squared_norm == doctest::Approx(4));
     CHECK(estimator.statistics().variance == 1e-6);
@@ -535,7 +538,7 @@ TEST_CASE("What cannot be a step is refused") {
         CHECK_THROWS_AS(meter.add(a, wrong), std::invalid_argument);
 }
 
-TEST_CASE("A step that stands for several weighs as much as if each of them had said the same") {
+TEST_CASE("A step that stands for several weighs as much as several steps with the same norms") {
     support::Random random(95);
     NoiseScaleEstimator few(0.99), all(0.99);
     for (int t = 0; t < 50; ++t) {

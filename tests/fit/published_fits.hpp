@@ -1,7 +1,7 @@
 #ifndef GOODPUT_TESTS_FIT_PUBLISHED_FITS_HPP
 #define GOODPUT_TESTS_FIT_PUBLISHED_FITS_HPP
 
-// The released fit's errors on the published profiles, and the samples themselves.
+// The errors of the released fit on the published profiles, and these samples.
 
 #include <array>
 #include <string>
@@ -18,9 +18,9 @@ struct PublishedFit {
     double step_rmsle;
 };
 
-// Root mean square errors of ln(step time) over all of an application's placements of the released fit of
-// Pollux and Sia: objective, bounds, start and tolerance (1e-5) as published, scipy 1.10's L-BFGS-B with the
-// exact gradient. Made by benchmarks/compare/published_fit.py, column `step`.
+// Root mean square errors of ln(step time) of the released fit of Pollux and Sia, over all of an
+// application's placements: objective, bounds, start and tolerance (1e-5) as published, scipy 1.10's
+// L-BFGS-B, exact gradient. Made by benchmarks/compare/published_fit.py, column `step`.
 inline constexpr std::array<PublishedFit, 18> published_fits{{
     {"bert", "aws", 0.122099},
     {"bert", "dgx-ext", 0.032418},
@@ -42,7 +42,7 @@ inline constexpr std::array<PublishedFit, 18> published_fits{{
     {"yolov3", "rtx", 0.127175},
 }};
 
-/// All placements measured of an application on a GPU type.
+/// Returns all measured placements of an application on a GPU type.
 inline std::vector<goodput::ThroughputSample> measured_samples(const std::string& application,
                                                                const std::string& type) {
     const std::string folder = std::string(GOODPUT_DATA_DIR "/sia/profiles/") + application;

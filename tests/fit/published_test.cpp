@@ -1,3 +1,5 @@
+// The released fit of Pollux and Sia, rebuilt: its published example, bounds and stop, and what it holds.
+
 #include "peers/sia/published_fit.hpp"
 
 #include <algorithm>
@@ -26,7 +28,7 @@ ThroughputSample sample(Shape shape, int batch, double step, double sync) {
     return {shape, {batch, 0}, step, sync};
 }
 
-// Word for word as it is published.
+// The objective exactly as published.
 double literal_objective(const PolluxThroughput& m, const Samples& samples) {
     double compute_squares = 0, step_squares = 0;
     for (const ThroughputSample& s : samples) {
@@ -48,7 +50,7 @@ double literal_objective(const PolluxThroughput& m, const Samples& samples) {
 const std::vector<Shape> alone{{1, 1}}, node{{1, 1}, {1, 2}, {1, 4}, {1, 8}},
     network{{1, 1}, {1, 2}, {1, 4}, {2, 8}, {3, 12}, {4, 16}};
 
-// A job of the published model, give or take a few per cent.
+// Draws a job that roughly follows the published model.
 PolluxThroughput random_model(support::Random& random) {
     const auto seconds = [&](double low, double high) {
         return low * std::exp(random.unit() * std::log(high / low));
@@ -97,7 +99,7 @@ TEST_CASE("the published example") {
     CHECK(fitter.end().objective == doctest::Approx(0.043489).epsilon(1e-4));
 }
 
-TEST_CASE("a single sample: beside the kink at alpha_c = c/2, beta_c = c/(2b)") {
+TEST_CASE("a single sample: next to the kink at alpha_c = c/2, beta_c = c/(2b)") {
     support::Random random(1);
     PublishedFitter fitter;
     int near = 0;
@@ -113,11 +115,11 @@ TEST_CASE("a single sample: beside the kink at alpha_c = c/2, beta_c = c/(2b)") 
         CHECK(m.beta_r == 1e-8);
         CHECK(m.alpha_n == doctest::Approx(1.1e-8));
         CHECK(m.beta_n == doctest::Approx(1.1e-8));
-        // Between an exact computing time and an exact step all points are equally good.
+        // All points between an exact computing time and an exact step time are equally good.
         const double error = m.beta_c * 2 * batch / compute - 1;
         near += error > -0.02 && error < 2 * sync / compute + 0.02 ? 1 : 0;
     }
-    // In one case of fifty its line search ends far away (scipy's, too).
+    // In one case of fifty the line search ends far away (scipy's, too).
     CHECK(near > cases * 95 / 100);
 }
 
@@ -176,7 +178,7 @@ TEST_CASE("within bounds, better than the start, and as good as it says") {
         CHECK(m.gamma <= 10);
         const double objective = literal_objective(m, samples);
         CHECK(fitter.end().objective == doctest::Approx(objective).epsilon(1e-9));
-        // Every block that was never measured adds 0.01 by its held parameters.
+        // The held parameters of each block that was never measured may add 0.01.
         CHECK(objective < literal_objective(start, samples) + 0.02);
     }
 }
@@ -189,7 +191,7 @@ TEST_CASE("the stop is not the minimum, but near it") {
         const Samples samples =
             random_samples(random, random_model(random), network, random.integer(12, 25), 0.05);
         PolluxThroughput m = fitter.fit(samples);
-        // Down from there, one parameter after another, until steps of 0.01 % find nothing.
+        // Descends from there, one parameter after another, until steps of 0.01 % find nothing.
         const std::array<double*, 7> all{&m.alpha_c, &m.beta_c, &m.alpha_n, &m.beta_n,
                                          &m.alpha_r, &m.beta_r, &m.gamma};
         double least = fitter.end().objective;
@@ -212,8 +214,8 @@ TEST_CASE("the stop is not the minimum, but near it") {
         excess.push_back(fitter.end().objective - least);
     }
     std::sort(excess.begin(), excess.end());
-    // On published measurements scipy's stop is 0.008 above what it finds with a tolerance of 1e-13 (median),
-    // in one case of ten 0.14: both roots and narrow valleys make iterations short.
+    // On published measurements scipy stops 0.008 above its result with a tolerance of 1e-13 (median), and
+    // 0.14 above in one case of ten. Roots and narrow valleys make iterations short.
     CHECK(excess[excess.size() / 2] < 0.03);
     CHECK(excess[excess.size() * 9 / 10] < 0.3);
 }
@@ -270,10 +272,10 @@ TEST_CASE("bounded quasi-Newton: a curved valley of seven variables") {
         return value;
     };
     const auto found = minimise_within(lower, upper, start, valley, {.decrease = 1e-14, .gradient = 1e-8});
-    // A local minimum lies near (-1, 1, 1, ...), with the value 3.98.
+    // There is a local minimum near (-1, 1, 1, ...) with the value 3.98.
     CHECK((found.value < 1e-8 || found.value == doctest::Approx(3.98).epsilon(0.01)));
     CHECK(found.iterations < 200);
-    // The bound at 0.5 holds the first variable, and the valley leads the others down from there.
+    // The bound at 0.5 holds the first variable; from there the valley leads the others down.
     upper[0] = 0.5;
     start.fill(0);
     const auto held = minimise_within(lower, upper, start, valley, {.decrease = 1e-14, .gradient = 1e-8});

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Result logs and systems of MLPerf as benchmarks/accuracy/time_to_target.py reads them, odd ones among them, and what
-it tells the program of the accelerator that is left out.
+"""How benchmarks/accuracy/time_to_target.py reads result logs and systems of MLPerf, odd ones among them, and what it
+tells the program about the accelerator that is left out.
 """
 import json
 import os
@@ -129,7 +129,7 @@ class Accelerators(unittest.TestCase):
 
 
 class LeftOut(unittest.TestCase):
-    """Steps take length[workload] * slowness[accelerator] / gpus, which a program that answers so predicts exactly."""
+    """Steps take LENGTH[workload] * SLOWNESS[accelerator] / gpus. A stand-in for the program knows this."""
 
     LENGTH = {"flux1": 100.0, "rgat": 7.0, "retinanet": 3.0}
     SLOWNESS = {"B200": 1.0, "H100": 2.5, "MI300X": 4.0}
@@ -176,14 +176,14 @@ class LeftOut(unittest.TestCase):
 
     def test_other_workloads(self):
         found = time_to_target.from_other_workloads("", self.points)
-        # MI300X ran nothing else, and B200 of retinanet has nothing else in common with it.
+        # MI300X ran only retinanet, so other workloads predict neither its points nor B200's on retinanet.
         self.assertEqual(set(found), {point for point in self.points if point.workload != "retinanet"})
         for point, step in found.items():
             self.assertAlmostEqual(step, point.step_s)
         self.assertEqual(len(self.documents), 6)
         for document in self.documents:
             asked = {one["gpu_type"] for one in document["predict"]}
-            self.assertEqual(asked, {sample["gpu_type"] for sample in document["samples"]})  # none is the one left out
+            self.assertEqual(asked, {sample["gpu_type"] for sample in document["samples"]})  # none is left out
 
     def test_examples_of_others(self):
         points = [point._replace(examples=1000 * (number + 1)) for number, point in enumerate(self.points)]

@@ -1,5 +1,5 @@
-// One global batch spread over more and more GPUs, step times alone: batch and GPUs cannot be told apart, and
-// what computing and synchronising have in the step is for the prior to say.
+// One global batch on more and more GPUs with step times alone: batch and GPUs cannot be told apart, so the
+// prior decides how a step divides into computing and synchronising.
 
 #include <algorithm>
 #include <array>
@@ -27,7 +27,7 @@ namespace strong_scaling {
 
 using Samples = std::vector<ThroughputSample>;
 
-/// A step of `global_batch` examples on nodes of `per_node` GPUs, its split unknown.
+/// A step of `global_batch` examples on nodes of `per_node` GPUs, without its division.
 ThroughputSample step_of(int global_batch, int gpus, int per_node, double seconds) {
     return {{(gpus + per_node - 1) / per_node, gpus},
             {std::max(1, (global_batch + gpus - 1) / gpus), 0},
@@ -37,10 +37,10 @@ ThroughputSample step_of(int global_batch, int gpus, int per_node, double second
             false};
 }
 
-/// Errors of many jobs' predictions.
+/// Errors of the predictions for many jobs.
 class Errors {
 public:
-    /// Root mean square of ln(predicted / measured) of a job, and how often 90 % intervals hold.
+    /// Adds a job's root mean square of ln(predicted / measured), and counts how often 90 % intervals hold.
     void add(const RefinedFit& fit, const Samples& asked) {
         double squares = 0;
         for (const ThroughputSample& sample : asked) {
@@ -78,7 +78,7 @@ private:
 TEST_CASE("Steps whose computing nobody measured do not move the unit of the prior") {
     using strong_scaling::step_of;
     for (const int batch : {16, 256, 4096}) {
-        // A single GPU: half of the time at the reference batch is constant.
+        // A single GPU: the prior takes half of the time at the reference batch as constant.
         const double seconds = 0.3, reference = 64;
         strong_scaling::Samples samples{step_of(batch, 1, 8, seconds)};
         const RefinedFitOptions options{.reference_batch = reference};
@@ -91,10 +91,10 @@ TEST_CASE("Steps whose computing nobody measured do not move the unit of the pri
     }
 }
 
-TEST_CASE("Ring reductions that only ran on one node: predictions on several, of any of three overlaps") {
-    // Not the model's own laws: a ring of K GPUs passes 2 (K - 1) / K times the gradients over its slowest
-    // link, a node's cards and its inner links being as fast in the best case, three times slower in the
-    // worst.
+TEST_CASE("Ring reductions that only ran on one node: predictions on several, with any of three overlaps") {
+    // These steps do not follow the model's laws. A ring of K GPUs sends 2 (K - 1) / K times the gradients
+    // over its slowest link. A node's network cards are as fast as its inner links at best, and three times
+    // slower at worst.
     support::Random random(34);
     strong_scaling::Errors errors;
     for (int round = 0; round < 150; ++round) {
@@ -114,7 +114,7 @@ TEST_CASE("Ring reductions that only ran on one node: predictions on several, of
         errors.add(fit_refined(known), asked);
     }
     MESSAGE("error ", errors.geometric_mean(), ", held ", errors.held());
-    // 0.211.
+    // Measured: 0.211.
     CHECK(errors.geometric_mean() < 0.25);
     CHECK(errors.held() > 0.86);
 }
@@ -144,20 +144,20 @@ TEST_SUITE("data") {
             }
         MESSAGE("error ", ours.geometric_mean(), ", of all steps ", ours.of_all(), ", held ", ours.held(),
                 "; Pollux's form ", of_pollux_form.geometric_mean(), ", ", of_pollux_form.of_all());
-        // 0.111 against 0.155, and 0.223 against 0.310.
+        // Measured: 0.111 against 0.155, and 0.223 against 0.310.
         CHECK(ours.geometric_mean() <= 0.75 * of_pollux_form.geometric_mean());
         CHECK(ours.of_all() <= 0.75 * of_pollux_form.of_all());
         CHECK(ours.held() >= 0.86);
     }
 
-    // Several nodes were never measured: the step on them is mostly what is believed of the network.
+    // No run used several nodes: their steps depend mostly on what the prior believes of the network.
     TEST_CASE("Measured profiles, steps of one global batch known on at most 8 GPUs: 12 and more") {
         strong_scaling::Errors ours, of_pollux_form;
         JobFitter fitter;
         for (const char* application : {"bert", "cifar10", "deepspeech2", "imagenet", "ncf", "yolov3"})
             for (const char* type : {"aws", "dgx-ext", "rtx"}) {
                 const int per_node = type == std::string("aws") ? 4 : 8;
-                // By global batch as 8 times its logarithm to the base of two, so to 9 %; GPUs fill nodes.
+                // Groups global batches by 8 times their binary logarithm, so to 9 %. GPUs fill nodes.
                 std::map<int, std::array<strong_scaling::Samples, 2>> by_batch;
                 for (ThroughputSample sample : support::measured_samples(application, type)) {
                     const int gpus = sample.shape.gpus;
@@ -178,7 +178,7 @@ TEST_SUITE("data") {
             }
         MESSAGE("error ", ours.geometric_mean(), ", of all steps ", ours.of_all(), ", held ", ours.held(),
                 "; Pollux's form ", of_pollux_form.geometric_mean(), ", ", of_pollux_form.of_all());
-        // 0.113 against 0.145, and 0.188 against 0.241.
+        // Measured: 0.113 against 0.145, and 0.188 against 0.241.
         CHECK(ours.geometric_mean() <= 0.9 * of_pollux_form.geometric_mean());
         CHECK(ours.of_all() <= 0.9 * of_pollux_form.of_all());
         CHECK(ours.held() >= 0.86);

@@ -1,6 +1,6 @@
-// What the fits minimise is what their headers say: the sum of squares of the Pollux model with its prior on
-// gamma, and that of the refined model with its derivatives; and samples of one shape count as fewer than
-// they are.
+// The fits minimise what their headers say: the sum of squares of the Pollux model with its prior on
+// gamma, and that of the refined model with its derivatives. Samples of one shape count as fewer than they
+// are.
 
 #include <algorithm>
 #include <array>
@@ -22,7 +22,7 @@ namespace {
 
 const std::vector<int> sums_batches{16, 32, 64, 128};
 
-/// Steps with errors of a quarter, so that the prior on gamma has a say.
+/// Makes steps with errors of a quarter, so that the prior on gamma matters.
 std::vector<ThroughputSample> scattered_samples(support::Random& random) {
     PolluxThroughput truth{0.02, 0.002, 0.2, 0.01, 0.15, 0.01, std::exp(random.between(0.2, 1.5))};
     std::vector<ThroughputSample> samples;
@@ -37,7 +37,7 @@ std::vector<ThroughputSample> scattered_samples(support::Random& random) {
     return samples;
 }
 
-/// omega^2: the samples' squared scatter about the line of computing times of least relative squares.
+/// Returns omega^2, the squared scatter of the samples about the line of least relative squares.
 double squared_scatter(const std::vector<ThroughputSample>& samples) {
     double w = 0, x = 0, xx = 0, y = 0, xy = 0;
     for (const ThroughputSample& sample : samples) {
@@ -48,7 +48,7 @@ double squared_scatter(const std::vector<ThroughputSample>& samples) {
     }
     const double determinant = w * xx - x * x;
     const double constant = (xx * y - x * xy) / determinant, slope = (w * xy - x * y) / determinant;
-    if (!(constant > 0 && slope > 0)) return -1;  // the line touches its bounds: not what this is about
+    if (!(constant > 0 && slope > 0)) return -1;  // the line touches its bounds, which this test leaves out
     double squares = 0;
     for (const ThroughputSample& sample : samples) {
         const double error = std::log((constant + slope * sample.plan.atomic_batch) /
@@ -58,7 +58,7 @@ double squared_scatter(const std::vector<ThroughputSample>& samples) {
     return squares / (static_cast<double>(samples.size()) - 2);
 }
 
-/// The sum that the header of throughput_fit.hpp gives.
+/// The sum given in the header throughput_fit.hpp.
 double documented_sum(const PolluxThroughput& model, const std::vector<ThroughputSample>& samples,
                       double omega_squared) {
     double sum = omega_squared * (model.gamma - 1) * (model.gamma - 1);
@@ -90,7 +90,7 @@ TEST_CASE("Where a fit puts gamma between its bounds, the sum of squares with it
             (documented_sum(more, samples, omega_squared) - documented_sum(less, samples, omega_squared)) /
             2e-5;
         ++inside;
-        // The prior's own slope is what a prior of half or twice the weight would be off by.
+        // A prior of twice the weight would change the slope by the prior's own, ten times the limit.
         level += std::abs(slope) <= 0.1 * 2 * omega_squared * (model.gamma - 1) ? 1 : 0;
     }
     CHECK(inside > 50);
@@ -127,7 +127,7 @@ TEST_CASE(
         CAPTURE(round);
         REQUIRE(here.squaredNorm() ==
                 doctest::Approx(residuals.squares(residuals.from_units(y.data()))).epsilon(1e-10));
-        // The sum that the headers give, by the model itself.
+        // The sum that the headers give, computed with the model itself.
         const FitParameters x = residuals.from_units(y.data());
         RefinedThroughput model;
         problem.residuals.terms.write(x, model);
@@ -152,7 +152,7 @@ TEST_CASE(
             residuals(at.data(), less.data(), nullptr);
             at[i] = y[i] + 1e-5;
             residuals(at.data(), more.data(), nullptr);
-            // One row is a second derivative that has no residual.
+            // This row holds a second derivative, which has no residual.
             slopes(residuals.parameters(), i) = 0;
             REQUIRE((slopes.col(i) - (more - less) / 2e-5).norm() <= 1e-6 * (1 + slopes.col(i).norm()));
         }

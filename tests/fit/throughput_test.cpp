@@ -1,3 +1,6 @@
+// The fit of Pollux's model: it finds models again, leaves the rest to the published prior, and its
+// intervals hold.
+
 #include "peers/pollux/throughput_fit.hpp"
 
 #include <algorithm>
@@ -23,8 +26,8 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// A job like any: computing takes 10 ms to 3 s, synchronising from a tenth of that to three times as long;
-/// every parameter but beta_c may be zero, gamma at either end.
+/// Draws a job: computing takes 10 ms to 3 s, synchronising from a tenth of that to three times as long.
+/// Every parameter except beta_c may be zero, and gamma may be at either end.
 PolluxThroughput random_model(support::Random& random, double most_gamma = 10) {
     PolluxThroughput model;
     const double compute = std::exp(random.between(std::log(0.01), std::log(3.0)));
@@ -47,7 +50,7 @@ ThroughputSample sample_of(const PolluxThroughput& model, Shape shape, int batch
                            double step_factor = 1) {
     const double compute = model.compute_seconds(batch);
     const double step = model.iteration_seconds(shape, {batch, 0});
-    // A measured step is never shorter than the computing in it.
+    // A measured step is never shorter than its computing.
     const double measured = std::max(step * step_factor, compute * compute_factor);
     return {shape, {batch, 0}, measured, measured - compute * compute_factor};
 }
@@ -75,14 +78,14 @@ std::vector<ThroughputSample> all_samples(const PolluxThroughput& truth) {
     return samples;
 }
 
-/// Normally distributed, by the sum of twelve uniform numbers.
+/// Draws an approximately normal number as the sum of twelve uniform ones.
 double noise(support::Random& random) {
     double sum = -6;
     for (int i = 0; i < 12; ++i) sum += random.unit();
     return sum;
 }
 
-/// Samples as a job gathers them: a few shapes, random batches.
+/// Picks samples like those of a real job: a few shapes, random batches.
 std::vector<ThroughputSample> history(const std::vector<ThroughputSample>& all, std::size_t count,
                                       support::Random& random) {
     std::set<Shape> shapes{{1, 1}};
@@ -99,7 +102,7 @@ std::vector<ThroughputSample> history(const std::vector<ThroughputSample>& all, 
     return chosen;
 }
 
-/// What a fit minimises, without the prior.
+/// Returns what a fit minimises, without the prior.
 double squares(const ThroughputFit& fit) {
     return fit.compute_rmsle * fit.compute_rmsle / 2 + fit.step_rmsle * fit.step_rmsle;
 }
@@ -120,7 +123,7 @@ TEST_CASE("Exact samples give back the model: predictions for unseen shapes to 1
     }
 }
 
-TEST_CASE("So they do at nearly full overlap, where synchronising may hide behind computing: nearly always") {
+TEST_CASE("The same at nearly full overlap, where synchronising may hide behind computing: nearly always") {
     support::Random random(2);
     ThroughputFitter fitter;
     int exact = 0;
@@ -290,7 +293,7 @@ TEST_CASE("The units of time do not matter, nor do duplicates") {
         const ThroughputFit fit = fitter.fit(samples, {.robust = false});
         const ThroughputFit scaled = fitter.fit(slow, {.robust = false});
         CHECK(squares(scaled) == doctest::Approx(squares(fit)).epsilon(1e-4));
-        // The prior on gamma weighs half as much.
+        // The prior on gamma counts half as much with twice the samples.
         CHECK(fitter.fit(twice, {.robust = false}).step_rmsle ==
               doctest::Approx(fit.step_rmsle).epsilon(0.05));
     }
@@ -415,7 +418,7 @@ TEST_CASE("Intervals: as wide as the noise where all is measured, wider where th
     CHECK(half_width({1, 4}, 0.9) == doctest::Approx(0.05 * 1.645).epsilon(0.15));
     CHECK(half_width({1, 4}, 0.5) < half_width({1, 4}, 0.9));
     CHECK(half_width({2, 8}, 0.9) > 2 * half_width({1, 8}, 0.9));
-    // Unmeasured synchronising can only take time, never give it back.
+    // Unmeasured synchronising can only add time.
     CHECK(predict_interval(fit, {2, 8}, {64, 0}).low > 0.85 * truth.compute_seconds(64));
     CHECK_THROWS_AS((void)predict_interval(fit, {1, 1}, {64, 0}, 1.0), std::invalid_argument);
     CHECK_THROWS_AS((void)predict_interval(fit, {1, 1}, {64, 0}, std::nan("")), std::invalid_argument);
@@ -423,8 +426,8 @@ TEST_CASE("Intervals: as wide as the noise where all is measured, wider where th
     CHECK(detail::student_quantile(0.9, 5) == doctest::Approx(2.0150484).epsilon(1e-7));
     CHECK(detail::student_quantile(0.9, 30) == doctest::Approx(1.6972609).epsilon(1e-7));
     CHECK(detail::student_quantile(0.99, 2) == doctest::Approx(9.9248432).epsilon(1e-7));
-    // Closed forms of one, two and four degrees of freedom; then that the quantile falls with their number,
-    // whole or not, without a jump where the expansion takes over.
+    // Compares with closed forms for one, two and four degrees of freedom. Then checks that the quantile
+    // falls with their number, whole or not, without a jump where the expansion takes over.
     for (const double coverage : {1e-6, 0.1, 0.5, 0.9, 0.99, 0.9999, 1 - 1e-9}) {
         CAPTURE(coverage);
         CHECK(detail::student_quantile(coverage, 1) ==
@@ -460,7 +463,7 @@ TEST_SUITE("data") {
             ours += std::log(fit.step_rmsle) / support::published_fits.size();
             theirs += std::log(row.step_rmsle) / support::published_fits.size();
         }
-        // 0.0904 against 0.1152.
+        // Measured: 0.0904 against 0.1152.
         CHECK(std::exp(ours) < 0.8 * std::exp(theirs));
     }
 
@@ -500,7 +503,7 @@ TEST_SUITE("data") {
         }
         of_measured_shapes /= rounds_measured;
         of_other_shapes /= rounds_other;
-        // 0.909 of the shapes measured, 0.900 of others.
+        // Measured: 0.909 on measured shapes, 0.900 on others.
         CHECK(of_measured_shapes > 0.87);
         CHECK(of_measured_shapes < 0.95);
         CHECK(of_other_shapes > 0.87);

@@ -1,4 +1,4 @@
-// Hadar's utilities.
+// The utilities of Hadar.
 
 #include <cstddef>
 
@@ -66,7 +66,7 @@ TEST_CASE("Hadar: the published utilities are what they say") {
     CHECK(worth(CompletionUtility::jobs_per_second) == doctest::Approx(1.0 / 300));
     CHECK(worth(CompletionUtility::effective_throughput) == doctest::Approx(1000.0 / 500));
     CHECK(worth(CompletionUtility::normalized_throughput) == doctest::Approx(500.0 / 500));
-    // Two GPUs are a job's equal share; it can use one.
+    // The equal share of a job is two GPUs, but it can use only one.
     CHECK(worth(CompletionUtility::finish_time_fairness) == doctest::Approx(500.0 / 500));
     for (int j = 0; j < 6; ++j) queue.add({1}, 100);
     CHECK(worth(CompletionUtility::finish_time_fairness) == doctest::Approx(1000.0 / 500));

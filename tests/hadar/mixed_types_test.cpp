@@ -1,5 +1,5 @@
-// One job on several GPU types: in step at the pace of the slowest, or as copies whose rates add; never more
-// options than promised, always placed.
+// One job on several GPU types: all parts at the pace of the slowest, or copies whose rates add. Never more
+// options than promised, always placeable.
 
 #include <algorithm>
 #include <cstddef>
@@ -24,7 +24,7 @@ using support::Random;
 
 namespace {
 
-/// Each GPU of a type is worth TypeLimits::reference_rate, and a tenth less for every further node.
+/// Every GPU of a type gives TypeLimits::reference_rate, a tenth less for each further node.
 struct RatePredictor {
     void operator()(const Job& job, const JobModel&, std::span<Option> options) const {
         for (Option& option : options) {
@@ -90,7 +90,7 @@ TEST_CASE("a job that no GPU type has room for runs on two, at the pace of the s
     CHECK(gpus_on(now, decision.placement, 0) >= 1);
     CHECK(gpus_on(now, decision.placement, 1) >= 1);
 
-    // What it holds it is offered again, and it goes on without a restart.
+    // It is offered what it holds again, and goes on without a restart.
     now.jobs[0].placement = decision.placement;
     CHECK_FALSE(scheduler.plan(now).decisions[0].starts);
 }
@@ -139,11 +139,11 @@ TEST_CASE(
         const Plan& plan = scheduler.plan(now);
         CHECK(plan.decisions[0].placement.empty());
         CHECK(plan.decisions[1].placement.size() == 1);
-        now.jobs[0].placement = {{0, 1}};  // also where the longer one runs
+        now.jobs[0].placement = {{0, 1}};  // even if the longer one runs
     }
 }
 
-TEST_CASE("copies fill a cluster that nobody else wants, and their rates add") {
+TEST_CASE("copies fill a cluster that no other job wants, and their rates add") {
     Snapshot now = snapshot_of({2, 1, 1}, 2);
     add_job(now, 2, {5, 3, 1});
     auto scheduler = side_by_side();
@@ -163,7 +163,7 @@ TEST_CASE("a second copy gives way to a job that is faster on those GPUs") {
     for (const Decision& decision : scheduler.plan(now).decisions) CHECK(decision.placement.size() == 1);
 }
 
-TEST_CASE("every configuration holds what it has to, comes once and in order, and there are as few as said") {
+TEST_CASE("configurations hold what they must, come once and in order, and are as few as promised") {
     Random random(1);
     for (int round = 0; round < 300; ++round) {
         const support::RandomRound random_round(random);
@@ -196,7 +196,7 @@ TEST_CASE("every configuration holds what it has to, comes once and in order, an
     }
 }
 
-TEST_CASE("plans of mixtures and copies keep every rule, whoever solves them") {
+TEST_CASE("plans of mixtures and copies keep every rule, whichever solver makes them") {
     Random random(2);
     for (int round = 0; round < 60; ++round) {
         Snapshot now = snapshot_of({random.integer(1, 3), random.integer(1, 3), random.integer(1, 3)},

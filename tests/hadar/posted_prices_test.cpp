@@ -1,5 +1,5 @@
-// Allotments at posted prices: always allowed, never above their bound, and never worse than the best by more
-// than the ratio that they promise.
+// Allotments at posted prices are always allowed and never above their bound. They are at most worse than the
+// best by the ratio that they promise.
 
 #include <algorithm>
 #include <cmath>
@@ -20,7 +20,7 @@ using support::Random;
 
 namespace {
 
-/// Jobs that want up to `most_units` of a few resources; values within a factor of `spread`.
+/// Makes jobs that want up to `most_units` of a few resources, with values within a factor of `spread`.
 AllotmentProblem random_problem(Random& random, int most_jobs, int most_units, double spread, bool whole,
                                 double must = 0) {
     AllotmentProblem problem;
@@ -119,7 +119,7 @@ TEST_CASE("on problems with everything that is odd: allowed, and within the boun
     }
 }
 
-TEST_CASE("jobs that must run do, in whatever order, or it says that it found no way") {
+TEST_CASE("jobs that must run do so in any order, or the result says that it found no way") {
     Random random(4);
     int unknown = 0;
     for (int round = 0; round < 1000; ++round) {
@@ -141,7 +141,7 @@ TEST_CASE("jobs that must run do, in whatever order, or it says that it found no
     CHECK(unknown < 500);
 }
 
-TEST_CASE("odd problems: nothing to give, nobody to ask, the same resource twice, numbers at their limits") {
+TEST_CASE("odd problems: nothing to give, no job to ask, the same resource twice, numbers at their limits") {
     PostedPrices posted;
     AllotmentProblem problem;
     CHECK(posted(problem).status == AllotStatus::optimal);
@@ -185,7 +185,7 @@ TEST_CASE("units by the billion: what is given fits to the last unit") {
     CHECK(full > 60);
 }
 
-TEST_CASE("jobs a second are no smaller numbers than jobs an hour: optimal is what is proven to the gap") {
+TEST_CASE("values in jobs per second work like those in jobs per hour: optimal means proven to the gap") {
     Random random(6);
     int proven = 0, open = 0;
     for (int round = 0; round < 500; ++round) {

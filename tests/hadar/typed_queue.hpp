@@ -1,8 +1,8 @@
 #ifndef GOODPUT_TESTS_HADAR_TYPED_QUEUE_HPP
 #define GOODPUT_TESTS_HADAR_TYPED_QUEUE_HPP
 
-// Jobs of fixed sizes that may run on any of several GPU types, each on one node, at a rate for each type:
-// what a policy is asked about them, and what came of it.
+// Jobs of fixed sizes that may run on one node of several GPU types, at a rate for each type, with the values
+// that a policy gives them.
 
 #include <algorithm>
 #include <cstddef>
@@ -21,10 +21,10 @@ struct TypedQueue {
     goodput::Cluster cluster;
     std::vector<goodput::Pool> pools;
     std::vector<goodput::Job> jobs;
-    std::vector<std::vector<goodput::Option>> options;  ///< by job
-    std::vector<std::vector<double>> values;            ///< by job
+    std::vector<std::vector<goodput::Option>> options;  ///< options of each job
+    std::vector<std::vector<double>> values;            ///< values of each job's options
 
-    /// `nodes` by GPU type, of `gpus_per_node` GPUs each.
+    /// `nodes` is the number of nodes of each GPU type; each has `gpus_per_node` GPUs.
     explicit TypedQueue(const std::vector<int>& nodes, int gpus_per_node = 1) {
         for (std::size_t t = 0; t < nodes.size(); ++t) {
             cluster.gpu_types.push_back("type-" + std::to_string(t));
@@ -35,7 +35,7 @@ struct TypedQueue {
         pools = goodput::pools_of(cluster);
     }
 
-    /// `rate` by GPU type, 0: cannot run there; all types need nodes.
+    /// `rate` has an entry for each GPU type, 0 if the job cannot run there. Every type needs nodes.
     goodput::Job& add(const std::vector<double>& rate, double examples_left, int gpus = 1) {
         goodput::Job job{.name = "job-" + std::to_string(jobs.size()),
                          .min_gpus = gpus,
@@ -52,7 +52,7 @@ struct TypedQueue {
                                           goodput::Knowledge::measured});
         return jobs.back();
     }
-    /// `most_gpus`: of a job.
+    /// `most_gpus` is the largest size of a job.
     void add_random(Random& random, int count, int most_gpus = 1) {
         for (int j = 0; j < count; ++j) {
             std::vector<double> rate;
@@ -80,7 +80,7 @@ struct TypedQueue {
         goodput::value_rows(policy, goodput::Round{time_seconds, cluster, pools, capacity},
                             std::span<const goodput::OptionRow>(rows));
     }
-    /// Puts a job on the node of that index.
+    /// Puts a job on the node with that index.
     void hold(std::size_t j, std::size_t node) { jobs[j].placement = {{node, jobs[j].max_gpus}}; }
 };
 

@@ -1,3 +1,5 @@
+// Speed by cores and memory from few measurements: recovered surfaces, honest intervals, next measurements.
+
 #include "goodput/hosts/host_fit.hpp"
 
 #include <algorithm>
@@ -42,7 +44,7 @@ std::vector<HostShare> host_shares_of(const std::vector<double>& cores, const st
     return shares;
 }
 
-/// Measures what is chosen until that is enough.
+/// Measures the chosen shares until no further one is asked for.
 template <class Measure>
 std::vector<HostSample> profile_host(const std::vector<HostShare>& shares, Measure measure) {
     std::vector<HostSample> samples;
@@ -55,7 +57,7 @@ std::vector<HostSample> profile_host(const std::vector<HostShare>& shares, Measu
 
 bool encloses(const Interval& range, double truth) { return range.low <= truth && truth <= range.high; }
 
-/// What a refusal says.
+/// Returns the message of a refusal.
 template <class Call>
 std::string host_refusal(Call call) {
     try {
@@ -111,7 +113,7 @@ TEST_CASE("Surfaces are recovered from the measurements that are chosen") {
         for (const HostSample& sample : samples)
             CHECK(fit.forecast(sample.share).speed == doctest::Approx(sample.speed));
     }
-    CHECK(points < 9 * rounds);  // of 40 each
+    CHECK(points < 9 * rounds);  // out of 40 each
 }
 
 TEST_CASE("Intervals of 90 % hold the truth of 90 % of 1,000 surfaces, measured with a scatter of 2 %") {
@@ -154,14 +156,14 @@ TEST_CASE("Speed never falls with cores or memory, and intervals hold it") {
     }
 }
 
-TEST_CASE("Two measurements alike tell all between them, and a third one what cores do with any memory") {
+TEST_CASE("Two equal measurements tell all between them, a third one tells what cores do with any memory") {
     const HostFit flat(std::vector<HostSample>{{{1, 16}, 5}, {{24, 256}, 5}});
     for (const HostShare& share : usual_shares) {
         CHECK(flat.forecast(share).speed == doctest::Approx(5));
         CHECK(flat.forecast(share).expected_error < 1e-9);
     }
     CHECK(!next_host_share(flat, usual_shares).next);
-    // 64 GiB allow more than what was measured with two cores: these are what holds it back.
+    // 64 GiB allow more than the speed measured with two cores, so the two cores limit that speed.
     const HostFit fit(std::vector<HostSample>{{{24, 64}, 5}, {{2, 64}, 1}});
     CHECK(fit.forecast({2, 256}).speed == doctest::Approx(1));
     CHECK(fit.forecast({2, 256}).expected_error < 1e-9);
@@ -176,7 +178,7 @@ TEST_CASE("Without measurements the largest share is next, and the same measurem
     CHECK(std::isfinite(first.largest_error));
     const std::vector<HostSample> samples{{{4, 64}, 1}, {{8, 64}, 1.7}};
     CHECK(HostFit(samples).forecast({6, 100}).logarithms == HostFit(samples).forecast({6, 100}).logarithms);
-    // In another unit, the same.
+    // Another unit gives the same.
     const std::vector<HostSample> in_thousands{{{4, 64}, 1e-3}, {{8, 64}, 1.7e-3}};
     CHECK(HostFit(in_thousands).forecast({6, 100}).speed ==
           doctest::Approx(HostFit(samples).forecast({6, 100}).speed / 1000));

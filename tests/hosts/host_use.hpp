@@ -1,7 +1,7 @@
 #ifndef GOODPUT_TESTS_HOSTS_HOST_USE_HPP
 #define GOODPUT_TESTS_HOSTS_HOST_USE_HPP
 
-// What a plan takes of every node's cores and memory, counted from placements.
+// Counts from placements how many cores and how much memory a plan takes of every node.
 
 #include <cstddef>
 #include <vector>
@@ -10,12 +10,12 @@
 
 namespace support {
 
-/// Both by node.
+/// Cores and memory used on each node.
 struct HostUse {
     std::vector<double> cores{}, memory_gib{};
 };
 
-/// Who does not say what goes with its GPUs has its share of the node.
+/// A job without a stated share has the share of the node that goes with its GPUs.
 inline HostUse host_use(const goodput::Snapshot& snapshot, const goodput::Plan& plan) {
     const std::vector<goodput::Node>& nodes = snapshot.cluster.nodes;
     HostUse use{std::vector<double>(nodes.size()), std::vector<double>(nodes.size())};

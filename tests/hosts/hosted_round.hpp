@@ -1,8 +1,8 @@
 #ifndef GOODPUT_TESTS_HOSTS_HOSTED_ROUND_HPP
 #define GOODPUT_TESTS_HOSTS_HOSTED_ROUND_HPP
 
-// Random rounds in which nodes count cores and memory, and what every plan of such a round has to respect.
-// For tests: includes doctest.
+// Random rounds in which nodes count cores and memory, and the checks that every plan of such a round has to
+// pass. For tests: includes doctest.
 
 #include <cmath>
 #include <cstddef>
@@ -19,10 +19,10 @@
 
 namespace support {
 
-/// What goes with a GPU in proportion, on every node of hosted_round().
+/// The share that goes with each GPU on every node of hosted_round().
 inline constexpr goodput::HostShare hosted_share{4, 16};
 
-/// 4 cores and 16 GiB a GPU; some jobs gain by more of them, others by nothing.
+/// Makes a round with 4 cores and 16 GiB per GPU. More of them make some jobs faster, others not.
 inline goodput::Snapshot hosted_round(Random& random, bool drained) {
     using namespace goodput;
     Snapshot snapshot = RandomRound(random, {.drained = drained ? 0.2 : 0, .packs = true}).snapshot;
@@ -40,8 +40,8 @@ inline goodput::Snapshot hosted_round(Random& random, bool drained) {
     return snapshot;
 }
 
-/// No node gives more cores or memory than it has, and nobody with needs of its own is slower than with its
-/// share.
+/// Checks that no node gives more cores or memory than it has, and that no job with host needs is slower than
+/// with its share.
 inline void check_hosts(const goodput::Snapshot& snapshot, const goodput::Plan& plan) {
     using namespace goodput;
     const std::vector<Node>& nodes = snapshot.cluster.nodes;

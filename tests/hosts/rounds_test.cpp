@@ -1,5 +1,5 @@
-// Cores and memory, node by node: no node gives more than it has, nobody is slower than with its share, what
-// is divided is divided as well as can be, and more of it never harms.
+// Cores and memory, node by node: no node gives more than it has, no job is slower than with its share, the
+// division is as good as possible, and more cores or memory never harm.
 
 #include <algorithm>
 #include <cmath>
@@ -27,7 +27,7 @@ using support::Random;
 
 namespace {
 
-/// Nodes of 8 GPUs, 32 cores and 256 GiB, full of jobs of one or two nodes with variants of falling appetite.
+/// Nodes of 8 GPUs, 32 cores and 256 GiB, full of jobs on one or two nodes with several variants each.
 struct Division {
     explicit Division(Random& random, int nodes, double movable) {
         cluster.gpu_types = {"A100"};
@@ -62,7 +62,7 @@ struct Division {
         for (const detail::HostClaim& claim : claims) sum += claim.variants[claim.chosen].value;
         return sum;
     }
-    /// Whether no node gives more than it has.
+    /// Returns whether no node gives more than it has.
     [[nodiscard]] bool fits() const {
         for (std::size_t n = 0; n < cluster.nodes.size(); ++n) {
             double gpus = 0, cores = 0, memory = 0;
@@ -78,7 +78,7 @@ struct Division {
         }
         return true;
     }
-    /// The largest worth of all choices of variants, with everybody where it is.
+    /// Returns the largest worth of all choices of variants without moving any job.
     [[nodiscard]] double best() const {
         Division tried = *this;
         double best = -std::numeric_limits<double>::infinity();
@@ -129,7 +129,7 @@ void check_rounds(Random& random, P policy, int trials) {
 
 }  // namespace
 
-TEST_CASE("nodes divide cores and memory as well as can be, with everybody where it is") {
+TEST_CASE("nodes divide cores and memory as well as can be, with every job where it is") {
     Random random(1);
     int compared = 0;
     for (int trial = 0; trial < 400; ++trial) {
@@ -145,7 +145,7 @@ TEST_CASE("nodes divide cores and memory as well as can be, with everybody where
     CHECK(compared > 100);
 }
 
-TEST_CASE("changing places is worth something, overfills no node, and moves nobody who may not move") {
+TEST_CASE("changing places is worth something, overfills no node, and moves no job that may not move") {
     Random random(2);
     double stayed = 0, changed = 0;
     for (int trial = 0; trial < 100; ++trial) {
@@ -181,7 +181,7 @@ TEST_CASE("a job whose least is more than its share is left out where its node h
     CHECK(claims[1].chosen == 0);
 }
 
-TEST_CASE("under every kind of policy no node is over-committed and nobody is slower than with its share") {
+TEST_CASE("under every kind of policy no node is over-committed and no job is slower than with its share") {
     Random random(3);
     check_rounds(random, GoodputPolicy(), 200);
     check_rounds(random, Sia(), 200);
@@ -189,7 +189,7 @@ TEST_CASE("under every kind of policy no node is over-committed and nobody is sl
     check_rounds(random, LeastAttainedService(), 200);
 }
 
-TEST_CASE("a queue serves the same jobs with and without cores and memory, and gives those to who gains") {
+TEST_CASE("a queue serves the same jobs with and without cores and memory, which go to jobs that gain") {
     Random random(4);
     int gained = 0;
     for (int trial = 0; trial < 300; ++trial) {
@@ -233,7 +233,7 @@ TEST_CASE("with the same variants on offer, more cores and memory never lower wh
     }
 }
 
-TEST_CASE("an explanation says how much faster a job would be with more cores, and who has them") {
+TEST_CASE("an explanation says how much faster a job would be with more cores, and which jobs have them") {
     Snapshot snapshot;
     snapshot.cluster = {{"big"}, {{"n", 0, 8, false, 48, 0}}};
     for (const double gain : {1.8, 1.5}) {
@@ -252,14 +252,14 @@ TEST_CASE("an explanation says how much faster a job would be with more cores, a
     CHECK(said.starts_with("4 big on 1 node with 6 cores a GPU"));
     CHECK(said.find("would run 1.8 times as fast with 12 cores a GPU; 48 of 48 cores of the CPU cores of big "
                     "nodes of 8 GPUs are taken") != std::string::npos);
-    // With as many cores as all of them could use, nobody has anything to wish.
+    // With cores for all that the jobs could use, no job has anything to wish for.
     snapshot.cluster.nodes[0].cores = 96;
     scheduler.plan(snapshot);
     for (const DecisionExplanation& each : explain_plan(scheduler, snapshot)) CHECK(each.notes.empty());
 }
 
 TEST_CASE(
-    "measurements with other cores beside the GPUs are of one model with those at the job's own share") {
+    "measurements with other cores next to the GPUs are of one model with those at the job's own share") {
     Job job{.name = "vision", .max_gpus = 8, .initial_batch = 64, .max_batch = 512};
     job.types = {{.max_atomic_batch = 128}};
     job.host = HostNeeds{{2, 0}, {12, 0}, {{2, 0, 0.4}, {4, 0, 1}, {12, 0, 1.6}}};
@@ -333,7 +333,7 @@ TEST_CASE(
 
 namespace {
 
-/// Cores that everybody together may have beside the GPUs, whatever the nodes have.
+/// Limits the cores of all jobs together, whatever the nodes have.
 struct CoresOfTeam {
     double most = 10;
     void rows(const Round&, LimitRows& rows) const { rows.add("the cores of the team", most, "cores"); }
@@ -366,7 +366,7 @@ TEST_CASE("a queue serves its first job also where many could gain by its cores"
         CHECK_FALSE(decision.placement.empty());
 }
 
-TEST_CASE("what a node does not count slows nobody down") {
+TEST_CASE("a resource that a node does not count slows no job down") {
     Snapshot snapshot;
     snapshot.cluster = {{"A100"}, {{"node", 0, 8, false, 0, 80}}};
     snapshot.jobs.push_back(hosted_job("job", 4, {{1, 5}, {6, 20}, {{1, 5, 0.5}, {6, 20, 1}}}));
@@ -400,7 +400,7 @@ TEST_CASE("where some nodes of a pool count and others do not, those that do giv
             const std::optional<HostNeeds>& needs = snapshot.jobs[j].host;
             if (!needs) continue;
             const HostShare share = plan.decisions[j].option.configuration.host();
-            if (share.empty()) continue;  // its share of each node
+            if (share.empty()) continue;  // it has its share of each node
             for (const NodeShare& held : plan.decisions[j].placement) {
                 const Node& node = snapshot.cluster.nodes[held.node];
                 if (node.cores > 0) CHECK(share.cores_per_gpu >= needs->least.cores_per_gpu);
@@ -413,7 +413,7 @@ TEST_CASE("where some nodes of a pool count and others do not, those that do giv
     CHECK(kept > 100);
 }
 
-TEST_CASE("nobody changes places between spot nodes and others for the sake of cores") {
+TEST_CASE("no job changes places between spot nodes and others for the sake of cores") {
     Random random(7);
     auto scheduler = with_hosts(Scheduler<GoodputPolicy>());
     int on_spot = 0;
@@ -440,7 +440,7 @@ TEST_CASE("nobody changes places between spot nodes and others for the sake of c
     CHECK(on_spot > 100);
 }
 
-TEST_CASE("what nodes have left is not given beyond a limit of one's own") {
+TEST_CASE("what nodes have left is not given beyond a user's own limit") {
     Snapshot snapshot;
     snapshot.cluster = {{"A100"}, {{"node", 0, 8, false, 20, 0}}};
     for (const char* name : {"a", "b"})
@@ -453,7 +453,7 @@ TEST_CASE("what nodes have left is not given beyond a limit of one's own") {
     CHECK_FALSE(plan.decisions[1].placement.empty());
 }
 
-TEST_CASE("where nodes of a pool have different cores, the bound is one, and no more is used than there is") {
+TEST_CASE("if nodes of a pool have different cores, the bound holds, and no more is used than there is") {
     Snapshot snapshot;
     snapshot.cluster = {{"A100"}, {{"small", 0, 8, false, 16, 0}, {"big", 0, 8, false, 48, 0}}};
     Job plain = hosted_job("plain", 8, {});
@@ -470,7 +470,7 @@ TEST_CASE("where nodes of a pool have different cores, the bound is one, and no 
     CHECK(plan.decisions[1].option.configuration.host().cores_per_gpu == 6);
 }
 
-TEST_CASE("who may stay on a drained node is offered that with cores and memory, as anywhere else") {
+TEST_CASE("a job that may stay on a drained node is offered that with cores and memory, as anywhere else") {
     Snapshot snapshot;
     snapshot.cluster = {{"A100"}, {{"drained", 0, 8, true, 32, 0}, {"open", 0, 8, false, 32, 0}}};
     snapshot.jobs.push_back(hosted_job("job", 1, {{4, 0}, {8, 0}, {{4, 0, 0.45}, {8, 0, 0.9}}}));

@@ -1,9 +1,9 @@
 #ifndef GOODPUT_TESTS_HOSTS_UNLIKE_HOSTS_HPP
 #define GOODPUT_TESTS_HOSTS_UNLIKE_HOSTS_HPP
 
-// Random rounds on nodes of one size with unlike cores and memory, some of which are not counted, with jobs
-// that may have none of either, and jobs that keep what they hold and need more than their share; and what
-// every plan of such a round has to respect. For tests: includes doctest.
+// Random rounds on nodes of one size with different cores and memory, some of them not counted. Jobs may have
+// 0 of either, and pinned jobs may need more than their share. With the checks that every plan of such a
+// round has to pass. For tests: includes doctest.
 
 #include <algorithm>
 #include <cmath>
@@ -21,7 +21,7 @@
 
 namespace support {
 
-/// What was met, so that a test sees that it checks something.
+/// Counts the cases met, so that a test knows that it checks something.
 struct UnlikeHostCounts {
     int hosted = 0, keep_more_than_a_share = 0, wait = 0;
 };
@@ -56,7 +56,7 @@ inline goodput::Snapshot unlike_hosts(Random& random) {
         job.restart_cost_seconds = random.chance(0.3) ? 0 : 30;
         job.adaptivity = Adaptivity::gpus;
         job.initial_batch = job.target_batch = 64;
-        job.max_batch = 4096;  // no number of GPUs is too many for it
+        job.max_batch = 4096;  // it can use any number of GPUs
         job.types = {{.max_atomic_batch = 64, .reference_rate = 100}};
         const int gpus = 1 << random.integer(0, size == 8 ? 3 : 2);
         job.max_gpus = gpus;
@@ -88,9 +88,9 @@ inline goodput::Snapshot unlike_hosts(Random& random) {
     return snapshot;
 }
 
-/// No node gives more than it has; who keeps what it holds has what it needs, where its nodes can give that
-/// to all who do; nobody is slower than with its share where cores and memory for that are idle; nobody is
-/// impossible that a node could host, or waits beside GPUs with enough of both.
+/// Checks that no node gives more than it has; that pinned jobs have what they need if their nodes can give
+/// that to all of them; that no job is slower than with its share while enough is idle; that no job is
+/// impossible that fits a node; and that no job waits next to enough GPUs, cores and memory.
 inline void check_unlike_hosts(const goodput::Snapshot& snapshot, const goodput::Plan& plan,
                                UnlikeHostCounts& counts) {
     using namespace goodput;
@@ -100,8 +100,8 @@ inline void check_unlike_hosts(const goodput::Snapshot& snapshot, const goodput:
     CHECK(plan.objective <= plan.bound + 1e-9 * (1 + std::abs(plan.bound)));
     const HostUse use = host_use(snapshot, plan);
     std::vector<int> free;
-    std::vector<char> more(nodes.size(), 0);  // somebody there needs more than its share
-    std::vector<double> needed[2];            // of each node, by those who keep what they hold
+    std::vector<char> more(nodes.size(), 0);  // true if a job there needs more than its share
+    std::vector<double> needed[2];            // needs of the pinned jobs on each node
     for (const Node& node : nodes) free.push_back(node.gpus);
     for (auto& of : needed) of.assign(nodes.size(), 0);
     const auto left = [&](std::size_t n, int r) {
@@ -130,7 +130,7 @@ inline void check_unlike_hosts(const goodput::Snapshot& snapshot, const goodput:
         CHECK(free[n] >= 0);
         for (int r = 0; r < 2; ++r) CHECK(left(n, r) >= -1e-6 * node_host(nodes[n], r));
     }
-    // What the job may have of the amounts of a GPU.
+    // Returns what a job may have if these amounts go with each of its GPUs.
     const auto clamped = [&](const HostNeeds& needs, double cores, double memory) {
         HostShare share;
         if (needs.most.counts_cores())
@@ -171,7 +171,7 @@ inline void check_unlike_hosts(const goodput::Snapshot& snapshot, const goodput:
             }
             const HostShare share = usual(*job.host, node);
             if (job.host->factor(said) >= job.host->factor(share) * (1 - 1e-6)) continue;
-            CHECK(more[held.node]);  // else there is always enough
+            CHECK(more[held.node]);  // otherwise there is always enough
             bool idle = true;
             for (int r = 0; r < 2; ++r)
                 if (node_host(node, r) > 0)
@@ -181,11 +181,11 @@ inline void check_unlike_hosts(const goodput::Snapshot& snapshot, const goodput:
             continue;
         }
         if (!job.host || job.host->most.empty() || job.max_gpus > nodes[0].gpus) continue;
-        // What the policy does not want, and GPUs that do not pack, are not for this station.
+        // Jobs that the policy does not want, and GPUs that do not pack, do not concern this check.
         const std::string& why = decision.verdict.reason;
         if (no_nodes || why.find("the policy offers it nothing") != std::string::npos) continue;
         ++counts.wait;
-        // At least as fast as with the smallest share.
+        // A node must make the job at least as fast as with the smallest share.
         double least = none;
         for (const Node& node : nodes) least = std::min(least, job.host->factor(usual(*job.host, node)));
         for (std::size_t n = 0; n < nodes.size(); ++n)

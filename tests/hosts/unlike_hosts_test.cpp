@@ -1,5 +1,5 @@
-// Cores and memory on nodes of one pool that are not alike, amounts of 0, and jobs that keep what they hold
-// and need more than their share.
+// Cores and memory on different nodes of one pool, amounts of 0, and pinned jobs that need more than their
+// share.
 
 #include <cmath>
 #include <cstddef>
@@ -48,10 +48,10 @@ double cores_of(const Decision& decision) {
 
 using namespace unlike_hosts_test;
 
-TEST_CASE("an amount of 0 is what the table says of 0, and not enough") {
+TEST_CASE("an amount of 0 gives the speed that the table has for 0, and is not enough") {
     const HostNeeds needs{{4, 0}, {4, 32}, {{4, 0, 0.25}, {4, 32, 1}}};
     HostShare none{4, 0};
-    CHECK(needs.factor(none) == 1);  // not counted
+    CHECK(needs.factor(none) == 1);  // memory is not counted
     none.set_memory(0);
     CHECK(needs.factor(none) == 0.25);
     CHECK(none != HostShare{4, 0});
@@ -60,7 +60,7 @@ TEST_CASE("an amount of 0 is what the table says of 0, and not enough") {
     CHECK(cores.empty());
     cores.set_cores(0);
     CHECK_FALSE(cores.empty());
-    // In proportion below the least that was measured.
+    // Below the least measured amount, speed is proportional to the amount.
     CHECK(HostNeeds{{}, {4, 0}, {{2, 0, 0.5}, {4, 0, 1}}}.factor(cores) == 0);
     CHECK(at_factor_one({{1, 1}, {1, 0}, 2, 1, none}, needs).step_seconds == 0.5);
     CHECK(describe({{"A100"}, {}}, Configuration(PoolShare{0, 2, {1, 2}}, none)) ==
@@ -72,7 +72,7 @@ TEST_CASE("a job whose least is 0 gets the memory that makes it faster") {
     snapshot.cluster = {{"A100"}, {node_of("n0", 2, 8, 64)}};
     snapshot.jobs = {job_of("a", 2, 2, {{4, 0}, {4, 32}, {{4, 0, 0.25}, {4, 32, 1}}})};
     CHECK(plan_of(snapshot).decisions[0].option.configuration.host() == HostShare{4, 32});
-    // Nothing to be had: as slow as the table says.
+    // No memory may be given: the job is as slow as the table says.
     snapshot.jobs[0].host->most.set_memory(0);
     const double full = plan_of(Snapshot{0, snapshot.cluster, {job_of("a", 2, 2, {{4, 0}, {4, 0}, {}})}})
                             .decisions[0]
@@ -80,10 +80,10 @@ TEST_CASE("a job whose least is 0 gets the memory that makes it faster") {
     const Option option = plan_of(snapshot).decisions[0].option;
     CHECK(option.configuration.host().counts_memory());
     CHECK(option.goodput == doctest::Approx(full / 4));
-    // The same of cores.
+    // The same with cores.
     snapshot.jobs[0].host = HostNeeds{{0, 8}, {4, 8}, {{0, 8, 0.25}, {4, 8, 1}}};
     CHECK(plan_of(snapshot).decisions[0].option.configuration.host() == HostShare{4, 8});
-    // What the job does not count, it does not get.
+    // A job does not get what it does not count.
     snapshot.jobs[0].host = HostNeeds{{1, 0}, {4, 0}, {{1, 0, 0.25}, {4, 0, 1}}};
     CHECK(plan_of(snapshot).decisions[0].option.configuration.host() == HostShare{4, 0});
 }
@@ -98,7 +98,7 @@ TEST_CASE("of two unlike nodes each gives what it has, and a job runs where ther
         REQUIRE(plan.decisions[0].placement.size() == 1);
         CHECK(snapshot.cluster.nodes[plan.decisions[0].placement[0].node].name == "rich");
         CHECK(plan.status == AllotStatus::optimal);
-        // Two of them: one waits, and is not impossible.
+        // Two such jobs: one waits, but is not impossible.
         snapshot.jobs.push_back(job_of("e", 8, 8, {{8, 0}, {8, 0}, {}}));
         const Plan both = plan_of(snapshot);
         CHECK(both.decisions[0].placement.size() + both.decisions[1].placement.size() == 1);
@@ -106,7 +106,7 @@ TEST_CASE("of two unlike nodes each gives what it has, and a job runs where ther
             CHECK(decision.verdict.outcome != Outcome::impossible);
         CHECK(both.objective == doctest::Approx(both.bound));
     }
-    // The lean node's share is 4 cores a GPU, the rich one's 16: both are used.
+    // The lean node's share is 4 cores per GPU, the rich one's 16: both are used in full.
     snapshot.cluster = {{"A100"}, {node_of("lean", 2, 8), node_of("rich", 2, 32)}};
     const HostNeeds hungry{{1, 0}, {16, 0}, {{1, 0, 0.25}, {4, 0, 1}, {16, 0, 4}}};
     snapshot.jobs = {job_of("a", 2, 2, hungry), job_of("b", 2, 2, hungry)};
@@ -114,7 +114,7 @@ TEST_CASE("of two unlike nodes each gives what it has, and a job runs where ther
     CHECK(cores_of(plan.decisions[0]) + cores_of(plan.decisions[1]) == doctest::Approx(40));
 }
 
-TEST_CASE("one lean node of ten halves nobody") {
+TEST_CASE("one lean node of ten halves no job") {
     Snapshot snapshot;
     snapshot.cluster.gpu_types = {"A100"};
     for (int odd = 0; odd < 10; odd += 3) {
@@ -141,7 +141,7 @@ TEST_CASE("a job over all nodes may have unlike ones, with as much as each of th
     Plan plan = plan_of(snapshot);
     CHECK(plan.decisions[0].placement.size() == 3);
     CHECK(plan.decisions[0].option.configuration.host().cores_per_gpu == 4);
-    // On two it has the rich ones, wherever it is put first.
+    // On two nodes it gets the rich ones, wherever it was placed first.
     snapshot.jobs[0].min_gpus = snapshot.jobs[0].max_gpus = 16;
     plan = plan_of(snapshot);
     CHECK(plan.decisions[0].option.configuration.host().cores_per_gpu == 8);
@@ -149,7 +149,7 @@ TEST_CASE("a job over all nodes may have unlike ones, with as much as each of th
     CHECK(plan_of(snapshot).decisions[0].placement == Placement{{1, 8}, {2, 8}});
 }
 
-TEST_CASE("a job that keeps more than its share has it, and nobody is promised the same cores") {
+TEST_CASE("a job that keeps more than its share has it, and no other is promised the same cores") {
     Snapshot snapshot;
     snapshot.cluster = {{"A100"}, {node_of("n0", 4, 32), node_of("n1", 4, 32)}};
     for (std::size_t n = 0; n < 2; ++n) {
@@ -164,12 +164,12 @@ TEST_CASE("a job that keeps more than its share has it, and nobody is promised t
     CHECK(plan.decisions[2].verdict.outcome == Outcome::waits);
     CHECK(plan.objective == doctest::Approx(plan.bound));
     CHECK(plan.status == AllotStatus::optimal);
-    // It takes what is left of a node, less than its share.
+    // It takes what is left on a node, less than its share.
     snapshot.jobs[2] = job_of("d", 2, 2, {{2, 0}, {8, 0}, {{2, 0, 0.25}, {4, 0, 0.5}, {8, 0, 1}}});
     plan = plan_of(snapshot);
     CHECK(cores_of(plan.decisions[2]) >= 8);
     CHECK(cores_of(plan.decisions[2]) <= 12);
-    // Two that together need more than there is have their shares.
+    // Two jobs that together need more than the node has get their shares.
     snapshot.jobs[1].placement = {{0, 1}};
     plan = plan_of(snapshot);
     CHECK(cores_of(plan.decisions[0]) + cores_of(plan.decisions[1]) <= 32);
@@ -177,7 +177,7 @@ TEST_CASE("a job that keeps more than its share has it, and nobody is promised t
     CHECK_FALSE(plan.decisions[2].placement.empty());
 }
 
-TEST_CASE("on unlike nodes no node promises more than it has, and nobody waits or starves beside enough") {
+TEST_CASE("on unlike nodes no node promises more than it has, and no job waits or starves next to enough") {
     support::Random random(11);
     support::UnlikeHostCounts counts;
     for (int trial = 0; trial < 300; ++trial) {

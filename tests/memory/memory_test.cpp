@@ -1,3 +1,5 @@
+// Memory models never underestimate a measurement beyond the tolerance, and say which batch still fits.
+
 #include "goodput/memory/memory_fit.hpp"
 
 #include <algorithm>
@@ -50,7 +52,7 @@ TEST_CASE("The largest atomic batch is the last that fits") {
             CHECK(model.bytes(largest + 1.0) > gpu.usable_bytes());
         if (largest < 1 << 30) CHECK(fits(model, gpu, {largest + 1, 0}).outcome == Outcome::impossible);
     }
-    // On the edge, exactly.
+    // Exactly at the limit.
     CHECK(largest_atomic_batch({4, 2}, {16, 0}) == 6);
     CHECK(largest_atomic_batch({4, 2}, {std::nextafter(16, 0), 0}) == 5);
     CHECK(largest_atomic_batch({14, 2}, {16, 0}) == 1);
@@ -139,7 +141,7 @@ TEST_CASE("Of all lines that do not underestimate it is the one of least squares
         ++compared;
         const double least = squares(samples, fit.model.fixed_bytes, fit.model.bytes_per_example);
         for (int i = 0; i < 300; ++i) {
-            // Any slope, and the lowest line of this slope that covers everything; or one a little higher.
+            // Any slope with the lowest line that covers everything, or with a line a little higher.
             const double slope = random.chance(0.5)
                                      ? std::max(0.0, fit.model.bytes_per_example + random.between(-0.2, 0.2))
                                      : random.between(0, 3);
@@ -164,12 +166,12 @@ TEST_CASE("One measurement: no line through it that respects the declared fixed 
         CHECK(fit.model.bytes(batch) == doctest::Approx(truth.bytes(batch)));
         for (const int larger : {batch + 1, 2 * batch, 100 * batch})
             CHECK(fit.model.bytes(larger) >= truth.bytes(larger) * (1 - 1e-12));
-        // Where the batch measured fits, the answer never exceeds the truth.
+        // If the measured batch fits, the answer never exceeds the truth.
         const GpuMemory gpu{truth.bytes(batch) * random.between(1.0001, 4), 0};
         CHECK(largest_atomic_batch(fit.model, gpu) <= largest_atomic_batch(truth, gpu));
         CHECK(largest_atomic_batch(fit.model, gpu) >= batch);
     }
-    // Several measurements of one batch size are one: the largest.
+    // Several measurements of one batch size count as one: the largest.
     const MemoryFit fit =
         fit_memory(std::vector<MemorySample>{{8, 10 * giga}, {8, 12 * giga}, {8, 11 * giga}},
                    {.least_fixed_bytes = 4 * giga});
@@ -194,7 +196,7 @@ TEST_CASE("Measurements without growth bound nothing: the model is flat and ends
         CHECK(largest_atomic_batch(fit.model, {80 * giga}) == 16);
         CHECK(largest_atomic_batch(fit.model, {8 * giga}) == 0);
     }
-    // All of it declared fixed: the same.
+    // The same if all memory is declared fixed.
     const std::vector<MemorySample> one{{4, 10 * giga}};
     const MemoryFit fit = fit_memory(one, {.least_fixed_bytes = 10 * giga});
     CHECK(fit.knowledge == MemoryKnowledge::no_growth);

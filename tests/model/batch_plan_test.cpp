@@ -1,3 +1,5 @@
+// The search for the best batch plan, against all plans and against the published grid.
+
 #include "goodput/model/batch_plan.hpp"
 
 #include <algorithm>
@@ -30,7 +32,7 @@ static_assert(!EfficiencyModel<Nothing>);
 static_assert(!ThroughputModel<NoiseScaleEfficiency>);
 static_assert(!EfficiencyModel<PolluxThroughput>);
 
-// The same models under other names, so that the search over all plans is used.
+// The same model under another name, so that the search over all plans is used.
 template <class Throughput>
 struct UserThroughput {
     Throughput model;
@@ -53,7 +55,7 @@ template <class Throughput>
 using Case = support::BatchCase<Throughput>;
 using Sizes = support::BatchSizes;
 
-// Pollux's model in either form, where synchronising takes as long with more replicas.
+// Pollux's model in either form. Synchronising takes as long with more replicas.
 template <class Throughput>
 Throughput as(const PolluxThroughput& model) {
     if constexpr (std::is_same_v<Throughput, RefinedThroughput>)
@@ -67,7 +69,7 @@ Throughput as(const PolluxThroughput& model) {
         return model;
 }
 
-// Whether the fast plan is as good as the best of all plans, legal, and worth what it says.
+// Checks that the fast plan is as good as the best of all plans, legal, and worth what it says.
 template <class Throughput>
 void check_exact(const Case<Throughput>& c, const BestPlan& fast, const BestPlan& all) {
     REQUIRE((fast.goodput > 0) == (all.goodput > 0));
@@ -104,8 +106,8 @@ TEST_CASE("the fast search finds the optimum over all batch plans: small batches
     check_many<RefinedThroughput>(11, support::trials(60000), {60, 20, 8});
 }
 
-// A model of a user's own: computing breaks where a further kernel is needed, with the stragglers of one node
-// beside those of several, and nothing of a factor for single shapes.
+// A user's own model: computing breaks where a further kernel is needed, and synchronising takes longer with
+// every node. No factors for single shapes.
 struct BrokenByKernels {
     using BrokenLine = BrokenByKernels;
     struct Break {
@@ -157,7 +159,7 @@ TEST_CASE("a user's model with a broken line gets the fast search, and the same 
     }
 }
 
-// Between two neighbouring batches a line may be so steep that where it starts at 0 is all rounding.
+// Between neighbouring batches a line may be so steep that its value at 0 is all rounding.
 TEST_CASE("steep pieces at large batches lose no digits") {
     Random random(22);
     for (int i = 0; i < 300; ++i) {
@@ -227,7 +229,7 @@ TEST_CASE_TEMPLATE("shapes searched together give what each gives alone, in any 
 
 TEST_CASE_TEMPLATE("equal plans: fewest accumulation steps, then the smallest atomic batch", Throughput,
                    PolluxThroughput, RefinedThroughput) {
-    // Powers of two, so that ties are exact: time in proportion to the batch, and every example counts.
+    // Powers of two make ties exact: time is proportional to the batch, and every example counts.
     const auto linear = as<Throughput>({.beta_c = 0.125});
     const BatchLimits limits{
         .initial_batch = 8, .max_batch = 64, .min_atomic_batch = 2, .max_atomic_batch = 16};
@@ -237,7 +239,7 @@ TEST_CASE_TEMPLATE("equal plans: fewest accumulation steps, then the smallest at
         CHECK(best_batch_plan(linear, FullEfficiency{}, shape, limits).plan == expected);
         CHECK(best_batch_plan(UserThroughput{linear}, FullEfficiency{}, shape, limits).plan == expected);
     }
-    // Synchronisation that is not hidden and no constant time: only the total batch matters.
+    // Synchronisation is not hidden and there is no constant time: only the total batch matters.
     const auto no_overlap = as<Throughput>({.beta_c = 0.125, .alpha_r = 0.5, .gamma = 1});
     const BatchLimits forced{
         .initial_batch = 64, .max_batch = 64, .min_atomic_batch = 1, .max_atomic_batch = 16};
@@ -255,7 +257,7 @@ TEST_CASE("the search over integers is never worse than the published grid of fi
             CAPTURE(i);
             const auto c = random_case<PolluxThroughput>(random, {20000, 2000, 64});
             const BestPlan best = best_batch_plan(c.model, c.efficiency, c.shape, c.limits);
-            double legal = 0;  // rounding up can exceed max_batch
+            double legal = 0;  // a plan may exceed max_batch by rounding up
             grid.for_each_plan(c.shape.gpus, c.limits, [&](BatchPlan plan) {
                 if (respects(c.limits, c.shape.gpus, plan))
                     legal = std::max(legal, detail::goodput_of(c.model, c.efficiency, c.shape, plan));
@@ -263,7 +265,7 @@ TEST_CASE("the search over integers is never worse than the published grid of fi
             CHECK(best.goodput >= legal * (1 - 1e-12));
             if (legal > 0) ++compared;
             if (best.goodput > legal * 1.001) ++better;
-            // Its own choice, too: the published step is never the shorter one, but longer than none.
+            // The grid's own choice is no better: its step time is never below ours, and above 0.
             const BestPlan chosen = grid.best_plan(c.model, c.efficiency, c.shape, c.limits);
             if (best.goodput > 0 && respects(c.limits, c.shape.gpus, chosen.plan))
                 CHECK(best.goodput >= chosen.goodput * (1 - 1e-12));
@@ -293,7 +295,7 @@ TEST_CASE_TEMPLATE("no legal plan, or a model that predicts no positive finite t
     const auto empty = [](const BestPlan& best) { return best.goodput == 0 && best.plan == BatchPlan{}; };
     CHECK(empty(best_batch_plan(model, full, {0, 0}, limits)));
     CHECK(empty(best_batch_plan(model, full, {1, -1}, limits)));
-    CHECK(empty(best_batch_plan(model, full, {5, 17}, limits)));  // four examples each are more than 64
+    CHECK(empty(best_batch_plan(model, full, {5, 17}, limits)));  // 4 x 17 examples exceed 64
     CHECK(empty(best_batch_plan(model, full, {1, 1}, BatchLimits{})));
     CHECK(empty(best_batch_plan(model, full, {1, 1}, {16, 64, 8, 7})));
     CHECK(empty(best_batch_plan(model, full, {1, 1}, {16, 15, 4, 8})));
@@ -313,7 +315,7 @@ TEST_CASE_TEMPLATE("no legal plan, or a model that predicts no positive finite t
 }
 
 TEST_CASE_TEMPLATE("extreme sizes end at once", Throughput, PolluxThroughput, RefinedThroughput) {
-    // Memory for one example, no noise limit: the best of a million accumulation steps.
+    // Memory for one example and no noise limit: the best of a million accumulation steps.
     const auto model = as<Throughput>({.alpha_c = 0, .beta_c = 0.01, .alpha_r = 0.1, .gamma = 2});
     const BatchLimits limits{1, 1 << 30, 1, 1};
     const BestPlan best = best_batch_plan(model, FullEfficiency{}, {1, 2}, limits);
@@ -321,7 +323,7 @@ TEST_CASE_TEMPLATE("extreme sizes end at once", Throughput, PolluxThroughput, Re
     CHECK(best.goodput == doctest::Approx(200).epsilon(1e-6));
     const BatchLimits roomy{1, 1 << 30, 1, 1 << 30};
     CHECK(best_batch_plan(model, FullEfficiency{}, {1, 2}, roomy).plan == BatchPlan{1 << 29, 0});
-    // Nothing to find, among as many plans.
+    // No plan to find among that many.
     const auto endless = as<Throughput>({.alpha_c = std::numeric_limits<double>::infinity()});
     CHECK(best_batch_plan(endless, FullEfficiency{}, {1, 2}, limits).goodput == 0);
     CHECK(best_batch_plan(Throughput{}, FullEfficiency{}, {1, 2}, limits).goodput == 0);
@@ -375,7 +377,7 @@ TEST_CASE(
     CHECK(fixed_batch_plan(model, FullEfficiency{}, {1, 2}, accumulates, 32).plan == BatchPlan{16, 0});
 }
 
-// A line that falls by twenty-four orders of magnitude: at its end nothing may be left of where it began.
+// A line that falls by 24 orders of magnitude. Nothing of its start may be left at its end.
 TEST_CASE("a computing time that falls without end has its best plan at the end") {
     RefinedThroughput model{.alpha_c = 1.97427e13, .node_seconds = 0, .gamma = 274404};
     model.batches = {{1, 1e24}, {8, 0.9e24}, {64, 1}};

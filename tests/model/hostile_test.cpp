@@ -1,5 +1,5 @@
-// Models that somebody wrote by hand, or read from a broken file: refused by name, or without options; never
-// a goodput that is no number.
+// Models written by hand or read from a broken file are refused by name or leave no options. They never give
+// a goodput that is not a number.
 
 #include <array>
 #include <cmath>
@@ -69,7 +69,7 @@ RefinedThroughput refined() {
     return model;
 }
 
-/// Ways to spoil a number.
+/// Values that spoil a number.
 const std::vector<double> hostile{not_a_number, infinite, -infinite, -1e-3,
                                   -1e300,       1e31,     1e300,     std::numeric_limits<double>::max()};
 
@@ -139,7 +139,7 @@ std::string refusal(const JobModel& model) {
     return "";
 }
 
-/// Goodputs are numbers, and there is a plan where there is goodput.
+/// Returns whether all goodputs are finite, and exactly the options with goodput have a plan.
 bool sound(const std::vector<Option>& options) {
     bool good = true;
     for (const Option& option : options)
@@ -163,7 +163,7 @@ TEST_CASE("A model that nothing can be predicted from is refused with job, GPU t
     CHECK(refusal({{of(pollux), of(PolluxThroughput{})}}) ==
           "job 'bert' on A100: model.alpha_c + beta_c is 0, but must be between 1e-30 and 2e+30");
     CHECK(refusal({{of(pollux), of(refined())}}).empty());
-    // What says nothing may hold anything: the model of a type that the job was never on.
+    // A model without a fit may hold anything: it belongs to a type that the job never ran on.
     CHECK(refusal({{TypeModel{}, TypeModel{PolluxThroughput{not_a_number}}}}).empty());
     CHECK(refusal({}).empty());
     try {
@@ -219,7 +219,7 @@ TEST_CASE("Rates and statistics of any size leave goodputs that are numbers") {
     }
 }
 
-TEST_CASE("Statistics that are no numbers leave no batch plan, whatever searches for it") {
+TEST_CASE("Statistics that are not numbers leave no batch plan, whatever searches for it") {
     const double infinity = std::numeric_limits<double>::infinity(), nan = std::nan("");
     const PolluxThroughput model{0.1, 0.01, 0.1, 0.01, 0.1, 0.01, 2};
     for (const GradientStatistics gradient :

@@ -1,4 +1,4 @@
-// What the predictor makes of refined models, of pipelines, and of models with more break points than most
+// Predictions from refined models, from pipelines, and from models with more break points than most
 // have.
 
 #include <algorithm>
@@ -49,7 +49,7 @@ RefinedThroughput some_refined() {
 
 }  // namespace
 
-TEST_CASE("a refined model speaks for itself: measured as far as replicas were, projected beyond") {
+TEST_CASE("a refined model counts as measured up to its measured replicas, and as projected beyond") {
     const Job job = elastic_job();
     GoodputPredictor predictor;
     for (const int most_replicas : {0, 1, 4}) {
@@ -127,7 +127,7 @@ TEST_CASE("no plan takes a job that tunes its batch beyond the largest, whatever
             CHECK((option.goodput == 0 || (option.plan.atomic_batch >= limits.min_atomic_batch &&
                                            option.plan.atomic_batch <= limits.max_atomic_batch)));
             if (limits.gpus_per_replica > 1) continue;
-            // Whether there is a plan does not depend on what is known of the gradient.
+            // Whether there is a plan does not depend on what is known about the gradient.
             const BestPlan tuned = best_batch_plan(some_refined(), NoiseScaleEfficiency{32, {1, 30}},
                                                    option.configuration.first().shape, batch_limits(job, 0));
             CHECK((option.goodput > 0) == (tuned.goodput > 0));
@@ -162,8 +162,8 @@ TEST_CASE(
         for (const Option& option : options) {
             const int replicas = option.configuration.gpus() / limits.gpus_per_replica;
             const int most = job.max_batch > 0 ? job.max_batch : 1 << 30;
-            // The legal totals, by trying all plans that round up from the target, or from the most that is
-            // within the largest batch.
+            // Finds out by trying all plans whether one is legal. They round up from the target, or from the
+            // most that is within the largest batch.
             const int load = std::min((job.target_batch + replicas - 1) / replicas, most / replicas);
             bool possible = false;
             for (int microbatches = 1; microbatches <= load; ++microbatches) {
@@ -232,7 +232,7 @@ TEST_CASE("with many break points the best plan is still the best of all plans")
 
 TEST_CASE(
     "a type that the job can no longer use still says how fast it was, where another is scaled from it") {
-    // Ten times slower in everything, and measured on a single GPU only.
+    // Ten times slower in every respect, and measured on a single GPU only.
     const PolluxThroughput slow{0.2, 0.01, 0.05, 0.001, 0.02, 0.001, 1},
         fast{0.02, 0.001, 0.005, 1e-4, 2e-3, 1e-4, 1};
     Job job = elastic_job();
@@ -248,7 +248,7 @@ TEST_CASE(
     };
     const JobModel truth{{{slow, 8, true, {}}, {fast, 8, true, {}}}};
     const std::vector<double> exact = goodputs(truth);
-    // The last node of the fast type is gone, and its limits with it; then the slow one's declared rate.
+    // Without and with a declared rate of the slow type; with and without the fast type's limits.
     for (const double rate : {0.0, 128 / slow.compute_seconds(128)})
         for (const int batch : {128, 0}) {
             job.types[0].reference_rate = rate;

@@ -1,3 +1,5 @@
+// The published grid of batch sizes, against a literal copy of its rules.
+
 #include "peers/sia/published_batch_grid.hpp"
 
 #include <algorithm>
@@ -53,7 +55,7 @@ Case random_case(support::Random& random) {
 
 double power(double x, double y) { return std::pow(x, y); }
 
-// Word for word as it is published, without anything kept or skipped.
+// The grid exactly as published; nothing is kept or skipped.
 template <class Real>
 BestPlan literal(const Case& c) {
     const auto& [alpha_c, beta_c, alpha_n, beta_n, alpha_r, beta_r, gamma] = c.model;
@@ -124,7 +126,7 @@ TEST_CASE("the grid is what is published, whatever it was asked before") {
         const auto agree = [&](PublishedBatchGrid& grid, const BestPlan& expected) {
             const BestPlan found = grid.best_plan(c.model, c.efficiency, c.shape, c.limits);
             CHECK(found.goodput == doctest::Approx(expected.goodput).epsilon(1e-12));
-            // Plans that are equally good are told apart by rounding.
+            // Among equally good plans, rounding decides.
             if (found.plan != expected.plan) ++differ;
             return found;
         };
@@ -154,7 +156,7 @@ TEST_CASE("both ends are exact, and all atomic batches within their limits") {
                 CHECK(plan.accumulation_steps >= 0);
             }
             if (plans.empty()) continue;
-            // Rounding up adds less than one example a GPU and microbatch.
+            // Rounding up adds less than one example per GPU and microbatch.
             const auto largest =
                 std::max({c.limits.max_batch, c.limits.initial_batch, c.limits.min_atomic_batch * gpus});
             for (const BatchPlan& plan : plans)
@@ -170,7 +172,7 @@ TEST_CASE("both ends are exact, and all atomic batches within their limits") {
     }
 }
 
-TEST_CASE("single precision can only add an example a GPU or take it away") {
+TEST_CASE("single precision can only add or take away one example per GPU") {
     // Between 256 and 32768 every seventh step is a power of two, which single precision may overshoot.
     const BatchLimits limits{256, 32768, 1, 32768};
     for (const int gpus : {1, 2, 4, 8, 12, 16, 24, 32}) {

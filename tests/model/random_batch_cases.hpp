@@ -1,7 +1,7 @@
 #ifndef GOODPUT_TESTS_MODEL_RANDOM_BATCH_CASES_HPP
 #define GOODPUT_TESTS_MODEL_RANDOM_BATCH_CASES_HPP
 
-// Random models of either form with random limits, as the search for the best batch plan has to take them.
+// Random models of either form with random limits, for the search for the best batch plan.
 
 #include <algorithm>
 #include <cmath>
@@ -13,7 +13,7 @@
 
 namespace support {
 
-/// A plan is legal.
+/// Returns whether a plan is legal.
 inline bool respects(const goodput::BatchLimits& limits, int replicas, goodput::BatchPlan plan) {
     const auto total = plan.total(replicas);
     if (plan.atomic_batch < std::max(limits.min_atomic_batch, 1) ||
@@ -28,7 +28,7 @@ inline double log_between(Random& random, double low, double high) {
     return low * std::exp(random.unit() * std::log(high / low));
 }
 
-/// Zero, the bound that fits stop at, or anything from a microsecond to seconds.
+/// Zero, the bound at which fits stop, or anything from microseconds to seconds.
 inline double some_seconds(Random& random, double most) {
     if (random.chance(0.1)) return 0;
     return random.chance(0.15) ? 1e-8 : log_between(random, most * 1e-5, most);
@@ -42,7 +42,7 @@ struct BatchCase {
     goodput::BatchLimits limits;
 };
 
-/// How large cases may be.
+/// The largest sizes of a case.
 struct BatchSizes {
     int batch, atomic, gpus;
 };
@@ -58,8 +58,8 @@ inline void randomise(goodput::PolluxThroughput& model, Random& random, const Ba
              some_gamma(random)};
 }
 
-/// Up to a dozen measured batches, some of them no integers, some beyond the limits, some side by side; half
-/// or twice the line at each, so that time falls with the batch or starts below zero on many pieces.
+/// Up to a dozen measured batches: fractional, beyond the limits or side by side. Factors from one half to
+/// two make time fall with the batch, or start below zero, on many pieces.
 inline void randomise(goodput::RefinedThroughput& model, Random& random, const BatchSizes& largest) {
     model = {};
     model.alpha_c = some_seconds(random, 1);
@@ -77,7 +77,7 @@ inline void randomise(goodput::RefinedThroughput& model, Random& random, const B
         return a.batch == b.batch;
     };
     model.batches.erase(std::unique(model.batches.begin(), model.batches.end(), same), model.batches.end());
-    if (random.chance(0.5))  // the time of some batch on the line, or of none
+    if (random.chance(0.5))  // the line's time at some batch, or none
         model.launch_seconds =
             random.between(0.3, 1.2) * model.line_seconds(log_between(random, 1, 1.5 * largest.atomic));
     model.alone = random.between(0.7, 1.3);

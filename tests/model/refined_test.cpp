@@ -1,3 +1,5 @@
+// The laws of the refined throughput model, and the case in which it is Pollux's model.
+
 #include "goodput/model/throughput.hpp"
 
 #include <algorithm>
@@ -66,14 +68,14 @@ TEST_CASE("Computing takes the least time or the line, whichever is longer; 0 ch
                 CHECK(least.iteration_seconds(shape, plan) == line.iteration_seconds(shape, plan));
         }
         if (!line.batches.empty()) continue;
-        // Without factors time never falls with the batch.
+        // Without factors, time never falls with the batch.
         for (int batch = 1; batch < 300; ++batch)
             CHECK(least.compute_seconds(batch + 1) >= least.compute_seconds(batch));
     }
 }
 
-// Nothing but the line, no straggling, and laws that do not depend on the number of replicas: there Pollux's
-// model with beta_n = beta_r = 0 says the same.
+// Only the line, no straggling, and laws that do not depend on the number of replicas: the model then equals
+// Pollux's with beta_n = beta_r = 0.
 TEST_CASE("where every refinement is neutral it is Pollux's model") {
     Random random(1);
     for (int i = 0; i < 2000; ++i) {
@@ -130,7 +132,7 @@ TEST_CASE("each law of the shape: what it multiplies, and where it is one") {
         CHECK(model.sync_seconds({1, 2}) == Approx(model.node_seconds));
         CHECK(model.sync_seconds({2, 2}) == Approx(model.network_seconds));
         CHECK(model.sync_seconds({1, 8}) == Approx(model.node_seconds * std::pow(4, model.node_gpus)));
-        // Replicas a node count for themselves, and so do nodes.
+        // Replicas per node and nodes each have a law of their own.
         CHECK(model.sync_seconds({2, 8}) == Approx(model.network_seconds * std::pow(4, model.network_gpus)));
         CHECK(model.sync_seconds({8, 8}) ==
               Approx(model.network_seconds * std::pow(4, model.network_nodes) * model.network_ring));

@@ -1,3 +1,5 @@
+// Pollux's throughput model, efficiency, pipelines and tables: formulas, limits, and published measurements.
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -66,7 +68,7 @@ TEST_CASE("Pollux: the step is the gamma-norm of computing and synchronising, wi
         CHECK(step.seconds == Approx(reference_step(compute, sync, model.gamma)).epsilon(1e-13));
         CHECK(step.seconds == model.step_seconds(compute, sync));
         CHECK(model.step_seconds(sync, compute) == step.seconds);
-        // Homogeneous, so that the derivatives make up the step; and convex, so that they bound it elsewhere.
+        // Homogeneous, so that the derivatives make up the step, and convex, so that they bound it elsewhere.
         CHECK(step.per_compute * compute + step.per_sync * sync == Approx(step.seconds).epsilon(1e-13));
         CHECK(step.per_compute <= 1);
         CHECK(step.per_sync <= 1);
@@ -90,7 +92,7 @@ TEST_CASE("Pollux: overlap lies between none (the sum) and full (the longer of t
         model.gamma = 1;
         CHECK(model.step_seconds(compute, sync) == compute + sync);
     }
-    // Times so small that their powers underflow, and none at all.
+    // Times so small that their powers underflow, and times of zero.
     const PolluxThroughput most{.gamma = 10};
     CHECK(most.step_seconds(1e-200, 1e-200) == Approx(1e-200 * std::pow(2, 0.1)));
     CHECK(most.step_seconds(1, 1e-320) == 1);
@@ -112,7 +114,7 @@ TEST_CASE("Pollux: an iteration grows with batch, accumulation and GPUs") {
         CHECK(model.iteration_seconds(shape, {plan.atomic_batch, plan.accumulation_steps + 1}) ==
               Approx(seconds + model.compute_seconds(plan.atomic_batch)));
         CHECK(model.iteration_seconds({shape.nodes, shape.gpus + 1}, plan) >= seconds * least);
-        // Alone, nothing is synchronised.
+        // A single GPU does not synchronise.
         CHECK(model.iteration_seconds({1, 1}, plan) ==
               Approx((plan.accumulation_steps + 1) * model.compute_seconds(plan.atomic_batch)));
         CHECK(model.sync_seconds({1, 2}) == model.alpha_r);
@@ -135,8 +137,8 @@ TEST_CASE("efficiency is 1 at the initial batch size and falls from there, never
             before = factor;
         }
     }
-    CHECK(NoiseScaleEfficiency{32, {0, 5}}.efficiency(3200) == 1);     // nothing but noise
-    CHECK(NoiseScaleEfficiency{32, {5, 0}}.efficiency(3200) == 0.01);  // no noise at all
+    CHECK(NoiseScaleEfficiency{32, {0, 5}}.efficiency(3200) == 1);     // only noise
+    CHECK(NoiseScaleEfficiency{32, {5, 0}}.efficiency(3200) == 0.01);  // no noise
     CHECK(NoiseScaleEfficiency{32, {0, 0}}.efficiency(3200) == 1);     // no statistics
     CHECK(FullEfficiency{}.efficiency(3200) == 1);
 }
@@ -150,10 +152,10 @@ TEST_CASE("pipeline: fills, streams and synchronises once") {
     CHECK(eight.iteration_seconds({1, 1}, {1, 47}) == Approx(3 * 55 * 0.012));
     CHECK(eight.iteration_seconds({1, 2}, {1, 47}) == Approx(3 * 55 * 0.012 + 0.25));
     CHECK(eight.iteration_seconds({2, 2}, {1, 47}) == Approx(3 * 55 * 0.012 + 0.5));
-    // One stage does what a data-parallel job does, forward and backward.
+    // A single stage computes like a data-parallel job, forward and backward.
     const PipelineThroughput one(stage, 1);
     CHECK(one.iteration_seconds({1, 1}, {10, 4}) == Approx(3 * 5 * 0.03));
-    // More microbatches hide the filling: seconds an example fall to three forward times.
+    // More microbatches hide the filling: seconds per example fall to three forward times.
     double before = std::numeric_limits<double>::infinity();
     for (int steps = 0; steps < 1000; ++steps) {
         const double each = eight.iteration_seconds({1, 1}, {1, steps}) / (steps + 1);
@@ -184,7 +186,7 @@ TEST_CASE("tabulated: measured points are returned, linear in between, constant 
     CHECK(table.seconds({1, 1}, 25).step == 2.5);
     CHECK(table.seconds({1, 1}, 1).step == 1);
     CHECK(table.seconds({1, 1}, 1000).step == 3);
-    CHECK(table.seconds({2, 8}, 10).step == 3);  // the mean of both
+    CHECK(table.seconds({2, 8}, 10).step == 3);  // mean of both
     CHECK(table.seconds({2, 8}, 10).sync == 1.5);
     CHECK(table.iteration_seconds({2, 8}, {10, 4}) == Approx(3 + 4 * 1.5));
     CHECK(table.max_nodes() == 2);
@@ -201,7 +203,7 @@ TEST_CASE("tabulated: the most even placement speaks for its shape, wherever the
     CHECK(table.seconds({2, 4}, 10).step == 1);
     CHECK(table.max_atomic_batch({2, 4}) == 20);
     CHECK(table.seconds({4, 6}, 10).step == Approx(5.5));
-    // Where it was not measured, the mean of the others does.
+    // If it was not measured, the mean of the others counts.
     CHECK(table.seconds({3, 7}, 10).step == Approx(9));
 }
 
@@ -214,7 +216,7 @@ TEST_CASE("tabulated: between shapes") {
     CHECK(table.seconds({7, 28}, 10).step == Approx(7));
     CHECK(table.seconds({7, 28}, 10).sync == Approx(3.5));
     CHECK(table.seconds({4, 12}, 10).step == Approx(7));     // half way from (4, 8) to (4, 16)
-    CHECK(table.seconds({100, 400}, 10).step == Approx(8));  // as the most nodes, with as many GPUs each
+    CHECK(table.seconds({100, 400}, 10).step == Approx(8));  // as most nodes, same GPUs per node
     CHECK(table.seconds({1, 2}, 10).step == Approx(1));      // one node is never mixed with several
     CHECK(table.seconds({5, 10}, 10).step == Approx(10).epsilon(0.5));
 }
@@ -256,7 +258,7 @@ TEST_CASE("tabulated: always finite and within what was measured, for any table 
     }
 }
 
-TEST_CASE("tabulated: refuses empty tables, impossible samples and what is no shape") {
+TEST_CASE("tabulated: refuses empty tables, impossible samples and invalid shapes") {
     using Samples = std::vector<ThroughputSample>;
     CHECK_THROWS_AS(TabulatedThroughput(Samples{}), std::invalid_argument);
     CHECK_THROWS_AS(TabulatedThroughput(Samples{sample(2, 1, 10, 1, 0)}), std::invalid_argument);
@@ -283,7 +285,7 @@ TEST_SUITE("data") {
             Shape shape;
             double atomic_batch, step, sync;
             int most;
-            double tolerance;  // where the simulator triangulates, the mix of neighbouring columns is near it
+            double tolerance;  // above 0 where the simulator triangulates instead of mixing columns
         };
         const std::vector<Case> cases{{"cifar10", "aws", {2, 8}, 100, 0.216878, 0.134889, 1024, 0},
                                       {"cifar10", "aws", {3, 4}, 50, 0.143873, 0.091908, 1024, 0},

@@ -1,5 +1,5 @@
-// Defragmentation plans against brute force over all placements and over all orders of moves; what a
-// placement leaves free; drained nodes.
+// Defragmentation plans against brute force over all placements and all orders of moves, the space that
+// placements leave free, and drained nodes.
 
 #include <algorithm>
 #include <cmath>
@@ -31,7 +31,7 @@ struct Case {
     std::vector<PoolShare> wishes;
 };
 
-// Jobs of one node at random places; `sizes` lists the sizes that occur.
+// Adds jobs on single nodes at random places; `sizes` lists the sizes that occur.
 void add_jobs(Random& random, Case& c, const std::vector<int>& sizes, int jobs, int pinned_percent) {
     std::vector<int> free;
     for (const Node& node : c.cluster.nodes) free.push_back(node.gpus);
@@ -40,7 +40,7 @@ void add_jobs(Random& random, Case& c, const std::vector<int>& sizes, int jobs, 
         const int gpus = sizes[random.engine() % sizes.size()];
         if (gpus > free[node]) continue;
         free[node] -= gpus;
-        // An allotment, and word to leave, that the plan has to ignore.
+        // The plan has to ignore the allotment, and the order to leave.
         c.requests.push_back({.part = {0, c.cluster.nodes[node].gpus, {1, 1}},
                               .current = {{node, gpus}},
                               .move_cost = static_cast<double>(random.chance(50) ? 1 + random.below(3)
@@ -67,7 +67,7 @@ bool wishes_fit(const Cluster& cluster, std::vector<int> free, const std::vector
             nodes.push_back(h);
     if (nodes.size() < static_cast<std::size_t>(wish.shape.nodes)) return false;
     if (wish.shape.nodes > 1) {
-        // Wholly free nodes are alike.
+        // Wholly free nodes are all alike.
         for (int n = 0; n < wish.shape.nodes; ++n) free[nodes[static_cast<std::size_t>(n)]] = 0;
         return wishes_fit(cluster, free, wishes, next + 1);
     }
@@ -92,7 +92,7 @@ bool stays(const Case& c, std::size_t job) {
 
 constexpr double never = std::numeric_limits<double>::infinity();
 
-// Least cost with which jobs can lie so that the wishes fit, if they could all move at once.
+// Returns the least cost of moving jobs so that the wishes fit, if all moved at once.
 double least_at_once(const Case& c) {
     std::vector<int> free;
     for (const Node& node : c.cluster.nodes) free.push_back(node.drained ? 0 : node.gpus);
@@ -121,9 +121,9 @@ double least_at_once(const Case& c) {
     return best;
 }
 
-// Least cost of moves one by one, each into free GPUs (Dijkstra over all states).
+// Returns the least cost of moves one by one, each into free GPUs (Dijkstra over all states).
 double least_in_order(const Case& c) {
-    using State = std::vector<std::size_t>;  // node by job
+    using State = std::vector<std::size_t>;  // node of each job
     State start;
     for (const PlacementRequest& request : c.requests) start.push_back(request.current.front().node);
     std::map<State, double> cost{{start, 0}};
@@ -154,7 +154,7 @@ double least_in_order(const Case& c) {
     return never;
 }
 
-// Carries the plan out: every step has its room, and in the end the wishes do.
+// Carries the plan out: every step must find room, and so must the wishes in the end.
 void check_plan(const Case& c, const DefragmentPlan& plan) {
     std::vector<Placement> now = running(c.requests);
     std::vector<int> free = free_gpus(c.cluster, now);
@@ -216,7 +216,7 @@ void check_plan(const Case& c, const DefragmentPlan& plan) {
                 REQUIRE(free[share.node] == c.cluster.nodes[share.node].gpus);
 }
 
-// Mostly with wishes that do not fit as the jobs lie, but might.
+// Makes a case whose wishes mostly do not fit the jobs' places, but might after moves.
 Case small_case(Random& random, const std::vector<int>& sizes, int node_size) {
     Case c{{{"a100"}, {}}, {}, {}};
     const int nodes = 2 + random.below(3);
@@ -256,7 +256,7 @@ void against_brute_force(std::uint64_t seed, const std::vector<int>& sizes, int 
         REQUIRE((at_once < never) == plan.unmet.empty());
         REQUIRE(plan.most_wishes_proven);
         if (!plan.unmet.empty()) {
-            // The wishes before an unmet one fit without it, and with it do not.
+            // A wish fits after those met before it if and only if the plan gives it room.
             Case met = c;
             met.wishes.clear();
             for (std::size_t w = 0; w < c.wishes.size(); ++w) {
@@ -311,7 +311,7 @@ TEST_CASE("a job to come on 4 GPUs: the cheapest jobs leave, none that is pinned
     add(2, 4, 900), add(2, 2, 30, true), add(2, 1, 20);
     const DefragmentPlan plan = Defragmenter{}.plan(c.cluster, c.requests, c.wishes);
     check_plan(c, plan);
-    // Job 4 leaves for where job 7 has been.
+    // Job 4 moves to the room that job 7 leaves.
     REQUIRE(plan.moves.size() == 2);
     CHECK(plan.moves[0].job == 7);
     CHECK(plan.moves[0].source_free == 2);
@@ -324,7 +324,7 @@ TEST_CASE("a job to come on 4 GPUs: the cheapest jobs leave, none that is pinned
 }
 
 TEST_CASE("without free GPUs to step aside to, a job stops and starts again") {
-    // 3 + 2 of 6 GPUs in use on each of two nodes, and a job of 2 to come: a 3 and a 2 have to change places.
+    // 3 + 2 of 6 GPUs are in use on two nodes, and a job of 2 will come: a 3 and a 2 have to change places.
     Case c{{{"a100"}, {}}, {}, {{0, 6, {1, 2}}}};
     add_nodes(c.cluster, 0, 6, 2);
     const auto add = [&](std::size_t node, int gpus, double cost) {
@@ -410,7 +410,7 @@ TEST_CASE("many nodes and jobs: every plan can be carried out, nearly all are pr
     CHECK(proven > trials / 2);
 }
 
-// Moves among a few nodes for which there is an order, though whoever goes whenever it fits gets stuck.
+// Moves among a few nodes that can be ordered, though moving each job as soon as it fits gets stuck.
 struct Knot {
     std::vector<int> room;
     std::vector<detail::PendingMove> moves;

@@ -1,5 +1,5 @@
-// What a placement leaves free, against brute force; pools of several node sizes in one GPU type, gangs that
-// are no power of two, drained nodes.
+// The free space that a placement leaves, against brute force; pools of several node sizes in one GPU type;
+// gangs whose size is no power of two; drained nodes.
 
 #include <algorithm>
 #include <cstdint>
@@ -30,7 +30,7 @@ PoolShare random_part(Random& random, std::size_t type, int node, const std::vec
     return {type, node, {1, std::min(node, sizes[random.engine() % sizes.size()])}};
 }
 
-// One round of a scheduler: some jobs end or change size, others come.
+// One round of a scheduler: some jobs end or change size, new ones arrive.
 void churn(Random& random, const Cluster& cluster, std::vector<PlacementRequest>& requests,
            const std::vector<int>& sizes, int percent) {
     for (PlacementRequest& request : requests) {
@@ -42,8 +42,8 @@ void churn(Random& random, const Cluster& cluster, std::vector<PlacementRequest>
     }
 }
 
-// The most wholly free nodes, then the largest free block, over all ways to place the jobs that are not where
-// they were.
+// Returns the most wholly free nodes and, for that many, the largest free block, over all ways to place the
+// jobs that are not where they were.
 std::pair<int, int> most_in_large_pieces(const Cluster& cluster,
                                          const std::vector<PlacementRequest>& requests,
                                          const PlacementResult& result) {
@@ -93,7 +93,7 @@ void against_brute_force(std::uint64_t seed, int node_size, const std::vector<in
         Cluster cluster{{"a100"}, {}};
         add_nodes(cluster, 0, node_size, 3 + random.below(3));
         std::vector<PlacementRequest> requests(static_cast<std::size_t>(4 + random.below(5)));
-        // A pinned job of an odd size, so that nodes differ.
+        // A pinned job of an odd size makes the nodes differ.
         requests[0] = {.part = {0, node_size, {1, 3}}, .current = {{1, 3}}, .pinned = true};
         for (int round = 0; round < 6; ++round) {
             CAPTURE(trial);
@@ -135,7 +135,7 @@ TEST_CASE("free space: what counts and what does not") {
     Cluster cluster{{"a100"}, {}};
     add_nodes(cluster, 0, 8, 5);
     cluster.nodes[4].drained = true;
-    // A job over two nodes has them alone; nothing is free on a drained node.
+    // A job over two nodes has both alone. A drained node has no free GPUs.
     const std::vector<Placement> jobs{{{0, 8}, {1, 2}}, {{2, 3}}, {}};
     CHECK(free_gpus(cluster, jobs) == std::vector<int>{0, 0, 5, 8, 0});
     const FreeSpace space = free_space(cluster, jobs);
@@ -226,8 +226,8 @@ TEST_CASE("a gang of 13 over two nodes of 8 fills one and has both alone") {
     CHECK(result.largest_free_block == 5);
 }
 
-// Jobs on drained nodes stay; everything else is placed as if these nodes, and those of jobs that also have
-// other nodes, did not exist.
+// Jobs on drained nodes stay. Everything else is placed as if the drained nodes did not exist, nor the other
+// nodes of jobs that are partly on drained nodes.
 TEST_CASE("drained nodes keep what runs on them and take nothing new") {
     Random random{std::mt19937_64(7)};
     LeastMovesPlacer placer;
@@ -271,7 +271,7 @@ TEST_CASE("drained nodes keep what runs on them and take nothing new") {
                 to[h] = rest.nodes.size();
                 if (!gone[h]) rest.nodes.push_back(cluster.nodes[h]);
             }
-            bool lost_home = false;  // and with it the precedence of a job that runs
+            bool lost_home = false;  // and with it the precedence of a running job
             for (PlacementRequest& request : others) {
                 lost_home |=
                     std::erase_if(request.current, [&](NodeShare s) { return gone[s.node] != 0; }) > 0;
@@ -292,7 +292,7 @@ TEST_CASE("drained nodes keep what runs on them and take nothing new") {
     CHECK(moves > 100);
 }
 
-TEST_CASE("a job that fits only on drained nodes is impossible, and says so") {
+TEST_CASE("a job that fits only on drained nodes is impossible, and the result says why") {
     Cluster cluster{{"a100"}, {}};
     add_nodes(cluster, 0, 8, 2);
     cluster.nodes[1].drained = true;

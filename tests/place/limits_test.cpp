@@ -1,4 +1,4 @@
-// Where searches are cut short: what comes out is still valid, and what it says of itself still true.
+// If a search is cut short, its result is still valid, and what it says about itself is still true.
 
 #include <algorithm>
 #include <cstddef>
@@ -21,11 +21,11 @@ namespace {
 
 using LimitsRandom = support::place::Random;
 
-/// Every placement has its allotment's shape on nodes of its pool, nobody overfills a node, and the moves
-/// cost what is said, at least the bound.
+/// Requires that every placement has its allotment's shape on nodes of its pool, that no node is overfilled,
+/// and that the moves cost what the result says, which is at least the bound.
 void require_consistent(const Cluster& cluster, const std::vector<PlacementRequest>& requests,
                         const PlacementResult& result) {
-    (void)free_gpus(cluster, result.placements);  // refuses nodes that are overfilled
+    (void)free_gpus(cluster, result.placements);  // throws if a node is overfilled
     double cost = 0;
     for (std::size_t job = 0; job < requests.size(); ++job)
         if (!result.placements[job].empty())
@@ -35,7 +35,7 @@ void require_consistent(const Cluster& cluster, const std::vector<PlacementReque
     REQUIRE(result.move_cost_bound <= result.move_cost + 1e-9);
 }
 
-/// Would the job fit into what is free?
+/// Returns whether the job would fit into the free GPUs.
 bool fits_into(const Cluster& cluster, const std::vector<int>& free, const PoolShare& part) {
     int nodes = 0;
     for (std::size_t node = 0; node < free.size(); ++node) {
@@ -56,7 +56,7 @@ TEST_CASE(
         Cluster cluster{{"large"}, {}};
         support::place::add_nodes(cluster, 0, 128, 2);
         std::vector<PlacementRequest> requests;
-        for (std::size_t node = 0; node < 2; ++node)  // 96 of 128 GPUs each: 13 * 11 * 9 * 5 sets
+        for (std::size_t node = 0; node < 2; ++node)  // 96 of 128 GPUs used on each: 13 * 11 * 9 * 5 sets
             for (const auto& [size, count] :
                  {std::pair(1, 12), std::pair(2, 10), std::pair(4, 8), std::pair(8, 4)})
                 for (int n = 0; n < count; ++n)
@@ -69,7 +69,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("whoever is left out does not fit into what is left free, however little is searched") {
+TEST_CASE("a job that is left out does not fit into the free GPUs, however short the search is") {
     LimitsRandom random{std::mt19937_64(53)};
     LeastMovesPlacer hasty({.search_steps = 1, .search_work = 200, .cover_states = 4}), patient;
     std::size_t given_up = 0, left_out = 0;

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_TESTS_PLACE_PLACE_BRUTE_FORCE_HPP
 #define GOODPUT_TESTS_PLACE_PLACE_BRUTE_FORCE_HPP
 
-// The best placement by trying every node for every job. For a handful of nodes and jobs.
+// Finds the best placement by trying every node for every job. For a handful of nodes and jobs.
 
 #include <algorithm>
 #include <compare>
@@ -16,11 +16,11 @@
 
 namespace support::place {
 
-/// Jobs that have to lie within a domain do in all that is tried, but for the pinned ones.
+/// Tries only placements in which jobs stay within their domain if they must, except for pinned jobs.
 class BruteForce {
 public:
-    /// In the order of what matters: jobs left out, which (by_priority), cost of moves in milliseconds,
-    /// moves.
+    /// What makes a placement better, most important first: jobs left out, which jobs (by_priority), cost of
+    /// moves in milliseconds, number of moves.
     struct Score {
         std::size_t unplaced = std::numeric_limits<std::size_t>::max();
         std::vector<bool> left_out{};
@@ -29,7 +29,7 @@ public:
         friend auto operator<=>(const Score&, const Score&) = default;
     };
 
-    /// Tries all; `given`, if any: besides, those that place the same jobs as that.
+    /// Tries all placements. With `given`, also finds the best of those that place the same jobs as `given`.
     explicit BruteForce(const Round& r, Topology topology = {}, const PlacementResult* given = nullptr)
         : round(r), topology_(std::move(topology)), given_(given), holds_(holders(r)) {
         const std::size_t n = r.requests.size();
@@ -45,7 +45,7 @@ public:
                     free_[s.node] = current.size() > 1 ? 0 : std::max(free_[s.node] - s.gpus, 0);
         }
         std::erase_if(order_, [&](std::size_t j) { return r.requests[j].part.empty(); });
-        // Those that run first, then by index: a job that is left out weighs on its place in this order.
+        // Running jobs first, then by index: jobs earlier in this order are worse to leave out.
         std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
             return !r.requests[a].current.empty() && r.requests[b].current.empty();
         });
@@ -55,13 +55,13 @@ public:
     }
 
     Score best;
-    int whole_free = 0;  ///< most nodes left wholly free, among the best placements
-    /// Least cost of moves; and of the spread, where only jobs on whole nodes have others, if they do not
-    /// stay.
+    int whole_free = 0;  ///< most nodes left wholly free by one of the best placements
+    /// Least cost of moves, and least spread, over placements of the same jobs as `given`. For the spread,
+    /// only jobs on whole nodes that do not stay may have other nodes than in `given`.
     std::int64_t least_cost_of_given = std::numeric_limits<std::int64_t>::max();
     double least_spread_of_given = std::numeric_limits<double>::infinity();
 
-    /// What a result is worth.
+    /// Returns the score of a result.
     [[nodiscard]] Score score_of(const PlacementResult& result) const {
         Score score{0, {}, 0, static_cast<int>(result.moved.size())};
         for (const std::size_t j : order_) {
@@ -125,7 +125,7 @@ private:
         const bool whole = request.part.shape.nodes > 1;
         if (nodes == 0) {
             if (!lies_within(topology_, request.within, chosen)) return;
-            // With the GPUs that the job holds there, so that staying can be told.
+            // With the GPUs that the job holds there, so that staying is recognised.
             bool same = chosen.size() == request.current.size();
             for (std::size_t i = 0; same && i < chosen.size(); ++i)
                 same = chosen[i].node == request.current[i].node;

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_TESTS_PLACE_PLACE_ROUNDS_HPP
 #define GOODPUT_TESTS_PLACE_PLACE_ROUNDS_HPP
 
-// Random rounds of placement, and what every answer has to respect. For tests: includes doctest.
+// Random rounds of placement, and the checks that every answer has to pass. For tests: includes doctest.
 
 #include <algorithm>
 #include <cmath>
@@ -20,13 +20,13 @@ namespace support::place {
 
 using namespace goodput;
 
-/// What a placer is asked.
+/// The input of a placer.
 struct Round {
     Cluster cluster;
     std::vector<PlacementRequest> requests;
 };
 
-/// Which jobs hold their allotment, by the words of request.hpp.
+/// Returns which jobs hold their allotment, as request.hpp defines it.
 inline std::vector<bool> holders(const Round& round) {
     const std::size_t n = round.requests.size();
     std::vector<bool> matches(n), holds(n);
@@ -61,8 +61,8 @@ inline bool stays_pinned(const PlacementRequest& request) {
     return request.pinned && !request.current.empty();
 }
 
-/// Every job has its shape or nothing; no node is over-committed; whole nodes are exclusive; pinned jobs
-/// stay.
+/// Checks that every job has its shape or nothing, that no node is over-committed, that whole nodes are
+/// exclusive and that pinned jobs stay.
 inline void check_valid(const Round& round, const PlacementResult& result) {
     REQUIRE(result.placements.size() == round.requests.size());
     std::vector<int> used(round.cluster.nodes.size(), 0), holders_of(used), wide(used);
@@ -112,7 +112,7 @@ inline void check_valid(const Round& round, const PlacementResult& result) {
     REQUIRE(result.move_cost_bound <= result.move_cost + 1e-9);
 }
 
-/// Sizes on one node that a job may have.
+/// Returns the sizes that a job on one node may have.
 inline std::vector<int> sizes_on(int node, bool chain) {
     std::vector<int> sizes;
     for (int s = 1; s <= node; ++s)
@@ -133,7 +133,7 @@ inline PoolShare random_part(Random& random, const Cluster& cluster, bool chain,
     return part;
 }
 
-/// Jobs that run somewhere, more or less packed, of which some have a new allotment, and new jobs.
+/// Makes running jobs, more or less packed, some of which have a new allotment, and new jobs.
 inline Round random_round(Random& random, Cluster cluster, int jobs, bool chain, int changed_percent,
                           int pinned_percent, int new_percent = 35, int wide_percent = 25) {
     Round round{std::move(cluster), {}};
@@ -193,7 +193,7 @@ inline Cluster small_cluster(Random& random) {
     return cluster;
 }
 
-/// Nodes of one or two sizes, odd ones too, of which some are drained or spot, and jobs of any size.
+/// Makes nodes of one or two sizes, odd ones too, some of them drained or spot, and jobs of any size.
 inline Round odd_round(Random& random, int most_nodes, int most_jobs, int wide_percent = 25) {
     Cluster cluster{{"a100", "rtx"}, {}};
     const std::vector<int> sizes{1, 2, 3, 4, 5, 6, 7, 8};
@@ -209,8 +209,8 @@ inline Round odd_round(Random& random, int most_nodes, int most_jobs, int wide_p
                         pinned, 35, wide_percent);
 }
 
-/// Racks of unlike sizes in zones of unlike sizes, whose nodes lie in any order, and jobs of which most have
-/// to stay within one.
+/// Makes racks and zones of different sizes, whose nodes come in any order. Most jobs have to stay within one
+/// rack or zone.
 inline Topology odd_topology(Random& random, Round& round) {
     Topology topology{{{"rack", 1.0 * random.below(3), {}}, {"zone", 2.0 * random.below(3), {}}}};
     const int racks = 1 + random.below(4);

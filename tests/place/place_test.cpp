@@ -56,7 +56,7 @@ TEST_CASE("powers of two: nothing better than the placement exists, and it says 
         with_moves += result.moved.empty() ? 0 : 1;
         with_unplaced += result.unplaced.empty() ? 0 : 1;
     }
-    // The cases are not all easy ones.
+    // Not all cases are easy.
     CHECK(with_moves > support::trials(300));
     CHECK(with_unplaced > support::trials(300));
 }
@@ -129,7 +129,7 @@ TEST_CASE("an unchanged round moves nothing, at any size and whatever the sizes 
         check_valid(round, result);
         for (std::size_t j = 0; j < round.requests.size(); ++j)
             round.requests[j].current = result.placements[j];
-        // A pinned job that waits, and one of two pinned jobs that shared a node against the rules, stay odd.
+        // Removes waiting jobs and pinned jobs: two pinned ones may share a node against the rules.
         std::erase_if(round.requests,
                       [](const PlacementRequest& r) { return r.current.empty() || r.pinned; });
         result = placer.place(round.cluster, round.requests);
@@ -141,7 +141,7 @@ TEST_CASE("an unchanged round moves nothing, at any size and whatever the sizes 
     }
 }
 
-// 50 nodes; allotments that sum to at most what there is.
+// Makes 50 nodes and allotments that together need no more GPUs than exist.
 Round feasible_round(Random& random, int changed_percent) {
     Cluster cluster{{"a100"}, {}};
     add_nodes(cluster, 0, 8, 50);
@@ -193,7 +193,7 @@ TEST_CASE("any sizes and pinned jobs on many nodes, also more than fits: valid, 
         const Round round = random_round(random, cluster, jobs, trial % 4 == 0, changed, 5);
         const PlacementResult result = placer.place(round.cluster, round.requests);
         check_valid(round, result);
-        // The same with a placer that has seen nothing before.
+        // A placer without history gives the same answer.
         const PlacementResult fresh = LeastMovesPlacer{}.place(round.cluster, round.requests);
         CHECK(fresh.placements == result.placements);
         proven += result.proven() ? 1 : 0;
@@ -231,7 +231,7 @@ TEST_CASE("other names and orders of nodes and jobs give no worse a placement") 
     }
 }
 
-TEST_CASE("evictions: no other jobs that leave make room for less, and the bound never lies above that") {
+TEST_CASE("evictions: no other choice of jobs makes room for less, and the bound is never above that") {
     Random random{std::mt19937_64(7)};
     detail::EvictionChooser chooser;
     int some = 0;
@@ -292,7 +292,7 @@ TEST_CASE("evictions: no other jobs that leave make room for less, and the bound
     CHECK(some > 1000);
 }
 
-// Of what the jobs hold, how much lies on nodes that they are given.
+// Returns how many of the GPUs that jobs hold lie on nodes that the jobs are given again.
 int kept_gpus(const std::vector<PlacementRequest>& requests, const PlacementResult& result) {
     int sum = 0;
     for (std::size_t j = 0; j < requests.size(); ++j)
@@ -304,7 +304,7 @@ int kept_gpus(const std::vector<PlacementRequest>& requests, const PlacementResu
     return sum;
 }
 
-TEST_CASE("nodes that several restarting jobs are on go to them as brute force would have it, or nearly") {
+TEST_CASE("nodes that several restarting jobs hold go to the same jobs as by brute force, or nearly") {
     Random random{std::mt19937_64(8)};
     LeastMovesPlacer by_flow({.homes = homes_by_flow}), greedy;
     int kept_by_flow = 0, kept_greedily = 0, contended = 0;
@@ -313,7 +313,7 @@ TEST_CASE("nodes that several restarting jobs are on go to them as brute force w
         const std::size_t jobs = 1 + random.engine() % 4, nodes = 1 + random.engine() % 10;
         std::vector<int> need;
         for (std::size_t j = 0; j < jobs; ++j) need.push_back(random.below(4));
-        // Nodes that hold what all of them do, and as many more as all of them need.
+        // Makes the nodes that the jobs hold, and enough further nodes for all that they need.
         Round round;
         round.cluster.gpu_types = {"a100"};
         add_nodes(round.cluster, 0, 40, static_cast<int>(nodes) + 12);
@@ -325,8 +325,8 @@ TEST_CASE("nodes that several restarting jobs are on go to them as brute force w
                 if (random.chance(40))
                     round.requests[j].current.push_back({h, held[j][h] = 1 + random.below(8)});
         }
-        // The most held on the nodes so far, by what each job still needs: every way for one node after
-        // another.
+        // Dynamic programme over the nodes: maps the nodes that each job still needs to the most held GPUs on
+        // the nodes so far.
         std::map<std::vector<int>, int> most{{need, 0}};
         for (std::size_t h = 0; h < nodes; ++h) {
             std::map<std::vector<int>, int> next = most;
@@ -381,7 +381,7 @@ TEST_CASE("rounds without shared nodes are the same with a flow for home nodes")
     }
 }
 
-TEST_CASE("restarting jobs keep nodes that they are on") {
+TEST_CASE("restarting jobs keep nodes that they hold") {
     Cluster cluster{{"a100"}, {}};
     add_nodes(cluster, 0, 8, 4);
     // Job 0 grows from node 2 to two nodes, job 1 shrinks from nodes 0 and 3 to one of them.
@@ -456,12 +456,12 @@ TEST_CASE("input that makes no sense is refused") {
     refused({{.part = two, .move_cost = std::numeric_limits<double>::quiet_NaN()}});
     refused({{.part = two, .move_cost = std::numeric_limits<double>::infinity()}});
     refused({{.part = two, .current = {{0, 4}}, .pinned = true}});
-    // A pinned job that runs nowhere yet is like any other.
+    // A pinned job that runs nowhere yet is treated like any other.
     CHECK(
         placer.place(cluster, std::vector<PlacementRequest>{{.part = two, .pinned = true}}).unplaced.empty());
 }
 
-// A placer of one's own.
+// A placer written by a user.
 struct NoPlacer {
     PlacementResult place(const Cluster&, std::span<const PlacementRequest>) { return {}; }
 };

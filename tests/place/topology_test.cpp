@@ -1,4 +1,4 @@
-// Placements on a tree of racks and zones: against brute force over the nodes that may be exchanged.
+// Placements on a tree of racks and zones, against brute force over the nodes that may be exchanged.
 
 #include <algorithm>
 #include <cmath>
@@ -16,7 +16,7 @@ namespace {
 using namespace goodput;
 using support::place::Random;
 
-// Racks of `rack` nodes, zones of `zone` racks, in an order that the indices of the nodes do not give away.
+// Racks of `rack` nodes and zones of `zone` racks; node indices do not reveal which nodes are in one rack.
 struct Site {
     Cluster cluster{{"a100"}, {}};
     Topology topology;
@@ -54,7 +54,7 @@ bool may_roam(const PlacementRequest& request, const PlacementResult& result, st
            std::find(result.moved.begin(), result.moved.end(), job) == result.moved.end();
 }
 
-// The least spread cost over all ways to give the roaming jobs of `inner` nodes of theirs and free ones.
+// Returns the least spread cost over all ways to give `inner`'s roaming jobs their own nodes and free ones.
 double least_spread(const Site& site, const std::vector<PlacementRequest>& requests,
                     const PlacementResult& inner) {
     std::vector<int> free = free_gpus(site.cluster, inner.placements);
@@ -91,7 +91,7 @@ double least_spread(const Site& site, const std::vector<PlacementRequest>& reque
     return fixed + best;
 }
 
-// The same answer as the inner placer's but for the nodes of jobs that restart on whole nodes.
+// Checks that the answer is the inner placer's, except for the nodes of jobs that restart on whole nodes.
 void check_same_but_nodes(const std::vector<PlacementRequest>& requests, const PlacementResult& inner,
                           const PlacementResult& result, const Cluster& cluster) {
     REQUIRE(result.moved == inner.moved);
@@ -106,7 +106,7 @@ void check_same_but_nodes(const std::vector<PlacementRequest>& requests, const P
         for (std::size_t i = 1; i < result.placements[j].size(); ++i)
             REQUIRE(result.placements[j][i - 1].node < result.placements[j][i].node);
     }
-    // Throws if a node is overfilled; shared whole nodes would show as free GPUs gained.
+    // Throws if a node is overfilled. If whole nodes were shared, free GPUs would appear.
     REQUIRE(free_space(cluster, result.placements) == free_space(cluster, inner.placements));
 }
 
@@ -179,7 +179,7 @@ TEST_CASE("large clusters: valid, at a fraction of the spread, and an unchanged 
 TEST_CASE("a gang goes into one rack if one has room, and into the fullest that has") {
     Cluster cluster{{"a100"}, {}};
     for (int n = 0; n < 9; ++n) cluster.nodes.push_back({"node" + std::to_string(n), 0, 8});
-    // Racks of 4, 3 and 2 nodes; the first two in one zone.
+    // Racks of 4, 3 and 2 nodes. The first two racks are in one zone.
     const Topology topology{
         {{"rack", 1, {0, 1, 2, 0, 1, 2, 0, 1, 0}}, {"zone", 10, {0, 0, 1, 0, 0, 1, 0, 0, 0}}}};
     TopologyPlacer placer(topology);
@@ -189,15 +189,15 @@ TEST_CASE("a gang goes into one rack if one has room, and into the fullest that 
     CHECK(result.placements[1] == Placement{{1, 8}, {4, 8}, {7, 8}});
     CHECK(placer.spread().cost == 0);
     CHECK(placer.spread().proven());
-    // 6 nodes need two racks; two in one zone are cheaper than racks of two zones.
+    // 6 nodes need two racks. Two racks of one zone cost less than racks of two zones.
     result = placer.place(cluster, std::vector<PlacementRequest>{gang(6)});
     CHECK(placer.spread().cost == 1);
     CHECK(placer.spread().proven());
-    // 8 need all three racks.
+    // 8 nodes need all three racks.
     result = placer.place(cluster, std::vector<PlacementRequest>{gang(8)});
     CHECK(placer.spread().cost == 12);
     CHECK(placer.spread().proven());
-    // The job that runs over two zones does not move for it.
+    // The job that already runs over two zones does not move.
     std::vector<PlacementRequest> requests{gang(2), gang(2)};
     requests[0].current = {{1, 8}, {2, 8}};
     result = placer.place(cluster, requests);

@@ -1,4 +1,4 @@
-// Jobs that have to stay within one rack or zone: never in two, whatever else happens.
+// Jobs that have to stay within one rack or zone never lie in two, whatever else happens.
 
 #include <algorithm>
 #include <chrono>
@@ -18,7 +18,7 @@ namespace {
 
 using namespace goodput;
 
-/// `racks` racks of four nodes of eight GPUs, two racks a zone.
+/// `racks` racks of four nodes with eight GPUs each, two racks per zone.
 struct Hall {
     Cluster cluster{{"a100"}, {}};
     Topology topology{{{"rack", 1, {}}, {"zone", 10, {}}}};
@@ -88,17 +88,16 @@ TEST_CASE("a job that has to stay within a rack never lies in two, round after r
     }
 }
 
-TEST_CASE(
-    "nodes of one rack are found for it where others can go elsewhere, and it waits where none has room") {
+TEST_CASE("nodes of one rack are found for a job if others can go elsewhere, and it waits if none has room") {
     const Hall hall(2);
     TopologyPlacer placer(hall.topology);
-    // Six nodes anew: the one that has to stay within a rack gets a whole rack, though it comes last.
+    // Eight new nodes: the job that has to stay within a rack gets a whole one, though it comes last.
     std::vector<PlacementRequest> requests{wide(2), wide(2), wide(4, "rack")};
     const PlacementResult all = placer.place(hall.cluster, requests);
     CHECK(all.unplaced.empty());
     CHECK(lies_within(hall.topology, "rack", all.placements[2]));
 
-    // Two nodes of each rack are held by jobs that may not move.
+    // Two nodes of each rack are held by pinned jobs.
     for (std::size_t rack = 0; rack < 2; ++rack) {
         requests[rack].current = {{4 * rack, 8}, {4 * rack + 1, 8}};
         requests[rack].pinned = true;
@@ -110,7 +109,7 @@ TEST_CASE(
     CHECK(held.whole_free_nodes == 4);
     requests[2].within = "zone";
     CHECK(placer.place(hall.cluster, requests).unplaced.empty());
-    requests[2].within = "building";  // no such level: all nodes are in one
+    requests[2].within = "building";  // no such level, so all nodes count as one domain
     CHECK(placer.place(hall.cluster, requests).unplaced.empty());
 }
 
@@ -147,7 +146,7 @@ TEST_CASE(
             if (!support::place::stays_pinned(request))
                 REQUIRE(lies_within(topology, request.within, result.placements[j]));
             if (!result.placements[j].empty()) continue;
-            // Nobody goes without who fits beside the others, as they are.
+            // No job goes without GPUs if it fits next to the other jobs as they are.
             std::vector<int> free = free_gpus(round.cluster, result.placements);
             const int needed = request.part.shape.nodes > 1 ? request.part.gpus_per_node
                                                             : std::max(request.part.shape.gpus, 1);
@@ -188,7 +187,7 @@ TEST_CASE(
 TEST_CASE("a job that has to leave a rack gets GPUs of each of its new nodes") {
     const Hall hall(2);
     TopologyPlacer placer(hall.topology);
-    // Nine GPUs on three nodes of two racks; on three nodes of one, the first has not all but two.
+    // Nine GPUs on three nodes of two racks. On three nodes of one rack the first must not give eight.
     std::vector<PlacementRequest> requests{{.part = {0, 8, {3, 9}}, .within = "rack"}};
     requests[0].current = {{0, 7}, {1, 1}, {4, 1}};
     const PlacementResult result = placer.place(hall.cluster, requests);
@@ -224,10 +223,10 @@ TEST_CASE("what moves cost is counted in milliseconds, also where a rack is the 
     CHECK(result.move_cost_bound == 0.002);
 }
 
-TEST_CASE("nobody loses nodes, or moves, for a job that then finds no rack") {
+TEST_CASE("no job loses nodes, or moves, for a job that then finds no rack") {
     const Hall hall(2);
     TopologyPlacer placer(hall.topology);
-    // Five nodes in one rack of four can never be had; two of the nodes are half used by a job each.
+    // Five nodes in one rack of four are impossible. Another job holds half of one node.
     std::vector<PlacementRequest> requests{wide(3, "rack"), {.part = {0, 8, {1, 4}}}, wide(5, "rack")};
     requests[0].current = {{0, 8}, {1, 8}, {2, 8}};
     requests[1].current = {{4, 4}};
@@ -240,8 +239,8 @@ TEST_CASE("nobody loses nodes, or moves, for a job that then finds no rack") {
     CHECK(result.unplaced[0].why.reason ==
           "needs 5 whole a100 nodes of 8 GPUs in one rack; no rack has more "
           "than 4 that are healthy");
-    // Four could, but for a pinned one in each rack; and the two new ones would be more than the one that
-    // runs.
+    // Four nodes would be possible without the pinned job in each rack. Serving both new jobs would count
+    // more than the one that runs.
     requests = {wide(4, "rack"), wide(4, "rack"), wide(6)};
     requests[2].current = {{0, 8}, {1, 8}, {2, 8}, {4, 8}, {5, 8}, {6, 8}};
     for (const std::size_t node : {std::size_t{3}, std::size_t{7}})
@@ -263,10 +262,10 @@ TEST_CASE("cheap jobs move out of a rack rather than leave a job without nodes")
     CHECK(result.placements[0] == Placement{{1, 8}, {2, 8}, {3, 8}});
     CHECK(result.moved == std::vector<std::size_t>{2});
     CHECK(result.move_cost == 10);
-    CHECK(result.move_cost_bound == 0);  // anywhere it would fit without
+    CHECK(result.move_cost_bound == 0);  // it fits elsewhere if the rack does not matter
 }
 
-TEST_CASE("no more nodes are offered to it than a domain has") {
+TEST_CASE("a job is offered no more nodes than a domain has") {
     Hall hall(2);
     hall.cluster.gpu_types.push_back("t4");
     Job job{.name = "gang", .within = "rack"};
@@ -281,7 +280,7 @@ TEST_CASE("no more nodes are offered to it than a domain has") {
     job.types[0].max_nodes = 100;
     limit_to_domains(job, hall.topology, hall.cluster);
     CHECK(job.types[0].max_nodes == 8);
-    // Neither drained nodes count nor those that others keep, but what it holds is within its limits.
+    // Neither drained nodes count nor nodes kept by others; nodes that the job holds are within its limits.
     for (const std::size_t node : std::vector<std::size_t>{0, 1, 4}) hall.cluster.nodes[node].drained = true;
     job.within = "rack";
     const auto most = [&](const std::vector<char>& kept = {}) {
@@ -290,7 +289,7 @@ TEST_CASE("no more nodes are offered to it than a domain has") {
         return job.types[0].most_nodes();
     };
     CHECK(most({0, 0, 0, 0, 0, 1, 1, 0}) == 2);
-    CHECK(job.types[0].max_nodes == 3);  // as soon as the others go
+    CHECK(job.types[0].max_nodes == 3);  // possible once the others leave
     CHECK(most() == 3);
     job.placement = {{0, 8}, {1, 8}};
     CHECK(most({0, 0, 1, 0, 0, 1, 1, 0}) == 2);
@@ -328,7 +327,7 @@ TEST_CASE("out of time, jobs still lie within their racks, and as many have node
         if (result.unplaced.size() > with_time.unplaced.size()) continue;
         closer += cost < placer.spread().cost ? 1 : 0;
         apart += cost > placer.spread().cost ? 1 : 0;
-        // And without the limit the answer is the first again.
+        // Without the time limit the answer is the first one again.
         placer.set_time({});
         CHECK(placer.place(hall.cluster, requests).placements == with_time.placements);
     }

@@ -19,10 +19,10 @@ using namespace goodput;
 
 namespace {
 
-/// Jobs on a cluster of one-GPU nodes, from round to round; starts cost nothing.
+/// Runs jobs on a cluster of one-GPU nodes, round by round. Starts cost nothing.
 struct Rounds {
     int gpus = 4;
-    double seconds = 10;  // of a round
+    double seconds = 10;  // length of a round
     std::vector<Job> jobs{};
     std::vector<int> sizes{};
     double now = 0;
@@ -31,7 +31,7 @@ struct Rounds {
         jobs.push_back({.name = std::to_string(jobs.size()), .remaining_examples = left, .done_examples = 0});
         sizes.push_back(size);
     }
-    /// Who runs now.
+    /// Returns which jobs run now.
     template <class P>
     std::vector<bool> served(const P& policy) const {
         Cluster cluster{{"gpu"}, {{"node", 0, gpus}}};
@@ -60,7 +60,7 @@ struct Rounds {
             result.push_back(choice != no_option);
         return result;
     }
-    /// Runs all to their ends: when the last one ends; `sum`: of their completion times.
+    /// Returns when the last of all jobs ends; `sum` receives the sum of completion times.
     template <class P>
     double makespan(const P& policy, double& sum) {
         sum = 0;
@@ -99,7 +99,7 @@ TEST_CASE("the last job ends hardly later than it must, and the average is near 
         const double least = std::max(work / rounds.gpus, longest);
         Rounds same = rounds;
         double sum = 0;
-        // What is nearly critical may wait for what is, and jobs end within rounds.
+        // Nearly critical jobs may wait for critical ones, and jobs end within rounds.
         CHECK(rounds.makespan(BalancedSlowdown{}, sum) <= 1.05 * least + 3 * rounds.seconds);
         ours_sum += sum;
         late += same.makespan(ShortestRemainingTime{}, sum) > 1.05 * least + 3 * rounds.seconds;
@@ -115,12 +115,12 @@ TEST_CASE("a job that takes as long as all others together runs before them, how
     rounds.add(1000);
     CHECK(rounds.served(BalancedSlowdown{}).back());
     CHECK_FALSE(rounds.served(ShortestRemainingTime{}).back());
-    *rounds.jobs.back().remaining_examples = 900;  // it can wait for a while
+    *rounds.jobs.back().remaining_examples = 900;  // it can wait a while
     CHECK_FALSE(rounds.served(BalancedSlowdown{}).back());
     CHECK(rounds.served(BalancedSlowdown{.margin = 0.2}).back());
 }
 
-TEST_CASE("who was critical stays so for another margin, so that two do not take turns") {
+TEST_CASE("a critical job stays critical for another margin, so that two do not take turns") {
     Rounds rounds{.gpus = 1};
     rounds.add(102);
     rounds.add(106);
@@ -134,10 +134,10 @@ TEST_CASE("who was critical stays so for another margin, so that two do not take
     CHECK_FALSE(rounds.served(BalancedSlowdown{})[0]);
 }
 
-TEST_CASE("of jobs that nobody needs to fear for, those go first whose slowdown a GPU lowers most") {
+TEST_CASE("of jobs that are far from critical, those go first whose slowdown a GPU lowers most") {
     const auto first_of = [](double size_a, double left_a, double age_a, double size_b, double left_b) {
         Rounds rounds{.gpus = 4, .now = 1000};
-        rounds.add(1e6, 1);  // the end of the cluster
+        rounds.add(1e6, 1);  // decides when the last job ends
         rounds.gpus = 5;
         rounds.add(left_a, static_cast<int>(size_a));
         rounds.add(left_b, static_cast<int>(size_b));
@@ -151,7 +151,7 @@ TEST_CASE("of jobs that nobody needs to fear for, those go first whose slowdown 
     CHECK(first_of(3, 100, 0, 3, 200) == 'a');  // shorter
     CHECK(first_of(3, 200, 0, 3, 100) == 'b');
     CHECK(first_of(2, 100, 0, 3, 100) == 'a');     // fewer GPUs
-    CHECK(first_of(3, 200, 1000, 3, 100) == 'a');  // waited for long
+    CHECK(first_of(3, 200, 1000, 3, 100) == 'a');  // has waited for long
 }
 
 TEST_CASE("longer times in the same proportions change nothing") {
@@ -180,7 +180,7 @@ TEST_CASE("where a type is faster for one job than for another, it goes to that 
     const Cluster cluster{{"slow", "fast"}, {{"s", 0, 1}, {"f", 1, 1}}};
     const std::vector<Pool> pools = pools_of(cluster);
     const std::vector<double> capacity = support::capacity_of(pools);
-    // Alike but for what the fast GPU does for them; who is listed first says nothing.
+    // The jobs take equally long on the fast GPU only. The order of the list must not matter.
     for (const bool swapped : {false, true}) {
         std::vector<Job> jobs(2);
         std::vector<std::vector<Option>> options(2);

@@ -1,4 +1,4 @@
-// Pollux and Optimus against what their authors ask for, by trying all allotments of small clusters.
+// Pollux and Optimus against their authors' objectives, by trying all allotments of small clusters.
 
 #include <algorithm>
 #include <cmath>
@@ -26,7 +26,7 @@ namespace {
 constexpr std::size_t nothing = no_option;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// Jobs on one pool of two 4-GPU nodes: each may have 1, 2, 4 or 8 GPUs.
+/// Jobs on one pool of two 4-GPU nodes. Each job may have 1, 2, 4 or 8 GPUs.
 struct SmallCluster {
     static constexpr int gpus = 8;
     static constexpr double time_seconds = 5000;
@@ -71,7 +71,7 @@ struct SmallCluster {
         value_rows(policy, Round{time_seconds, cluster, pools, capacity}, std::span<const OptionRow>(rows));
     }
 
-    /// What the allotment step makes of the values, by job.
+    /// Returns the option of each job that the allotment step chooses for the values.
     [[nodiscard]] std::vector<std::size_t> allotted() const {
         AllotmentProblem problem;
         problem.capacity = {gpus};
@@ -106,7 +106,7 @@ struct SmallCluster {
     }
 };
 
-/// Pollux's speedups, written out once more.
+/// Pollux's speedups, written independently.
 std::vector<double> speedups_of(const SmallCluster& small, const std::vector<std::size_t>& choice) {
     std::vector<double> speedups;
     for (std::size_t j = 0; j < choice.size(); ++j) {
@@ -119,15 +119,15 @@ std::vector<double> speedups_of(const SmallCluster& small, const std::vector<std
         switch (small.jobs.size()) {
             case 1:
                 fair = goodput(3);
-                break;  // 8 GPUs
+                break;  // fair share of 8 GPUs
             case 2:
                 fair = goodput(2);
-                break;  // 4
+                break;  // 4 GPUs
             case 3:
                 fair = 0.5 * (goodput(1) + goodput(2));
-                break;  // 3, between 2 and 4
+                break;  // 3 GPUs, between 2 and 4
             default:
-                fair = goodput(1);  // 2
+                fair = goodput(1);  // 2 GPUs
         }
         const Job& job = small.jobs[j];
         const double age = small.time_seconds - job.submitted_seconds, cost = job.restart_cost_seconds;
@@ -147,7 +147,7 @@ double power_mean(std::vector<double> speedups, double p, double idle) {
     return p == 0 ? std::exp(sum) : std::pow(sum, 1 / p);
 }
 
-/// Sum of the remaining times; infinite if a job gets nothing.
+/// Returns the sum of the remaining times, or infinity if a job gets nothing.
 double remaining_seconds(const SmallCluster& small, const std::vector<std::size_t>& choice) {
     double sum = 0;
     for (std::size_t j = 0; j < choice.size(); ++j)
@@ -241,7 +241,7 @@ TEST_CASE("Optimus: the least sum of remaining times of all allotments, never wo
             [&](const auto& choice) { best = std::min(best, remaining_seconds(small, choice)); });
         CHECK(total <= best * (1 + 1e-9));
 
-        // From the smallest allotments on, the next larger one to whom it saves most a GPU.
+        // Starts from the smallest allotments, and enlarges the one that saves most per GPU, again and again.
         std::vector<std::size_t> greedy(small.jobs.size(), 0);
         for (int left = small.gpus - static_cast<int>(small.jobs.size()); left > 0;) {
             std::size_t chosen = nothing;

@@ -1,4 +1,4 @@
-// Tiresias: nobody overtakes but by the queue in which it stands.
+// Tiresias: jobs overtake only by the queue that they are in.
 
 #include <cmath>
 #include <cstddef>
@@ -13,7 +13,7 @@
 using namespace goodput;
 using support::RandomQueue;
 
-TEST_CASE("Tiresias: nobody waits for one of the same size in a higher queue, or behind it in its own") {
+TEST_CASE("Tiresias: no job waits for one of the same size in a later queue, or behind it in its own") {
     support::Random random(7);
     for (int round = 0; round < 2000; ++round) {
         RandomQueue queue(random, 0.2);

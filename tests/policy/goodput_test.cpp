@@ -1,4 +1,4 @@
-// Our own policies: values against their formulas, and what they promise of plans.
+// Our own policies: values against their formulas, and what they promise about plans.
 
 #include <algorithm>
 #include <cmath>
@@ -60,7 +60,7 @@ std::vector<Option> random_options(support::Random& random) {
     return options;
 }
 
-/// Values of several jobs' options in one round.
+/// Returns the values of several jobs' options in one round.
 template <class P>
 std::vector<std::vector<double>> values_of(const P& policy, const Cluster& cluster, double time,
                                            const std::vector<Job>& jobs,
@@ -75,7 +75,7 @@ std::vector<std::vector<double>> values_of(const P& policy, const Cluster& clust
     return values;
 }
 
-/// The first of the options with the largest goodput.
+/// Returns the first of the options with the largest goodput.
 Option best_of(const std::vector<Option>& options) {
     Option best;
     for (const Option& option : options)
@@ -83,21 +83,21 @@ Option best_of(const std::vector<Option>& options) {
     return best;
 }
 
-/// What the policy's head comment says of the seconds that a job is expected to need on its best option.
+/// Returns the seconds that a job needs on its best option, by the policy's head comment.
 double seconds_needed(const GoodputPolicy& policy, const Job& job, const std::vector<Option>& options,
                       bool declared) {
     const Option best = best_of(options);
     if (best.goodput == 0) return std::numeric_limits<double>::infinity();
     if (declared && job.remaining_examples) return *job.remaining_examples / best.goodput;
     if (job.expected_examples) return *job.expected_examples / best.goodput;
-    // The longer jobs run, the longer they go on.
+    // The longer a job has run, the longer it will go on.
     const double usual = policy.usual_seconds;
     const double so_far = job.done_examples ? *job.done_examples / best.goodput
                                             : job.attained_gpu_seconds / best.configuration.gpus();
     return so_far <= usual ? usual : usual * std::exp2(std::ceil(std::log2(so_far / usual)));
 }
 
-/// The values of the options of a job that is alone, by the head comment.
+/// Returns the values of a job's options if it is alone, by the head comment.
 std::vector<double> values_alone(const GoodputPolicy& policy, double now, const Job& job,
                                  const std::vector<Option>& options, bool declared) {
     const double best = best_of(options).goodput, cost = policy.restart_weight * job.restart_cost_seconds;
@@ -125,7 +125,7 @@ std::vector<double> values_alone(const GoodputPolicy& policy, double now, const 
     return values;
 }
 
-/// Hosts that have one GPU between them, and the jobs that want it: who holds it after every round?
+/// A cluster with one GPU, and jobs that want it; tells who holds the GPU after every round.
 class OneGpu {
 public:
     explicit OneGpu(int jobs) {
@@ -137,7 +137,7 @@ public:
             snapshot.jobs.push_back(job);
         }
     }
-    /// The job that runs for the next minute.
+    /// Returns the job that runs for the next minute.
     std::size_t round() {
         const Plan& plan = scheduler.plan(snapshot);
         std::size_t runs = snapshot.jobs.size();
@@ -156,7 +156,7 @@ public:
     }
 
     Snapshot snapshot;
-    double goodput = 0;  ///< of the job that runs, examples/s
+    double goodput = 0;  ///< goodput of the running job, examples/s
 
 private:
     Scheduler<GoodputPolicy> scheduler;
@@ -184,7 +184,7 @@ TEST_CASE("a job alone: a power of the part of the best speed, less what a start
 }
 
 TEST_CASE(
-    "beside others a job's values are those alone times a power of how many are expected to outlast it") {
+    "next to others a job's values are those alone times a power of how many are expected to outlast it") {
     support::Random random(5);
     const Cluster cluster = two_types();
     double largest_error = 0;
@@ -199,7 +199,7 @@ TEST_CASE(
             jobs.push_back(random_job(random, "job-" + std::to_string(j)));
             options.push_back(random_options(random));
             if (j > 0 && random.chance(0.3)) {
-                // Another run of the same, or of one that differs in a single thing.
+                // Another run of the same job, or of one with small differences.
                 jobs.back() = jobs[0];
                 options.back() = options[0];
                 if (random.chance(0.3)) jobs.back().restart_cost_seconds += 10;
@@ -207,14 +207,14 @@ TEST_CASE(
                 if (random.chance(0.3)) jobs.back().placement.clear();
             }
             const double needed = seconds_needed(policy, jobs.back(), options.back(), declared);
-            // Nobody is told from who needs a second at most.
+            // Jobs that need at most a second are all alike.
             seconds.push_back(
                 std::max(1.0, jobs.back().placement.empty() ? needed : needed / policy.patience));
         }
         const auto values = declared ? values_of(DeclaredGoodputPolicy{policy}, cluster, 5000, jobs, options)
                                      : values_of(policy, cluster, 5000, jobs, options);
         for (std::size_t j = 0; j < jobs.size(); ++j) {
-            // Times are told apart by a sixteenth of a doubling.
+            // The policy rounds times to a sixteenth of a doubling.
             const double blur = std::exp2(policy.sharpness / 16);
             double least = 0, outlasting = 0, most = 0;
             for (std::size_t i = 0; i < jobs.size(); ++i) {
@@ -322,7 +322,7 @@ TEST_CASE(
     CHECK(std::isinf(policy.expected_seconds(job, {}, true)));
 }
 
-TEST_CASE("with work declared, who has least left is worth most, if the differences are large") {
+TEST_CASE("with work declared, the job with least left is worth most if the differences are large") {
     support::Random random(4);
     const Cluster cluster = two_types();
     for (int trial = 0; trial < 200; ++trial) {
@@ -374,7 +374,7 @@ TEST_CASE("equal jobs do not take turns") {
             std::size_t changes = 0, last = 2;
             for (int round = 0; round < 200; ++round) {
                 for (Job& job : one.snapshot.jobs) {
-                    // Of ten hours each.
+                    // Jobs of ten hours each.
                     const double left = std::max(36000 * one.goodput - job.done_examples.value_or(0), 0.0);
                     if (one.goodput > 0) job.expected_examples = left * (1 + random.between(-error, error));
                 }
@@ -386,7 +386,7 @@ TEST_CASE("equal jobs do not take turns") {
             CHECK(changes == 0);
         }
     }
-    SUBCASE("if nothing is known, more often than the one has run twice as long again") {
+    SUBCASE("if nothing is known, except after one has run twice as long again") {
         OneGpu one(2);
         std::size_t changes = 0, last = 2;
         for (int round = 0; round < 200; ++round) {
@@ -395,11 +395,11 @@ TEST_CASE("equal jobs do not take turns") {
             if (round > 0 && runs != last) ++changes;
             last = runs;
         }
-        CHECK(changes <= 12);  // 300 s double to 12000 s in six steps
+        CHECK(changes <= 12);  // six doublings from 300 s exceed 12000 s
     }
 }
 
-TEST_CASE("a job of which nothing is known starts on one replica, any other with what it may hold") {
+TEST_CASE("a job of which nothing is known starts on one replica, any other on all it may hold") {
     const GoodputPolicy policy;
     Job job{.name = "job"};
     job.types = {{.max_atomic_batch = 8, .gpus_per_replica = 4}, {.max_atomic_batch = 8}};
@@ -408,8 +408,8 @@ TEST_CASE("a job of which nothing is known starts on one replica, any other with
     CHECK(policy.most_gpus(job, model, 1) == 1);
     model.types.resize(2);
     CHECK(policy.most_gpus(job, model, 0) == 4);
-    SUBCASE("a measurement on one type says something of the other") { model.types[1].most_replicas = 1; }
-    SUBCASE("so does a model that jobs of its kind have shown") { model.types[1].fitted = true; }
+    SUBCASE("a measurement on one type says something about the other") { model.types[1].most_replicas = 1; }
+    SUBCASE("so does a model from jobs of its kind") { model.types[1].fitted = true; }
     if (model.types[1].fitted || model.types[1].most_replicas > 0) {
         CHECK(policy.most_gpus(job, model, 0) == std::numeric_limits<int>::max());
         CHECK(policy.most_gpus(job, model, 1) == std::numeric_limits<int>::max());
@@ -449,16 +449,16 @@ TEST_CASE("options are valued by the noise to come, and run with the batch for t
     const Decision hopeful = decision_with({}), doubtful = decision_with({.initial_noise = 0});
     REQUIRE(doubtful.option.configuration.gpus() > 0);
     CHECK(hopeful.option.configuration.gpus() > doubtful.option.configuration.gpus());
-    // On the same GPUs both would do the same.
+    // On the same GPUs both settings run the same plan.
     snapshot.jobs[0].min_gpus = snapshot.jobs[0].max_gpus = hopeful.option.configuration.gpus();
     CHECK(decision_with({.initial_noise = 0}).option.plan == hopeful.option.plan);
     CHECK(decision_with({.initial_noise = 0}).option.goodput == hopeful.option.goodput);
-    // Once it is measured, only that counts.
+    // Once the noise is measured, only the measurement counts.
     snapshot.jobs[0].gradient = GradientStatistics{1, 0.5};
     CHECK(decision_with({.initial_noise = 0}).value == decision_with({.initial_noise = 100}).value);
 }
 
-TEST_CASE("no numbers of jobs and options make a value negative, infinite or none") {
+TEST_CASE("no numbers of jobs and options make a value negative, infinite or NaN") {
     support::Random random(8);
     const Cluster cluster = two_types();
     const double most = std::numeric_limits<double>::max(), least = std::numeric_limits<double>::denorm_min();

@@ -1,4 +1,4 @@
-// Policies that are queues: nobody overtakes but by the rule, nothing is promised twice.
+// Policies that are queues: no job overtakes except by the rule, and no GPU is promised twice.
 
 #include <span>
 #include <vector>
@@ -35,7 +35,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "what keeps what it holds comes before all others, under every order and with or without backfill") {
+    "jobs that keep what they hold come before all others, under every order and with or without backfill") {
     support::Random random(6);
     const auto check = [](RandomQueue& queue, const auto& policy) {
         queue.value(policy);
@@ -84,7 +84,7 @@ TEST_CASE("shortest remaining time: a job waits only if the shorter ones leave t
     }
 }
 
-TEST_CASE("least attained service: less goes first, equals by submission, and what runs has its lead") {
+TEST_CASE("least attained service: less goes first, equals by submission, and a running job has a lead") {
     support::Random random(8);
     for (int round = 0; round < 2000; ++round) {
         RandomQueue queue(random);
@@ -146,7 +146,7 @@ TEST_CASE("settings of queues that make no sense are refused by name and value")
                       "policy las: lead is -1, but must be a finite number of at least 0");
 }
 
-TEST_CASE("the three forms of a policy, and what is none") {
+TEST_CASE("the three forms of a policy, and types that are none") {
     struct ByOption {
         double value(const Round&, const Job&, const Option& option) const { return option.goodput; }
     };

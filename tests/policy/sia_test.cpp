@@ -1,4 +1,4 @@
-// Sia's values against the published worked example and against its formulas written out once more.
+// Sia's values against the published worked example, and against its formulas written independently.
 
 #include <cmath>
 #include <string>
@@ -109,7 +109,7 @@ TEST_CASE("a job starts on one replica and at most doubles what it has been meas
     CHECK(policy.most_gpus(job, model, 0) == 32);
 }
 
-TEST_CASE("settings under which nobody would be served are refused by name and value") {
+TEST_CASE("settings under which no job would be served are refused by name and value") {
     CHECK_NOTHROW(Sia{}.validate());
     CHECK_THROWS_WITH(Sia{.fairness_power = 0}.validate(),
                       "policy sia: p is 0, but must be a finite number other than 0");
@@ -121,7 +121,7 @@ TEST_CASE("settings under which nobody would be served are refused by name and v
 }
 
 TEST_CASE("a job of which nothing is known has the same values in whichever order its GPU types are listed") {
-    // A replica takes one GPU of the first type and two of the other; each counts 1.
+    // A replica takes one GPU of the first type and two of the other; each counts as 1.
     for (const bool swapped : {false, true}) {
         CAPTURE(swapped);
         const std::size_t small = swapped ? 1 : 0, large = swapped ? 0 : 1;

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """check_proof.py CERTIFICATE [PROBLEM]: checks a certificate in VIPR 1.1 with exact integers.
 
-PROBLEM is a line of `goodput allot` (JSON): the certificate has to be about exactly this problem. Prints what is
-proven and exits with 0, or prints what is wrong and exits with 1. It shares no code with the library.
+PROBLEM is a line of `goodput allot` (JSON); the certificate has to be about exactly this problem. Prints what is
+proven and exits with 0, or prints what is wrong and exits with 1. Shares no code with the library.
 """
 import json
 import math
@@ -24,7 +24,7 @@ def require(condition, complaint):
 
 
 class Row:
-    """sum of coefficient * x  (<=, =, >=)  rhs, with the assumptions that it rests on; numbers times `unit`."""
+    """The row  sum of coefficient * x  (<=, =, >=)  rhs  and the assumptions it rests on; numbers are times `unit`."""
 
     def __init__(self, sense, rhs, entries, assumed=frozenset()):
         self.sense, self.rhs, self.entries, self.assumed = sense, rhs, entries, assumed
@@ -46,7 +46,7 @@ class Row:
 
 class Certificate:
     def __init__(self, text):
-        # One unit for all numbers of the file: with it every number is whole.
+        # All numbers of the file are stored as multiples of 1 / unit, so that every stored number is whole.
         self.unit = math.lcm(1, *(int(d) for d in set(re.findall(r"/(\d+)", text)) if int(d) > 0))
         lines = (line for line in text.split("\n") if not line.lstrip().startswith("%"))
         self.tokens = iter([token for line in lines for token in line.split()])
@@ -72,7 +72,7 @@ class Certificate:
         return self.index(1 << 62)
 
     def number(self, token=None):
-        """A number times the unit: whole."""
+        """Returns a number times the unit, which is whole."""
         token = self.next() if token is None else token
         match = re.fullmatch(r"(-?\d+)(?:/(\d+))?", token)
         require(match and match[2] != "0" and (not match[2] or int(match[2]) > 0), f"{token} is no number")
@@ -91,7 +91,7 @@ class Certificate:
         return {variable: value for variable, value in entries.items() if value}
 
     def row(self):
-        self.next()  # its name
+        self.next()  # name of the row
         sense = self.next()
         require(sense in SENSES, f"{sense} is no sense")
         rhs = self.number()
@@ -181,7 +181,7 @@ class Certificate:
             self.rows.append(row)
 
     def combine(self, number):
-        """The linear combination, in units of 1 / unit^2 until it is divided."""
+        """Returns the linear combination, which is in units of 1 / unit^2 until it is divided."""
         entries, rhs, sense, assumed, used = {}, 0, EQUAL, frozenset(), set()
         for _ in range(self.count()):
             index = self.index(number)
@@ -199,7 +199,7 @@ class Certificate:
                 entries[variable] = entries.get(variable, 0) + multiplier * coefficient
             rhs += multiplier * row.rhs
             assumed |= row.assumed
-        # A number that does not divide evenly is none of the row's that is to be derived; fractions keep it exact.
+        # A number that does not divide evenly cannot occur in the derived row; fractions keep it exact.
         unit = self.unit
         divide = lambda value: value // unit if value % unit == 0 else Fraction(value, unit)
         return Row(sense, divide(rhs), {v: divide(c) for v, c in entries.items() if c}, assumed)
@@ -228,8 +228,8 @@ class Certificate:
         return (self.rows[first].assumed - {one}) | (self.rows[second].assumed - {other})
 
     def compare(self, problem):
-        """The problem of the certificate is the one given, to the last bit. Returns the capacities that include
-        the solver's tolerance."""
+        """Requires that the certificate's problem is the given one, to the last bit. Returns the capacities that
+        include the solver's tolerance."""
         exact = lambda value: Fraction(value) * self.unit
         options = [option for job in problem["jobs"] for option in job["options"]]
         require(self.variables == len(options) and self.whole == set(range(len(options))), "other variables")
@@ -263,8 +263,8 @@ class Certificate:
 
 
 def check(text, problem=None):
-    """What the certificate proves: ("range", lower, upper) or ("infeas", None, None), and the capacities that
-    include a tolerance; Refused if it proves nothing."""
+    """Returns what the certificate proves, ("range", lower, upper) or ("infeas", None, None), and the capacities that
+    include a tolerance. Raises Refused if it proves nothing."""
     certificate = Certificate(text)
     proven = certificate.check()
     return proven, certificate.compare(problem) if problem is not None else []

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""planted_errors.py PROGRAM: certificates with one error each are refused, and those without are accepted.
+"""planted_errors.py PROGRAM: requires that certificates with one error are refused, and those without are accepted.
 
-PROGRAM is goodput. Every kind of error is planted in every certificate that has a place for it.
+PROGRAM is goodput. Plants every kind of error in every certificate that has a place for it.
 """
 import copy
 import random
@@ -21,8 +21,8 @@ def plant(kind):
 
 
 class Text:
-    """A certificate as lines, and where its sections are. capacities: how many rows are such; assumed: by row, what it
-    rests on."""
+    """The lines of a certificate and where its sections start. capacities: number of capacity rows; assumed: for each
+    row the assumptions it rests on."""
 
     def __init__(self, text):
         self.lines = text.splitlines()
@@ -32,20 +32,20 @@ class Text:
         self.given, self.variables = count, bounds
 
     def row(self, index):
-        """The line of a row."""
+        """Returns the line number of a row."""
         return self.con + 1 + index if index < self.given else self.der + 1 + index - self.given
 
     def derivations(self, *reasons):
-        """Indices of derived rows that have one of these reasons."""
+        """Returns the indices of derived rows that have one of these reasons."""
         return [self.given + i for i, line in enumerate(self.lines[self.der + 1:])
                 if line.split(" { ")[1].split()[0] in reasons]
 
     def nodes(self):
-        """Linear combinations that use a capacity."""
+        """Returns the linear combinations that use a capacity."""
         return [i for i in self.derivations("lin") if self.first_price(i) is not None]
 
     def first_price(self, index):
-        """The position, among the words of the line, of the multiplier of a capacity."""
+        """Returns the position of the first multiplier of a capacity among the words of the line; None without one."""
         words = self.lines[self.row(index)].split()
         start = words.index("{") + 3
         for position in range(start, len(words) - 2, 2):
@@ -110,7 +110,7 @@ def a_node_that_is_missing(text, _):
         words = text.words(index)
         brace = words.index("{")
         first, one, second, other = map(int, words[brace + 2:brace + 6])
-        # A node, and no cut, and the first side does not hold without its assumption.
+        # This must be a node, not a cut, and its first side must not hold without its assumption.
         if second != other and one in text.assumed[first]:
             return text.change(index, brace + 4, first)
     raise IndexError
@@ -141,7 +141,7 @@ def sides_of_two_sums(text, _):
 
 @plant
 def an_assumption_that_is_kept(text, _):
-    for index in reversed(text.derivations("uns")):  # another assumption is discharged
+    for index in reversed(text.derivations("uns")):  # discharges another assumption
         words = text.words(index)
         brace = words.index("{")
         first, one = int(words[brace + 2]), int(words[brace + 3])
@@ -310,7 +310,7 @@ def main():
                 try:
                     kind(bad, other)
                 except (IndexError, StopIteration):
-                    continue  # it has no place for this
+                    continue  # this certificate has no place for the error
                 if bad.text() == text and other == problem:
                     continue
                 try:

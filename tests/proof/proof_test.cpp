@@ -1,5 +1,5 @@
-// Certificates of allotments: they are proofs, and say the truth about themselves. check_proof.py, which
-// shares no code with the library, looks at those of the program.
+// Certificates of allotments are proofs, and say the truth about themselves. check_proof.py, which shares no
+// code with the library, checks those that the program writes.
 
 #include <algorithm>
 #include <chrono>
@@ -132,7 +132,7 @@ TEST_CASE("nothing to allot") {
     const Proof nothing = write_proof(problem, allot(problem));
     CHECK(nothing.closed);
     CHECK(nothing.bound == 0);
-    problem.add_job(true);  // it has no option
+    problem.add_job(true);  // a job without options
     const Proof impossible = write_proof(problem, allot(problem));
     CHECK(impossible.closed);
     CHECK(impossible.text.find("RTP infeas") != std::string::npos);

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""random_problems.py PROGRAM [COUNT [SEED]]: certificates of random problems are accepted, and prove what answers say.
+"""random_problems.py PROGRAM [COUNT [SEED]]: requires that certificates of random problems prove what answers say.
 
-PROGRAM is goodput. The problems have equal jobs, jobs that must run, options that others dominate, options that are too
-large, values in cents and of every size, quotas of teams, and units that are no whole numbers.
+PROGRAM is goodput. The problems have equal jobs, jobs that must run, dominated options, options that are too large,
+values in cents and of every size, quotas of teams, and units that are not whole numbers.
 """
 import json
 import random
@@ -38,7 +38,7 @@ def random_problem(draw, hard=False):
             if team is not None:
                 use.append([resources + team, use[0][1]])
             job["options"].append({"value": value, "use": use})
-            if draw.random() < 0.2:  # one that is dominated, or one that is too large
+            if draw.random() < 0.2:  # an option that is dominated, or one that is too large
                 job["options"].append({"value": value * draw.choice([0.5, 1, 9]),
                                        "use": [[r, u * draw.choice([1, 2, 40])] for r, u in use]})
         problem["jobs"].append(job)
@@ -46,7 +46,7 @@ def random_problem(draw, hard=False):
 
 
 def certificates(program, problems, folder, gap=0):
-    """(problem, answer, text of the certificate) for each."""
+    """Returns (problem, answer, text of the certificate) for each problem."""
     path = str(Path(folder) / "proof")
     lines = "".join(json.dumps({**problem, "gap": gap}) + "\n" for problem in problems)
     run = subprocess.run([program, "allot", "--proof", path], input=lines, capture_output=True, text=True, check=True)

@@ -1,5 +1,5 @@
-// The relaxation by prices on jobs and the search by it, alone: on small problems against all choices, on
-// larger ones against the search of the core. Then what a ProvingAllotter proves by them.
+// Tests the relaxation by job prices and its search alone: against all choices on small problems, against the
+// search of the core on larger ones. Then tests what a ProvingAllotter proves with them.
 
 #include <algorithm>
 #include <cmath>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr double without_limit = std::numeric_limits<double>::infinity();
 
-/// What an allotter has done before its search.
+/// What an allotter prepares before its search.
 struct Prepared {
     detail::Clock clock;
     detail::Compactor compactor;
@@ -35,8 +35,8 @@ struct Prepared {
     }
 };
 
-/// The most that all copies from `copy` on are worth in what is left; `forced`: the option that one of them
-/// has.
+/// Returns the most that all copies from `copy` on are worth in the capacity left, with copy `forced_copy`
+/// held to option `forced` if one is given.
 double best_of(const detail::CompactProblem& problem, detail::Incumbent& held, std::size_t copy = 0,
                std::size_t forced_copy = detail::none, std::uint32_t forced = detail::none) {
     if (copy == problem.job.size()) return 0;
@@ -59,7 +59,7 @@ double best_of(const detail::CompactProblem& problem, std::size_t forced_copy = 
     return best_of(problem, held, 0, forced_copy, forced);
 }
 
-/// A few jobs with options in whole units on one resource or several, some of which must run.
+/// Makes a few jobs with options in whole units on one or several resources; some jobs must run.
 AllotmentProblem whole_problem(Random& random) {
     AllotmentProblem problem;
     const int resources = random.integer(1, 4), step = random.integer(1, 3);
@@ -83,7 +83,7 @@ AllotmentProblem whole_problem(Random& random) {
 const FineGrainedFirst rule;
 const detail::AnyBranching any_rule(rule);
 
-/// A first allotment as a ProvingAllotter makes it. False: a job that must run got nothing.
+/// Finds a first allotment as a ProvingAllotter does. Returns false if a job that must run got nothing.
 bool find_first(Prepared& prepared, detail::Incumbent& incumbent) {
     detail::FirstAllotment first;
     detail::Exchange exchange;
@@ -94,22 +94,22 @@ bool find_first(Prepared& prepared, detail::Incumbent& incumbent) {
                  });
 }
 
-/// What a ProvingAllotter makes of a problem.
+/// Returns the answer of a new ProvingAllotter.
 AllotResult prove(const AllotmentProblem& problem, const AllotOptions& options) {
     return ProvingAllotter()(problem, options);
 }
 
-/// The search by job prices alone, from the first allotment; the bound it proves is in `bound`.
+/// The search by job prices alone, from the first allotment. `bound` receives the bound it proves.
 struct ByJobPrices {
     detail::JobPriceSearch search;
 
-    /// Whether the relaxation applies and there was an allotment to begin with.
+    /// Returns whether the relaxation applies and there was an allotment to begin with.
     bool operator()(Prepared& prepared, detail::Incumbent& incumbent, double& bound,
                     AllotOptions options = {.gap = 0}) {
         search.reset();
         return find_first(prepared, incumbent) && improve(prepared, incumbent, bound, options);
     }
-    /// Goes on from an incumbent. False: the relaxation does not apply.
+    /// Continues from an incumbent. Returns false if the relaxation does not apply.
     bool improve(Prepared& prepared, detail::Incumbent& incumbent, double& bound,
                  const AllotOptions& options) {
         const double known = prepared.relaxation.bound();
@@ -213,7 +213,7 @@ TEST_CASE("a bound within the gap is a bound") {
         REQUIRE(incumbent.value <= best + 1e-9);
         REQUIRE(bound - incumbent.value <= gap * bound + 1e-9);
     }
-    // GPUs and cores, of which only the GPUs are whole resources: the best choice is rarely found here.
+    // GPUs and cores, where only GPUs come in whole units: the search rarely finds the best choice here.
     int apart = 0;
     for (int round = 0; round < 8; ++round) {
         CAPTURE(round);
@@ -261,7 +261,7 @@ TEST_CASE("searched by job prices and by the core, assignments end at the same o
         double bound = 0;
         if (!by_job_prices(prepared, incumbent, bound)) continue;
         CHECK(bound <= incumbent.value + prepared.problem.rounding());
-        // From an allotment of no worth, so that it has to find its own.
+        // Starts from an allotment of value 0, so that the search has to find its own.
         other = incumbent;
         for (std::size_t copy = 0; copy < other.choice.size(); ++copy)
             CHECK(other.choice[copy] != detail::none);
@@ -274,7 +274,7 @@ TEST_CASE("searched by job prices and by the core, assignments end at the same o
     }
 }
 
-TEST_CASE("the core finds whatever is worth more than the target that prices on jobs left options out for") {
+TEST_CASE("the core finds what is worth more than the target at which job prices left options out") {
     Random random(9);
     int above = 0, below = 0;
     for (int round = 0; round < 600; ++round) {
@@ -289,7 +289,7 @@ TEST_CASE("the core finds whatever is worth more than the target that prices on 
         if (!ByJobPrices{}(prepared, incumbent, bound, options)) continue;
         const double best = incumbent.value;
         if (!odd) REQUIRE(best == doctest::Approx(best_of(prepared.problem)).epsilon(1e-9));
-        // Another search, which knows of no allotment but the first that comes to mind.
+        // Another search, which starts from the first allotment found and knows no better one.
         detail::Incumbent weak;
         if (!find_first(prepared, weak)) continue;
         detail::JobPriceSearch search;
@@ -351,7 +351,7 @@ TEST_CASE("both searches get their turns: what one of them cannot prove alone is
     int not_by_core = 0;
     for (int round = 0; round < 2; ++round) {
         CAPTURE(round);
-        // Sizes that hardly fit: the core's bound stays above the best.
+        // These sizes hardly fit, so the core's bound stays above the best.
         const AllotmentProblem odd = support::odd_pools_problem(random, 5, 150);
         Prepared prepared(odd);
         detail::Incumbent incumbent;
@@ -366,7 +366,7 @@ TEST_CASE("both searches get their turns: what one of them cannot prove alone is
     int not_by_job_prices = 0;
     for (int round = 0; round < 2; ++round) {
         CAPTURE(round);
-        // Jobs that are worth nearly the same: any of them will do, and prices on jobs try them all.
+        // Jobs are worth nearly the same, so any will do, and the search by job prices tries them all.
         AllotmentProblem alike;
         alike.capacity = {random.integer(60, 80) * 1.0, random.integer(60, 80) * 1.0};
         for (int job = 0; job < 24; ++job) {
@@ -417,7 +417,7 @@ TEST_CASE("where options use several resources, more work never makes it worse")
     }
 }
 
-TEST_CASE("pools of odd size in which everybody takes multiples of four are proven") {
+TEST_CASE("pools of odd size in which every job takes multiples of four are proven") {
     Random random(5);
     for (int round = 0; round < 12; ++round) {
         CAPTURE(round);
@@ -451,7 +451,7 @@ TEST_CASE("assignments of some hundred jobs are proven, and do not depend on wha
 }
 
 TEST_CASE("jobs that hardly fit are served") {
-    // No first allotment comes from rounding here: three units are left over of some thousand.
+    // Rounding finds no first allotment here: only three of some thousand units remain free.
     Random random(7);
     int served = 0;
     for (int round = 0; round < 6; ++round) {

@@ -1,4 +1,4 @@
-// The promises of a ProvingAllotter: those of an Allotter, by more searches, and jobs that hardly fit.
+// A ProvingAllotter keeps the promises of an Allotter, with more searches, and serves jobs that hardly fit.
 
 #include <algorithm>
 #include <chrono>
@@ -19,7 +19,7 @@ using support::Random;
 
 TEST_CASE("small problems at gap 0: the best of all choices") {
     Random random(20261128);
-    ProvingAllotter kept;  // what it knows from other problems must not matter
+    ProvingAllotter kept;  // what it remembers of other problems must not matter
     for (int round = 0; round < support::trials(20'000); ++round) {
         CAPTURE(round);
         const AllotmentProblem problem = support::small_problem(random);
@@ -37,7 +37,7 @@ TEST_CASE("small problems at gap 0: the best of all choices") {
     }
 }
 
-TEST_CASE("what the core alone proves soon is the same from both, prices and states included") {
+TEST_CASE("what the core alone soon proves is the same from both allotters, prices and states included") {
     Random random(20261129);
     ProvingAllotter proving;
     Allotter<> plain;
@@ -47,7 +47,7 @@ TEST_CASE("what the core alone proves soon is the same from both, prices and sta
         const AllotmentProblem problem = support::cluster_problem(random, random.integer(16, 64));
         const AllotOptions options{.gap = 1e-3};
         const AllotResult &one = proving(problem, options), &other = plain(problem, options);
-        if (other.nodes > std::size_t{1} << 11) continue;  // the first turn of the core of an Allotter
+        if (other.nodes > std::size_t{1} << 11) continue;  // more than the core's first turn
         ++soon;
         REQUIRE(one.nodes == other.nodes);
         REQUIRE(one.choice == other.choice);
@@ -83,7 +83,7 @@ TEST_CASE("what is feasible is never said to be infeasible, however soon the sea
 }
 
 TEST_CASE("jobs that must run and hardly fit are served where their values show the way") {
-    // Class b of the generalised assignment problems of the literature, with somewhat smaller capacities.
+    // Class b of the generalised assignment problems in the literature, with somewhat smaller capacities.
     constexpr int agents = 5, jobs = 100;
     int served = 0;
     ProvingAllotter allotter;

@@ -1,4 +1,4 @@
-// AlloX: of all orders on all machines the one of least total completion time, and the published objectives.
+// AlloX finds the order on the machines with the least total completion time, and the published objectives.
 
 #include <algorithm>
 #include <cstddef>
@@ -23,7 +23,7 @@ using support::Random;
 
 namespace {
 
-/// What it costs to run one-GPU jobs one after another: lists of jobs by machine, first to last.
+/// Returns the sum of completion times of one-GPU jobs; `lines` lists each machine's jobs, first to last.
 double total_completion(const std::vector<AlloxJob>& jobs, const std::vector<std::size_t>& type_of_machine,
                         const std::vector<std::vector<std::size_t>>& lines) {
     double total = 0;
@@ -37,7 +37,7 @@ double total_completion(const std::vector<AlloxJob>& jobs, const std::vector<std
     return total;
 }
 
-/// Puts the jobs one after the other into every place of every line.
+/// Tries every place of every line for one job after the other, and returns the least sum.
 double least_of_all(const std::vector<AlloxJob>& jobs, const std::vector<std::size_t>& type_of_machine,
                     std::vector<std::vector<std::size_t>>& lines, std::size_t next = 0) {
     if (next == jobs.size()) return total_completion(jobs, type_of_machine, lines);
@@ -79,7 +79,7 @@ TEST_CASE("no order of a few jobs on a few machines has a smaller sum of complet
         CHECK(order.objective == doctest::Approx(least_of_all(jobs, type_of_machine, lines)).epsilon(1e-12));
         CHECK(order.bound == doctest::Approx(order.objective).epsilon(1e-12));
 
-        // What it says of places can be carried out, and costs what it says.
+        // The places that it returns can be carried out, and cost what it says.
         std::map<std::pair<std::size_t, std::size_t>, std::size_t> taken;
         double cost = 0;
         for (std::size_t j = 0; j < jobs.size(); ++j) {
@@ -101,7 +101,7 @@ TEST_CASE("no order of a few jobs on a few machines has a smaller sum of complet
     }
 }
 
-TEST_CASE("who has waited longest is considered, and no fewer than there are machines") {
+TEST_CASE("jobs that have waited longest are considered, and no fewer jobs than there are machines") {
     Random random(2);
     for (int round = 0; round < 200; ++round) {
         const std::vector<AlloxJob> jobs =
@@ -130,12 +130,12 @@ TEST_CASE("no place however far from the end would make the sum smaller") {
         machines[0] += 1;
         std::vector<AlloxJob> jobs =
             random_jobs(random, static_cast<std::size_t>(random.integer(1, 40)), machines.size());
-        const double faster = random.chance(0.5) ? 1 : 0.01;  // on the first type
+        const double faster = random.chance(0.5) ? 1 : 0.01;  // factor on the seconds on the first type
         for (AlloxJob& job : jobs) {
             job.gpus = random.integer(1, 3);
             job.seconds[0] *= faster;
         }
-        // Each type has a place for every job, k-th from last for k up to their number.
+        // Every type has a column for the k-th place from the end, for k up to the number of jobs.
         std::vector<std::size_t> places;
         for (const std::size_t of_type : machines) places.insert(places.end(), jobs.size(), of_type);
         const Assignment all =

@@ -1,4 +1,4 @@
-// Least-cost assignment: nothing that permutations could reach is cheaper, and the duals prove it.
+// Least-cost assignment: no permutation is cheaper, and the duals prove it.
 
 #include <algorithm>
 #include <cmath>
@@ -22,14 +22,14 @@ namespace {
 struct Costs {
     std::size_t rows = 0;
     std::vector<std::size_t> places;
-    std::vector<double> cost;  // by row, then column
+    std::vector<double> cost;  // by row, then by column
 
     double operator()(std::size_t row, std::size_t column) const {
         return cost[row * places.size() + column];
     }
 };
 
-/// `steps` > 0: whole numbers up to it, so that many assignments tie.
+/// With `steps` > 0, costs are whole numbers up to `steps`, so that many assignments tie.
 Costs random_costs(Random& random, int most_rows, int most_columns, int most_places, int steps) {
     Costs costs;
     costs.rows = static_cast<std::size_t>(random.integer(0, most_rows));
@@ -44,7 +44,7 @@ Costs random_costs(Random& random, int most_rows, int most_columns, int most_pla
     return costs;
 }
 
-/// Every assignment, by trying all columns for one row after the other.
+/// Tries all columns for one row after the other, and returns the least cost of all assignments.
 double least_of_all(const Costs& costs, std::vector<std::size_t>& left, std::size_t row = 0) {
     if (row == costs.rows) return 0;
     double best = std::numeric_limits<double>::infinity();
@@ -57,7 +57,7 @@ double least_of_all(const Costs& costs, std::vector<std::size_t>& left, std::siz
     return best;
 }
 
-/// All that a reader of the certificate has to look at.
+/// Checks everything that a reader of the certificate has to check.
 void check_certificate(const Costs& costs, const Assignment& found, double rounding) {
     REQUIRE(found.column.size() == costs.rows);
     std::vector<std::size_t> taken(costs.places.size());
@@ -97,7 +97,7 @@ TEST_CASE("no assignment of a few rows costs less, with ties or without") {
     }
 }
 
-TEST_CASE("the duals prove assignments that nobody could enumerate") {
+TEST_CASE("the duals prove assignments that are too many to enumerate") {
     Random random(2);
     for (int round = 0; round < 40; ++round) {
         const Costs costs = random_costs(random, 150, 200, round % 2 == 0 ? 1 : 6, round % 3 == 0 ? 20 : 0);
@@ -114,7 +114,7 @@ TEST_CASE("small costs decide where large ones tie, however large") {
             cost += 3;
             if (random.chance(0.5)) cost *= large;
         }
-        // Which sums are least, with the large and the small ones added up apart?
+        // Finds the least sums, with large and small costs added up separately.
         using Sums = std::pair<double, double>;
         std::vector<std::size_t> left = costs.places;
         const auto add = [&](Sums sums, std::size_t row, std::size_t column) {
@@ -170,7 +170,7 @@ TEST_CASE("a column of several places is as good as that many columns") {
     }
 }
 
-TEST_CASE("costs that are no numbers and rows without a place are refused") {
+TEST_CASE("costs that are not numbers and rows without a place are refused") {
     const double nan = std::numeric_limits<double>::quiet_NaN();
     const std::vector<std::size_t> none, two{1, 1};
     CHECK_THROWS_AS((void)least_cost_assignment(3, two, [](std::size_t, std::size_t) { return 1.0; }),

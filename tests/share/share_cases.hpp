@@ -1,7 +1,7 @@
 #ifndef GOODPUT_TESTS_SHARE_SHARE_CASES_HPP
 #define GOODPUT_TESTS_SHARE_SHARE_CASES_HPP
 
-// Claims about shares on many random problems. For tests: includes doctest.
+// Checks claims about shares on many random problems. For tests: includes doctest.
 
 #include <cstdint>
 
@@ -11,7 +11,7 @@
 
 namespace support {
 
-/// Calls body(problem, random) for problems of so many seeds.
+/// Calls body(problem, random) for the problems of `count` seeds.
 template <class Body>
 void for_share_problems(int count, const ShareShape& shape, Body body) {
     for (int seed = 0; seed < count; ++seed) {

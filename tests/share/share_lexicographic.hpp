@@ -1,10 +1,10 @@
 #ifndef GOODPUT_TESTS_SHARE_SHARE_LEXICOGRAPHIC_HPP
 #define GOODPUT_TESTS_SHARE_SHARE_LEXICOGRAPHIC_HPP
 
-// The lexicographic best of levels, from its definition: raise all who can still rise until one more step has
-// no solution, ask of everybody by a linear program of his own whether he could have more while all others
-// keep what they have, and go on with those who could. The programs are solved by the simplex method on a
-// dense tableau in long double, which leaves errors of some parts in 1e16. For a dozen jobs.
+// Computes the lexicographically best levels by their definition: raises all rising jobs until one more step
+// has no solution; asks for each job, by a linear program of its own, whether it could have more while all
+// others keep what they have; continues with those that could. A simplex method on a dense tableau in long
+// double solves the programs, with errors of a few parts in 1e16. For a dozen jobs.
 
 #include <algorithm>
 #include <cstddef>
@@ -17,14 +17,14 @@
 
 namespace support {
 
-/// All x >= 0 with rows x <= right sides.
+/// The set of all x >= 0 with rows x <= right sides.
 class SmallProgram {
 public:
     using Row = std::vector<long double>;
 
     /// `right` may be negative.
     SmallProgram(const std::vector<Row>& rows, const Row& right, std::size_t variables) {
-        // One variable more is taken off every row, and then driven out of the basis.
+        // Subtracts one more variable from every row, and then drives it out of the basis.
         const std::size_t extra = variables;
         for (std::size_t i = 0; i < rows.size(); ++i) {
             table_.push_back(rows[i]);
@@ -55,7 +55,7 @@ public:
         drop(extra);
     }
     [[nodiscard]] bool feasible() const { return feasible_; }
-    /// The most that wanted . x can be.
+    /// Returns the maximum of wanted . x.
     [[nodiscard]] long double most(const Row& wanted) const { return SmallProgram(*this).maximise(wanted); }
 
 private:
@@ -85,7 +85,7 @@ private:
     }
     long double maximise(const Row& wanted) {
         const std::size_t width = free_.size();
-        gain_.assign(width + 1, 0);  // less, as a row
+        gain_.assign(width + 1, 0);  // its negative, as a row
         const auto weight = [&](std::size_t variable) {
             return variable < wanted.size() ? wanted[variable] : 0;
         };
@@ -94,7 +94,7 @@ private:
             if (const long double its = weight(basic_[i]); its != 0)
                 for (std::size_t k = 0; k <= width; ++k) gain_[k] += its * table_[i][k];
         for (int step = 0; step < 20000; ++step) {
-            // The steepest column; Bland's rule after a while, which cannot go in circles.
+            // Takes the steepest column. Switches to Bland's rule after a while, which cannot go in circles.
             std::size_t column = width;
             for (std::size_t k = 0; k < width; ++k) {
                 if (gain_[k] >= -1e-15L) continue;
@@ -121,22 +121,22 @@ private:
         return found;
     }
 
-    std::vector<Row> table_;  // by basic variable; its value last
+    std::vector<Row> table_;  // by basic variable; the last entry is its value
     Row gain_;
     std::vector<std::size_t> basic_, free_;
     bool feasible_ = true;
 };
 
-/// Levels by job, as fill_water() defines them.
+/// Returns the levels by job, as fill_water() defines them.
 inline std::vector<double> lexicographic_levels(const goodput::ShareProblem& problem,
                                                 const goodput::ShareHierarchy& hierarchy) {
     using Row = SmallProgram::Row;
     const std::size_t jobs = problem.jobs.size(), types = problem.types();
-    // Heights are workers * rate / proportional rate; here as parts of the highest of the job.
+    // A height is workers * rate / proportional rate, stored as a fraction of the job's highest one.
     Row top(jobs, 0), height(jobs, 0);
     std::vector<char> rising(jobs, 0);
-    std::vector<std::size_t> first_of(jobs, 0);  // its variables
-    std::size_t variables = 1;                   // the first one is how far the water rises
+    std::vector<std::size_t> first_of(jobs, 0);  // index of its first variable
+    std::size_t variables = 1;                   // variable 0 is how far the water rises
     const auto usable = [&](std::size_t j, std::size_t t) { return share_usable(problem, j, t); };
     Row fastest(jobs, 0);
     for (std::size_t j = 0; j < jobs; ++j) {
@@ -176,9 +176,9 @@ inline std::vector<double> lexicographic_levels(const goodput::ShareProblem& pro
         return row;
     };
     const Row runs = fastest;
-    // Some room for rounding, and how much of it may come together at one job.
+    // Slack for rounding.
     constexpr long double slack = 1e-15L;
-    // At the speeds given all have what they have.
+    // The program in which every job keeps its height and rises at its speed.
     const auto program_of = [&](const Row& speed) {
         std::vector<Row> rows = limits;
         Row sides = right;
@@ -211,7 +211,7 @@ inline std::vector<double> lexicographic_levels(const goodput::ShareProblem& pro
             speed[j] = part / top[j];
         }
         Row first(variables, 0);
-        long double scale = 0;  // so that the fastest riser would be at its top at 1
+        long double scale = 0;  // scaled so that the fastest riser reaches its top at 1
         for (const long double its : speed) scale = std::max(scale, its);
         if (scale <= 0) break;
         for (long double& its : speed) its /= scale;

@@ -1,10 +1,10 @@
 #ifndef GOODPUT_TESTS_SHARE_SHARE_ORACLE_HPP
 #define GOODPUT_TESTS_SHARE_SHARE_ORACLE_HPP
 
-// What prices of GPUs prove about shares, computed from scratch. At any prices a job's best use of its time
-// is a linear program with two rows, its time and its rate, so that its best point runs on two types at most:
-// all points of that kind are tried. No shares can be worth more than all GPUs at their prices and, on top,
-// what each job at its best has left after paying for what it takes.
+// Computes from scratch what prices of GPUs prove about shares. At given prices a job's best use of its time
+// is a linear program with two rows, its time and its rate, so the best point uses two types at most, and we
+// try all such points. No shares can be worth more than all GPUs at their prices plus what each job at its
+// best has left after paying for what it takes.
 
 #include <algorithm>
 #include <cmath>
@@ -19,7 +19,7 @@ namespace support {
 
 inline constexpr double infinite = std::numeric_limits<double>::infinity();
 
-/// Whether the job can run on that type: on one that it has a rate on there are GPUs for all of its workers.
+/// Returns whether the job can run on a type: it has a rate there, and enough GPUs exist for all its workers.
 inline bool share_usable(const goodput::ShareProblem& problem, std::size_t job, std::size_t type) {
     const goodput::ShareJob& its = problem.jobs[job];
     double most = 0;
@@ -28,7 +28,7 @@ inline bool share_usable(const goodput::ShareProblem& problem, std::size_t job, 
     return its.rates[type] > 0 && problem.gpus[type] > 0 && its.workers <= most;
 }
 
-/// Rate on its fastest type at all times.
+/// Returns the rate on the job's fastest type at all times.
 inline double share_top_rate(const goodput::ShareProblem& problem, std::size_t job) {
     double top = 0;
     for (std::size_t t = 0; t < problem.types(); ++t)
@@ -36,15 +36,15 @@ inline double share_top_rate(const goodput::ShareProblem& problem, std::size_t j
     return top;
 }
 
-/// What all GPUs cost.
+/// Returns the price of all GPUs together.
 inline double share_worth(const goodput::ShareProblem& problem, std::span<const double> prices) {
     double worth = 0;
     for (std::size_t t = 0; t < problem.types(); ++t) worth += prices[t] * problem.gpus[t];
     return worth;
 }
 
-/// The most of sum_t gain(t) x_t with x >= 0, sum_t x_t <= 1 and sum_t rate_t x_t >= floor; -infinity if the
-/// floor cannot be reached.
+/// Maximises sum_t gain(t) x_t with x >= 0, sum_t x_t <= 1 and sum_t rate_t x_t >= floor. Returns -infinity
+/// if the floor cannot be reached.
 template <class Gain>
 double share_best_use(const goodput::ShareProblem& problem, std::size_t job, double floor, Gain gain) {
     const std::vector<double>& rates = problem.jobs[job].rates;
@@ -61,15 +61,15 @@ double share_best_use(const goodput::ShareProblem& problem, std::size_t job, dou
     return best;
 }
 
-/// The least that a job pays for a rate; infinity if it cannot reach that.
+/// Returns the least that a job pays for a rate, or infinity if the job cannot reach that rate.
 inline double share_least_cost(const goodput::ShareProblem& problem, std::size_t job, double rate,
                                std::span<const double> prices) {
     return -share_best_use(problem, job, rate,
                            [&](std::size_t t) { return -prices[t] * problem.jobs[job].workers; });
 }
 
-/// No least level beyond this can be reached: there the jobs' rates cost more than all GPUs are worth.
-/// `low` is a level that can be reached.
+/// Returns a level that the least level cannot exceed: beyond it the jobs' rates cost more than all GPUs are
+/// worth. `low` is a level that can be reached.
 template <class Objective>
 double share_level_bound(const goodput::ShareProblem& problem, const Objective& objective,
                          std::span<const double> prices, double low) {
@@ -80,7 +80,7 @@ double share_level_bound(const goodput::ShareProblem& problem, const Objective& 
             const double top = share_top_rate(problem, j);
             if (top <= 0) continue;
             const double rate = objective.rate_for(problem, j, level);
-            // A job that has its fastest type all the time may be there by rounding only.
+            // Rounding alone may put a job above its top rate if it has its fastest type all the time.
             if (rate > top * (1 + 1e-12) || objective.level_at(problem, j, top) < level * (1 - 1e-12))
                 return true;
             cost += share_least_cost(problem, j, std::min(rate, top), prices);
@@ -97,7 +97,7 @@ double share_level_bound(const goodput::ShareProblem& problem, const Objective& 
     return high;
 }
 
-/// No shares have a larger sum of value(job, type) x; `floor(job)` is the rate that a job must have.
+/// Bounds the sum of value(job, type) x over all shares; `floor(job)` is the rate that a job must have.
 template <class Value, class Floor>
 double share_sum_bound(const goodput::ShareProblem& problem, std::span<const double> prices, Value value,
                        Floor floor) {
@@ -109,13 +109,13 @@ double share_sum_bound(const goodput::ShareProblem& problem, std::span<const dou
     return bound;
 }
 
-/// No shares have a larger sum of weight * ln(rate), over the jobs that can run at all.
+/// Bounds the sum of weight * ln(rate) over all shares, counting the jobs that can run at all.
 inline double share_nash_bound(const goodput::ShareProblem& problem, std::span<const double> prices) {
     double bound = share_worth(problem, prices);
     for (std::size_t j = 0; j < problem.jobs.size(); ++j) {
         const double top = share_top_rate(problem, j);
         if (top <= 0) continue;
-        // ln(rate) less its cost is concave in the logarithm of the rate where cost is convex and rises.
+        // ln(rate) less its cost is concave in ln(rate), because the cost is convex and rises.
         const auto left = [&](double logarithm) {
             return problem.jobs[j].weight * logarithm -
                    share_least_cost(problem, j, std::min(std::exp(logarithm), top), prices);
@@ -130,8 +130,8 @@ inline double share_nash_bound(const goodput::ShareProblem& problem, std::span<c
     return bound;
 }
 
-/// By how much shares break a constraint, relatively: 0 is kept. Shares of a type on which the job cannot run
-/// are broken ones, unless `anywhere`.
+/// Returns by which relative amount shares break a constraint, 0 if they keep all. Shares on a type where the
+/// job cannot run count as broken, unless `anywhere`.
 inline double share_violation(const goodput::ShareProblem& problem, std::span<const double> shares,
                               bool anywhere = false) {
     double worst = shares.size() == problem.jobs.size() * problem.types() ? 0 : infinite;
@@ -140,7 +140,7 @@ inline double share_violation(const goodput::ShareProblem& problem, std::span<co
         double time = 0;
         for (std::size_t t = 0; t < problem.types(); ++t) {
             const double share = shares[j * problem.types() + t];
-            if (!(share >= 0)) return infinite;  // or not a number
+            if (!(share >= 0)) return infinite;  // or NaN
             if (share > 0 && !anywhere && !share_usable(problem, j, t)) return infinite;
             time += share;
             used[t] += share * problem.jobs[j].workers;
@@ -152,7 +152,7 @@ inline double share_violation(const goodput::ShareProblem& problem, std::span<co
     return worst;
 }
 
-/// Effective rates by the definition.
+/// Returns the effective rates by their definition.
 inline std::vector<double> share_rates(const goodput::ShareProblem& problem, std::span<const double> shares) {
     std::vector<double> rates(problem.jobs.size(), 0);
     for (std::size_t j = 0; j < rates.size(); ++j)
@@ -161,7 +161,7 @@ inline std::vector<double> share_rates(const goodput::ShareProblem& problem, std
     return rates;
 }
 
-/// The least level of those who can run; infinity if nobody can.
+/// Returns the least level of the jobs that can run, or infinity if there is none.
 template <class Objective>
 double share_least_level(const goodput::ShareProblem& problem, const Objective& objective,
                          std::span<const double> rates) {
@@ -171,7 +171,7 @@ double share_least_level(const goodput::ShareProblem& problem, const Objective& 
     return least;
 }
 
-/// By what part the least level could be higher at most, by the prices of the result.
+/// Returns by what fraction the least level could be higher at most, by the prices of the result.
 template <class Objective>
 double share_level_gap(const goodput::ShareProblem& problem, const Objective& objective,
                        const goodput::ShareResult& result) {
@@ -179,7 +179,7 @@ double share_level_gap(const goodput::ShareProblem& problem, const Objective& ob
     return std::isinf(least) ? 0 : share_level_bound(problem, objective, result.prices, least) / least - 1;
 }
 
-/// Steps/s that a job's deadline asks for, where deadlines are met; a little less, for rounding.
+/// Returns the steps/s that a job's deadline needs if deadlines are met, a little less for rounding.
 inline double share_deadline_rate(const goodput::ShareProblem& problem, const goodput::ShareResult& result,
                                   std::size_t job) {
     const goodput::ShareJob& its = problem.jobs[job];
@@ -187,7 +187,7 @@ inline double share_deadline_rate(const goodput::ShareProblem& problem, const go
     return its.steps_left / *its.deadline_seconds * (1 - 1e-9);
 }
 
-/// By what part the sum could be larger at most, by the prices of the result.
+/// Returns by what fraction the sum could be larger at most, by the prices of the result.
 template <class Objective>
 double share_sum_gap(const goodput::ShareProblem& problem, const Objective& objective,
                      const goodput::ShareResult& result) {
@@ -197,7 +197,7 @@ double share_sum_gap(const goodput::ShareProblem& problem, const Objective& obje
     return bound > 0 ? bound / result.objective - 1 : 0;
 }
 
-/// By how much welfare could be larger at most, by the prices of the result, in parts of all rates.
+/// Returns the logarithm of the factor by which all rates could rise at most, by the result's prices.
 inline double share_nash_gap(const goodput::ShareProblem& problem, const goodput::ShareResult& result) {
     double welfare = 0, weights = 0;
     for (std::size_t j = 0; j < problem.jobs.size(); ++j) {

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_TESTS_SHARE_SHARE_RANDOM_HPP
 #define GOODPUT_TESTS_SHARE_SHARE_RANDOM_HPP
 
-// Random problems of shares: clusters that are nearly idle to clusters that are fifty times overloaded.
+// Random problems of shares, from nearly idle clusters to clusters that are overloaded fifty times.
 
 #include <algorithm>
 #include <cmath>
@@ -16,11 +16,11 @@
 
 namespace support {
 
-/// What random problems are like.
+/// Ranges for random problems.
 struct ShareShape {
     int most_types = 8, most_jobs = 60;
-    double least_load = 0.02, most_load = 50;  ///< GPUs that all jobs want over those that there are
-    double decades = 2;  ///< rates of jobs differ by 10 to the power of up to twice that
+    double least_load = 0.02, most_load = 50;  ///< GPUs that all jobs want over GPUs that exist
+    double decades = 2;  ///< rates of jobs differ by up to 10 to the power of twice this
     bool deadlines = false;
 };
 
@@ -28,7 +28,7 @@ inline double log_uniform(Random& random, double low, double high) {
     return low * std::pow(high / low, random.unit());
 }
 
-/// A job whose rates on the types are more or less those types' speeds; on some it cannot run.
+/// Makes a job with rates roughly like the speeds of the types; on some types it cannot run.
 inline goodput::ShareJob random_share_job(Random& random, const std::vector<double>& speeds,
                                           const ShareShape& shape) {
     goodput::ShareJob job;
@@ -83,8 +83,8 @@ inline goodput::ShareProblem random_share_problem(Random& random, const ShareSha
     return problem;
 }
 
-/// A dozen jobs at most on few GPUs: gangs beside single ones, ties, types of one GPU or none, and in a third
-/// of all problems rates of unequal size.
+/// Makes at most a dozen jobs on few GPUs: gangs and single-GPU jobs, ties, types with one GPU or none, and
+/// in a third of all problems rates of different sizes.
 inline goodput::ShareProblem random_crowded_problem(Random& random) {
     goodput::ShareProblem problem;
     const int types = random.integer(1, 5), jobs = random.integer(1, 12);
@@ -110,7 +110,7 @@ inline goodput::ShareProblem random_crowded_problem(Random& random) {
     return problem;
 }
 
-/// Entities for the jobs of a problem.
+/// Makes entities for the jobs of a problem.
 inline goodput::ShareHierarchy random_hierarchy(Random& random, std::size_t jobs) {
     goodput::ShareHierarchy hierarchy;
     const int entities = random.integer(1, 6);

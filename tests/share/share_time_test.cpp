@@ -1,4 +1,4 @@
-// Shares of time under every objective: constraints, certificates that are computed anew, closed forms.
+// Shares of time under every objective: constraints, certificates computed anew, and closed forms.
 
 #include <algorithm>
 #include <cmath>
@@ -20,7 +20,7 @@ using support::Random;
 
 namespace {
 
-constexpr double gap = 1e-7;  // of ShareOptions
+constexpr double gap = 1e-7;  // default of ShareOptions
 
 void check_shares(const ShareProblem& problem, const ShareResult& result) {
     REQUIRE(support::share_violation(problem, result.shares) <= 1e-12);
@@ -67,8 +67,8 @@ void check_sum(const ShareProblem& problem, const Objective& objective) {
         CHECK(result.rates[j] >= support::share_deadline_rate(problem, result, j) * (1 - 1e-6));
 }
 
-/// A levelled objective whose needs do not depend on the cluster: levels and prices may be compared between
-/// clusters.
+/// A levelled objective whose needs do not depend on the cluster, so that levels and prices can be compared
+/// between clusters.
 struct LeastOfSteps {
     double rate_for(const ShareProblem& problem, std::size_t job, double level) const {
         return level * problem.jobs[job].weight;
@@ -78,7 +78,7 @@ struct LeastOfSteps {
     }
 };
 
-/// Objective and bound are as near as a tolerance.
+/// Checks that objectives and bounds agree within a tolerance.
 void check_same(const ShareResult& a, const ShareResult& b, double tolerance) {
     CHECK(b.objective == doctest::Approx(a.objective).epsilon(tolerance));
     CHECK(b.bound == doctest::Approx(a.bound).epsilon(tolerance));
@@ -150,7 +150,7 @@ TEST_CASE("on one GPU type the least level, the least total time and welfare are
             if (support::share_usable(problem, j, 0)) runners.push_back(problem.jobs[j]);
         problem.jobs = runners;
         const double gpus = problem.gpus[0];
-        double shortest = 0, work = 0;  // seconds of the longest job alone, GPU seconds of all
+        double shortest = 0, work = 0;  // seconds of the longest job alone, GPU seconds of all jobs
         std::vector<double> caps;
         for (const ShareJob& job : problem.jobs) {
             if (job.rates[0] <= 0) continue;
@@ -161,7 +161,7 @@ TEST_CASE("on one GPU type the least level, the least total time and welfare are
         CHECK(share_time(problem, Makespan()).objective ==
               doctest::Approx(std::max(shortest, work / gpus)).epsilon(2 * gap));
 
-        // A level of largest minimum is GPUs over weight.
+        // With MaxMin a level is GPUs over weight.
         double weights = 0, least_cap = support::infinite;
         for (const ShareJob& job : problem.jobs) {
             if (job.rates[0] <= 0) continue;
@@ -171,7 +171,7 @@ TEST_CASE("on one GPU type the least level, the least total time and welfare are
         CHECK(share_time(problem, MaxMin()).objective ==
               doctest::Approx(std::min(gpus / weights, least_cap)).epsilon(2 * gap));
 
-        // Welfare gives GPUs by weight, to nobody more than he can use: the same water level.
+        // Welfare gives GPUs by weight, to no job more than it can use: again a water level.
         double low = 0, high = gpus / weights + 1e9;
         const auto taken = [&](double level) {
             double sum = 0;
@@ -227,7 +227,7 @@ TEST_CASE("equal jobs have equal shares, two hundred of them as well") {
     }
 }
 
-TEST_CASE("neither the order of jobs nor the unit of steps says anything") {
+TEST_CASE("neither the order of jobs nor the unit of steps matters") {
     for_share_problems(
         80, {.most_jobs = 30, .deadlines = true}, [](const ShareProblem& problem, Random& random) {
             ShareProblem other = problem;
@@ -246,7 +246,7 @@ TEST_CASE("neither the order of jobs nor the unit of steps says anything") {
 
             double logarithms = 0;
             for (std::size_t j = 0; j < other.jobs.size(); ++j) {
-                // One job counts in other steps than another.
+                // Each job counts its steps in a different unit.
                 const double factor = std::pow(10, random.integer(-6, 6));
                 for (double& rate : other.jobs[j].rates) rate *= factor;
                 other.jobs[j].steps_left *= factor;
@@ -269,11 +269,11 @@ TEST_CASE("neither the order of jobs nor the unit of steps says anything") {
         });
 }
 
-TEST_CASE("more GPUs are never worse, and prices say what they are worth at the margin") {
+TEST_CASE("more GPUs are never worse, and prices equal their worth at the margin") {
     for_share_problems(100, {.most_jobs = 25}, [](const ShareProblem& given, Random& random) {
         const auto type = static_cast<std::size_t>(random.integer(0, int(given.types()) - 1));
         if (given.gpus[type] <= 0) return;
-        // Who would fit with a few GPUs more, or no longer with a few less, is another matter.
+        // Leaves out jobs that would fit with a few GPUs more, or no longer with a few less.
         ShareProblem most = given, least = given;
         most.gpus[type] *= 1.05;
         least.gpus[type] *= 0.95;
@@ -281,8 +281,8 @@ TEST_CASE("more GPUs are never worse, and prices say what they are worth at the 
         problem.jobs.clear();
         for (std::size_t j = 0; j < given.jobs.size(); ++j)
             if (most.can_run(j) == least.can_run(j)) problem.jobs.push_back(given.jobs[j]);
-        // Between a little less and a little more, the price is what the objective changes by, at its kinks
-        // too.
+        // The price lies between the changes of the objective for a little less and a little more, even at
+        // its kinks.
         const auto check_price = [&](const auto& objective, double sign) {
             const double step = 0.05 * problem.gpus[type];
             const ShareResult here = share_time(problem, objective);
@@ -309,12 +309,12 @@ TEST_CASE("deadlines are met when they are said to be met, and dropped together 
     ShareProblem problem{.gpus = {1},
                          .jobs = {{.rates = {10}, .steps_left = 60}, {.rates = {1}, .steps_left = 6}}};
     CHECK(share_time(problem, SumOfRates()).objective == doctest::Approx(10));
-    problem.jobs[1].deadline_seconds = 12;  // half of the time
+    problem.jobs[1].deadline_seconds = 12;  // needs half of the time
     ShareResult result = share_time(problem, SumOfRates());
     CHECK(result.deadlines_met);
     CHECK(result.of(1)[0] == doctest::Approx(0.5));
     CHECK(result.objective == doctest::Approx(5.5));
-    problem.jobs[0].deadline_seconds = 12;  // exactly what is left
+    problem.jobs[0].deadline_seconds = 12;  // needs exactly the rest
     result = share_time(problem, SumOfRates());
     CHECK(result.deadlines_met);
     CHECK(result.objective == doctest::Approx(5.5));
@@ -323,10 +323,10 @@ TEST_CASE("deadlines are met when they are said to be met, and dropped together 
     CHECK(!result.deadlines_met);
     CHECK(result.objective == doctest::Approx(10));
     CHECK(result.status == ShareStatus::optimal);
-    problem.jobs[0].deadline_seconds = 5;  // faster than it can run
+    problem.jobs[0].deadline_seconds = 5;  // more than its top rate
     CHECK(!share_time(problem, SumOfRates()).deadlines_met);
     problem.jobs[0].deadline_seconds.reset();
-    problem.jobs[1].rates = {0};  // can run nowhere
+    problem.jobs[1].rates = {0};  // runs nowhere
     CHECK(!share_time(problem, SumOfRates()).deadlines_met);
 }
 
@@ -337,9 +337,9 @@ TEST_CASE("shares by rule are what the rules say") {
                                         {.workers = 4, .rates = {9, 1}},
                                         {.workers = 4, .rates = {9, 1}}}};
     const ShareResult isolated = share_isolated(problem);
-    CHECK(isolated.of(0)[0] == doctest::Approx(0.25));  // two GPUs of four sharers, two workers
+    CHECK(isolated.of(0)[0] == doctest::Approx(0.25));  // two GPUs, four sharers, two workers
     CHECK(isolated.of(0)[1] == doctest::Approx(0.75));
-    CHECK(isolated.of(1)[0] == doctest::Approx(0.25));  // more than all of its time: what GPUs are dealt by
+    CHECK(isolated.of(1)[0] == doctest::Approx(0.25));  // {0.5, 1.5} GPUs exceed its time: scaled down
     CHECK(isolated.of(1)[1] == doctest::Approx(0.75));
     CHECK(isolated.of(2)[1] == doctest::Approx(0.375));
     CHECK(support::share_violation(problem, isolated.shares) <= 1e-12);
@@ -415,7 +415,7 @@ TEST_CASE("no jobs, no types, no GPUs and jobs that can run nowhere get nothing,
     }
 }
 
-TEST_CASE("where nobody can run no time is told, and who can run is served beside who cannot") {
+TEST_CASE("if no job can run no time is told, and a job that can run is served next to one that cannot") {
     const ShareProblem never{
         .gpus = {0, 2},
         .jobs = {{.rates = {3, 0}, .steps_left = 6}, {.workers = 4, .rates = {5, 7}, .steps_left = 6}}};
@@ -433,7 +433,7 @@ TEST_CASE("where nobody can run no time is told, and who can run is served besid
     CHECK(share_time(done, Makespan()).objective == 0);
     CHECK(share_time(done, Makespan()).status == ShareStatus::optimal);
 
-    // Nor is one told for somebody who has nothing to do, on whichever side he stands of him who has.
+    // Nor if the job that could run has no steps left, whichever of the two comes first.
     done.gpus[0] = 1;
     for (const std::size_t waiting : {0u, 1u}) {
         ShareProblem mixed = done;
@@ -442,7 +442,7 @@ TEST_CASE("where nobody can run no time is told, and who can run is served besid
         CHECK(share_time(mixed, Makespan()).status == ShareStatus::infeasible);
     }
 
-    // Sixteen GPUs of four, as in a fluid, are none; somebody beside it is served as if it were not there.
+    // Sixteen workers never run on four GPUs, even if a share would fit. The other job runs as if alone.
     const ShareProblem gang{
         .gpus = {4, 4},
         .jobs = {{.workers = 16, .rates = {10, 1}, .steps_left = 9}, {.rates = {3, 0}, .steps_left = 9}}};
@@ -473,7 +473,7 @@ TEST_CASE("the price of a type without GPUs is what a trace of them is worth, to
             more.gpus[type] = 1e-3;
             for (ShareJob& job : more.jobs) {
                 const auto j = static_cast<std::size_t>(&job - more.jobs.data());
-                if (!problem.can_run(j)) job.rates[type] = 0;  // does not count
+                if (!problem.can_run(j)) job.rates[type] = 0;  // the job does not count
             }
             const double gain = sign * (share_time(more, objective, options).objective - here.objective);
             const double rounding = 1e-8 * (std::abs(here.objective) + double(problem.jobs.size()));
@@ -488,7 +488,7 @@ TEST_CASE("the price of a type without GPUs is what a trace of them is worth, to
     const ShareProblem fast{.gpus = {0, 8}, .jobs = {{.rates = {64, 16}, .steps_left = 3200}}};
     const ShareResult result = share_time(fast, Makespan());
     CHECK(result.objective == doctest::Approx(200));
-    CHECK(result.prices[0] == doctest::Approx(200 * (64 - 16) / 16.0));  // the slope of 3200 / rate
+    CHECK(result.prices[0] == doctest::Approx(200 * (64 - 16) / 16.0));  // slope of 3200 / rate
     CHECK(result.prices[1] == doctest::Approx(0));
     CHECK(share_time(fast, SumOfRates()).prices[0] == doctest::Approx(64 - 16));
 }

@@ -1,4 +1,4 @@
-// From shares of time to rounds: in the long run everybody has his share, whatever comes between.
+// From shares of time to rounds: in the long run every job has its share, whatever happens in between.
 
 #include <algorithm>
 #include <cmath>
@@ -19,7 +19,7 @@ using support::Random;
 
 namespace {
 
-/// Jobs of one size, which is what makes every share of time one that can be had, on nodes that it divides.
+/// Jobs of one size on nodes that it divides, so that every share of time is possible.
 struct SharedCluster {
     explicit SharedCluster(Random& random) {
         const std::size_t types = static_cast<std::size_t>(random.integer(1, 3));
@@ -63,7 +63,7 @@ struct SharedCluster {
         };
     }
 
-    /// Rates by job over so many rounds.
+    /// Returns the rates by job over `rounds` rounds.
     template <class Sharing>
     std::vector<double> run(Sharing& sharing, int rounds, int plans_a_round = 1) {
         std::vector<double> done(rates.size(), 0);
@@ -112,11 +112,11 @@ TEST_CASE("in the long run every job runs at 99 % of its shares' rate, or faster
     }
 }
 
-TEST_CASE("who plans several times in one second has the same in the long run") {
+TEST_CASE("planning several times in one second gives the same in the long run") {
     for (std::uint64_t seed = 0; seed < 12; ++seed) check_long_run(MaxMin(), seed, 2 + seed % 2);
 }
 
-TEST_CASE("what is owed does not depend on how often it is booked, while nobody runs too far ahead") {
+TEST_CASE("what is owed does not depend on how often it is booked, while no job runs too far ahead") {
     Random random(8);
     for (int trial = 0; trial < 200; ++trial) {
         CAPTURE(trial);
@@ -167,7 +167,7 @@ TEST_CASE("jobs that come later are not behind, and those that are gone are forg
     SharedCluster of(random);
     TimeSharing<MaxMin, decltype(of.predictor())> sharing({}, SharedCluster::interval, of.predictor());
     of.run(sharing, 50);
-    // The last job leaves and comes back: its past is gone, and everybody has his share again.
+    // The last job leaves and comes back: its past is forgotten, and every job has its share again.
     const Job last = of.now.jobs.back();
     of.now.jobs.pop_back();
     std::vector<double> rate_of_last = of.rates.back();
@@ -181,7 +181,7 @@ TEST_CASE("jobs that come later are not behind, and those that are gone are forg
     for (std::size_t j = 0; j < rates.size(); ++j) CHECK(rates[j] >= 0.98 * shares.rates[j]);
 }
 
-TEST_CASE("what is owed decides, and nothing idles that somebody can use") {
+TEST_CASE("what is owed decides, and no GPU idles that some job can use") {
     Snapshot now;
     now.cluster = {{"A"}, {{"a", 0, 1}}};
     for (const char* name : {"first", "second"}) {

@@ -1,4 +1,4 @@
-// Water filling: the lexicographic best of levels, flat and with entities.
+// Water filling: the lexicographically best levels, flat and with entities.
 
 #include <algorithm>
 #include <cmath>
@@ -26,7 +26,7 @@ double level_of(const ShareProblem& problem, std::size_t job, double rate) {
     return support::share_top_rate(problem, job) > 0 ? MaxMin().level_at(problem, job, rate) : 0;
 }
 
-/// Constraints are kept, and everybody has the level that is claimed for him.
+/// Checks that constraints are kept, and that every job has the level that the result claims.
 void check_shares(const ShareProblem& problem, const ShareResult& result) {
     REQUIRE(support::share_violation(problem, result.shares) <= 1e-12);
     const std::vector<double> rates = support::share_rates(problem, result.shares);
@@ -37,7 +37,7 @@ void check_shares(const ShareProblem& problem, const ShareResult& result) {
     }
 }
 
-/// Only one job's rate counts.
+/// An objective that counts only one job's rate.
 struct RateOf {
     std::size_t job;
     double value(const ShareProblem& problem, std::size_t j, std::size_t type) const {
@@ -45,7 +45,7 @@ struct RateOf {
     }
 };
 
-/// GPUs that `wanted` get of `gpus` when they rise together, each at the speed of its weight.
+/// Returns the parts of `gpus` if all of `wanted` rise together, each at the speed of its weight.
 std::vector<double> filled(double gpus, const std::vector<double>& wanted,
                            const std::vector<double>& weights) {
     double low = 0, high = 0;
@@ -69,7 +69,7 @@ std::vector<double> filled(double gpus, const std::vector<double>& wanted,
     return at(low);
 }
 
-/// On one type: entities rise by weight, and what each has got goes to its jobs by weight or in their order.
+/// On one type: entities rise by weight. Each entity's GPUs go to its jobs by weight, or in their order.
 std::vector<double> levels_by_hand(const ShareProblem& problem, const ShareHierarchy& hierarchy) {
     const std::size_t jobs = problem.jobs.size(), entities = hierarchy.entities.size();
     const auto runs = [&](std::size_t j) { return support::share_usable(problem, j, 0); };
@@ -142,7 +142,7 @@ TEST_CASE("levels are the lexicographic best that an exact method finds, whateve
                 CHECK(found.levels[j] == 0);
                 continue;
             }
-            // What is next to nothing beside what the job could have is nothing.
+            // An amount that is tiny compared with what the job could have counts as nothing.
             const double size = std::max(exact[j], 1e-3 * MaxMin().level_at(problem, j, top));
             CHECK(std::abs(found.levels[j] - exact[j]) <= 1e-4 * size);
             ++compared;
@@ -152,14 +152,14 @@ TEST_CASE("levels are the lexicographic best that an exact method finds, whateve
     CHECK(proven >= 1990);
 }
 
-TEST_CASE("nobody can rise unless somebody of at most his level falls") {
+TEST_CASE("no job can rise unless another one of at most its level falls") {
     int stopped = 0;
     for_share_problems(400, {.most_types = 4, .most_jobs = 12}, [&](const ShareProblem& problem, Random&) {
         const ShareResult water = fill_water(problem, {}, {.gap = 1e-8});
         check_shares(problem, water);
         for (std::size_t j = 0; j < problem.jobs.size(); ++j) {
             const double rate = MaxMin().rate_for(problem, j, water.levels[j]);
-            if (rate >= support::share_top_rate(problem, j) * (1 - 1e-6)) continue;  // can rise no further
+            if (rate >= support::share_top_rate(problem, j) * (1 - 1e-6)) continue;  // already at its top
             ShareProblem others = problem;
             for (std::size_t k = 0; k < problem.jobs.size(); ++k) {
                 others.jobs[k].deadline_seconds.reset();
@@ -170,7 +170,7 @@ TEST_CASE("nobody can rise unless somebody of at most his level falls") {
             }
             const ShareResult risen = share_time(others, RateOf{j});
             REQUIRE(risen.deadlines_met);
-            // What all others leave by falling that little can be much for one of them.
+            // If all others fall by that little, one job may gain much more.
             CHECK(risen.objective <= rate * (1 + 1e-3));
             ++stopped;
         }
@@ -182,7 +182,7 @@ TEST_CASE("on one GPU type water filling is progressive filling, within entities
     for_share_problems(
         400, {.most_types = 1, .most_jobs = 25}, [](const ShareProblem& problem, Random& random) {
             if (problem.gpus[0] <= 0) return;
-            ShareHierarchy alone;  // everybody is an entity
+            ShareHierarchy alone;  // every job is an entity
             for (std::size_t j = 0; j < problem.jobs.size(); ++j) {
                 alone.entities.push_back({.weight = problem.jobs[j].weight});
                 alone.entity_of.push_back(j);
@@ -201,7 +201,7 @@ TEST_CASE("on one GPU type water filling is progressive filling, within entities
         });
 }
 
-TEST_CASE("entities of one job each are no entities, and one entity of all by weight is none") {
+TEST_CASE("entities of one job each change nothing, nor does one entity of all jobs by weight") {
     for_share_problems(100, {.most_types = 4, .most_jobs = 20}, [](const ShareProblem& problem, Random&) {
         ShareHierarchy each,
             all{.entities = {{.name = "all"}}, .entity_of = std::vector<std::size_t>(problem.jobs.size(), 0)};
@@ -256,8 +256,8 @@ TEST_CASE("equal jobs are on one level, in whatever order and unit of steps") {
         });
 }
 
-TEST_CASE("a level that rounding keeps from being found leaves everybody where he is") {
-    // Tighter than rounding allows: what is claimed is had all the same.
+TEST_CASE("a level that rounding keeps from being found leaves every job where it is") {
+    // The gap is smaller than rounding allows. The jobs still have what the result claims.
     for (const int seed : {6, 183, 448, 525, 1234}) {
         CAPTURE(seed);
         Random random(static_cast<std::uint64_t>(seed));
@@ -267,7 +267,7 @@ TEST_CASE("a level that rounding keeps from being found leaves everybody where h
     }
 }
 
-TEST_CASE("what nobody can use stays, and no water is no error") {
+TEST_CASE("GPUs that no job can use stay free, and a problem without water is no error") {
     std::vector<ShareProblem> problems(4);
     problems[1].gpus = {4, 0};
     problems[2].jobs = {{}};

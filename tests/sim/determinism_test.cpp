@@ -1,6 +1,6 @@
-// The same decisions whatever the compiler and its options: writes a line for every recorded round, with all
-// bits of what was decided, to decisions.txt beside the test. Builds are compared by comparing these files
-// (tests/determinism.sh).
+// Decisions must not depend on the compiler or its options. This test writes a line for every recorded or
+// replayed round, with a hash of all bits of its decisions, to decisions.txt in the working folder.
+// tests/determinism.sh compares the files of builds.
 
 #include <bit>
 #include <cstddef>
@@ -23,7 +23,7 @@
 
 namespace {
 
-/// FNV-1a, 64 bits.
+/// The FNV-1a hash with 64 bits.
 class Digest {
 public:
     void add(std::uint64_t bits) {

@@ -1,5 +1,5 @@
-// The world of ElasticFlow, its published policies, job by job against its public simulator, and others in
-// it.
+// The world of ElasticFlow: its published policies, job by job against its public simulator, and other
+// planners in it.
 
 #include <algorithm>
 #include <cmath>
@@ -35,7 +35,7 @@ Cluster cluster_of(int nodes, int gpus_per_node) {
     return cluster;
 }
 
-/// Up to that many GPUs, an iteration a second each.
+/// Speeds on up to `most` GPUs: one iteration per second for each GPU.
 ElasticflowSpeeds linear(int most) {
     ElasticflowSpeeds speeds{.most_gpus_elastic = most, .most_gpus_other = most};
     for (int size = 1; size <= most; size *= 2) {
@@ -91,7 +91,7 @@ TEST_CASE("a share has the fewest GPUs that keep the deadline") {
         CHECK(plan.free.at(200) == 2);
         CHECK(plan.free.at(500) == 4);
     }
-    SUBCASE("too late: all that there is") {
+    SUBCASE("too late: all GPUs") {
         const ElasticflowPlan plan = share(6000, 600, {0, 4});
         CHECK(plan.gpus.at(0) == 4);
         CHECK(plan.planned_end == 1500);
@@ -130,7 +130,7 @@ TEST_CASE("shares never have more GPUs than are free, and keep every deadline th
     }
 }
 
-TEST_CASE("admission refuses who would be late, and whoever comes with it") {
+TEST_CASE("admission refuses a job that would be late, and all that arrive with it") {
     const Cluster cluster = cluster_of(1, 4);
     const std::vector<ElasticflowJob> jobs{job("a", 0, 4000, 1100), job("hopeless", 30, 4000, 200),
                                            job("possible", 40, 1000, 9000)};
@@ -154,7 +154,7 @@ TEST_CASE("admission refuses who would be late, and whoever comes with it") {
         CHECK(!world.is_admitted(1));
         CHECK(world.has_met(2));
     }
-    SUBCASE("nobody, without admission") {
+    SUBCASE("no job, without admission") {
         ElasticflowWorld world(cluster, jobs, 60);
         const ReplayResult result = played(cluster, world, ElasticflowRounds(world, false));
         for (std::size_t j = 0; j < jobs.size(); ++j) {
@@ -184,7 +184,7 @@ TEST_CASE("any planner plays in this world: jobs end when their work is done") {
     }
 }
 
-TEST_CASE("whoever is admitted with a promise has its work done by the deadline, however short rounds are") {
+TEST_CASE("a job admitted with a promise has its work done by the deadline, however short rounds are") {
     support::Random random(38);
     int admitted = 0, refused = 0;
     for (int trace = 0; trace < 12; ++trace) {
@@ -219,7 +219,7 @@ TEST_CASE("whoever is admitted with a promise has its work done by the deadline,
     CHECK(refused > 20);
 }
 
-TEST_CASE("worlds without sense are refused") {
+TEST_CASE("worlds that make no sense are refused") {
     const auto refused = [](const Cluster& cluster, std::vector<ElasticflowJob> jobs, double slot) {
         CHECK_THROWS_AS(ElasticflowWorld(cluster, std::move(jobs), slot), std::invalid_argument);
     };
@@ -233,7 +233,7 @@ TEST_CASE("worlds without sense are refused") {
 
 TEST_SUITE_BEGIN("data");
 
-/// Replays a policy as it is called in the recorded results.
+/// Replays a policy by its name in the recorded results.
 ReplayResult replay_called(const std::string& policy, const Cluster& cluster, ElasticflowWorld& world) {
     const auto has = [&](const char* part) { return policy.find(part) != std::string::npos; };
     const bool admission = has("-accessctrl");

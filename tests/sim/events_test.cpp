@@ -1,5 +1,5 @@
-// Nodes that fail, are drained, come back or are new, and jobs that fail: nobody runs on what is not there,
-// work is done again from the last checkpoint, and what strikes nobody changes nothing.
+// Nodes fail, are drained, come back or are new, and jobs fail: no job runs on a missing node, work since the
+// last checkpoint is repeated, and events that strike no job change nothing.
 
 #include <algorithm>
 #include <map>
@@ -50,7 +50,7 @@ void shuffle(std::vector<T>& items, support::Random& random) {
         std::swap(items[i - 1], items[static_cast<std::size_t>(random.integer(0, static_cast<int>(i) - 1))]);
 }
 
-/// Failures, drains, returns and additions in the first hour; whatever goes away is back after it.
+/// Draws failures, drains, returns and additions in the first two hours. Every node is back after that.
 std::vector<Event> random_events(support::Random& random, const ReplayWorld& world) {
     std::vector<Event> events;
     std::vector<std::string> nodes;
@@ -60,7 +60,7 @@ std::vector<Event> random_events(support::Random& random, const ReplayWorld& wor
         nodes.push_back("new-" + std::to_string(i));
         events.push_back({time, EventKind::node_added, nodes.back(),
                           static_cast<std::size_t>(random.integer(0, 1)), random.chance(0.5) ? 4 : 6});
-        nodes.push_back(nodes.back());  // the last one of a name is taken below
+        nodes.push_back(nodes.back());  // names new nodes twice: more events for them below
     }
     for (int i = random.integer(5, 40); i > 0; --i) {
         const auto time = random.chance(0.5) ? random.between(1801, 7200) : 60.0 * random.integer(31, 120);
@@ -79,7 +79,7 @@ std::vector<Event> random_events(support::Random& random, const ReplayWorld& wor
     return events;
 }
 
-/// Whether a node is there for a decision at `now`, from the events alone.
+/// Returns whether a node is there for a decision at `now`, from the events alone.
 bool there(const std::vector<Event>& events, const std::string& node, bool at_first, double now) {
     bool is_there = at_first;
     double last = -1;
@@ -96,7 +96,7 @@ bool there(const std::vector<Event>& events, const std::string& node, bool at_fi
 
 template <class P>
 void check_with_events(const ReplayWorld& world, P policy, const std::vector<Event>& events) {
-    std::map<std::string, std::vector<std::string>> jobs_on;  // since the last decision, by node
+    std::map<std::string, std::vector<std::string>> jobs_on;  // by node, since the last decision
     std::map<std::string, std::size_t> index;
     for (std::size_t j = 0; j < world.submissions.size(); ++j) index[world.submissions[j].name] = j;
     struct Struck {
@@ -138,7 +138,7 @@ void check_with_events(const ReplayWorld& world, P policy, const std::vector<Eve
                 REQUIRE(used[node] <= snapshot.cluster.nodes[node].gpus);
         });
     CHECK(metrics_of(result).completed == world.submissions.size());
-    // Who was on a node that failed holds nothing right after.
+    // A job that was on a node that failed holds nothing right after.
     for (const auto& [job, time] : struck)
         for (const HeldPeriod& period : result.held_periods) {
             const bool goes_on =
@@ -218,7 +218,7 @@ TEST_CASE("the order of the events and of simultaneous submissions does not matt
     }
 }
 
-TEST_CASE("events that strike nobody change nothing, to the last digit") {
+TEST_CASE("events that strike no job change nothing, to the last digit") {
     support::Random random(24);
     for (int round = 0; round < 5; ++round) {
         const ReplayWorld world(random, 20);
@@ -245,21 +245,21 @@ TEST_CASE("events that strike nobody change nothing, to the last digit") {
 }
 
 TEST_CASE("a job that fails does again what it did since its last checkpoint") {
-    const support::LoneJob world;  // trains from 145, 63 s an epoch: epochs end at 208, 271, 334, ...
+    const support::LoneJob world;  // trains from 145, 63 s per epoch: epochs end at 208, 271, 334, ...
     const ReplayResult epochs = replay_alone(world, {{290, EventKind::job_fails, "job"}});
     CHECK(*epochs.jobs[0].completed_seconds == doctest::Approx(290 + 25 + 8 * 63).epsilon(1e-9));
     CHECK(epochs.jobs[0].restarts == 1);
     CHECK(epochs.jobs[0].failures == 1);
     CHECK(epochs.jobs[0].migrations == 0);
     CHECK(epochs.held_periods.size() == 1);
-    // At the end of a round, and with checkpoints 20 and 40 s into an epoch.
+    // At the end of a round, and with checkpoints 20 and 40 s after an epoch began.
     CHECK(*replay_alone(world, {{300, EventKind::job_fails, "job"}}).jobs[0].completed_seconds ==
           doctest::Approx(300 + 25 + 8 * 63).epsilon(1e-9));
     CHECK(*replay_alone(world, {{300, EventKind::job_fails, "job"}}, 20).jobs[0].completed_seconds ==
           doctest::Approx(300 + 25 + 8 * 63 - 20).epsilon(1e-9));
     CHECK(*replay_alone(world, {{320, EventKind::job_fails, "job"}}, 20).jobs[0].completed_seconds ==
           doctest::Approx(320 + 25 + 8 * 63 - 40).epsilon(1e-9));
-    // Twice, and in the middle of a restart, when there is nothing new to lose.
+    // Twice, the second time during a restart, when there is nothing new to lose.
     CHECK(*replay_alone(world, {{290, EventKind::job_fails, "job"}, {300, EventKind::job_fails, "job"}})
                .jobs[0]
                .completed_seconds == doctest::Approx(300 + 25 + 8 * 63).epsilon(1e-9));
@@ -269,7 +269,7 @@ TEST_CASE("a node that fails takes its jobs along; GPUs count until then, and ag
     const support::LoneJob world;
     const ReplayResult result =
         replay_alone(world, {{200, EventKind::node_fails, "node"}, {310, EventKind::node_returns, "node"}});
-    // 55 s of the first epoch are lost; decided at 360, trains from 385.
+    // 55 s of the first epoch are lost. The next decision is at 360, and the job trains from 385.
     CHECK(*result.jobs[0].completed_seconds == doctest::Approx(385 + 630).epsilon(1e-9));
     CHECK(result.jobs[0].restarts == 1);
     CHECK(result.jobs[0].failures == 1);
@@ -308,7 +308,7 @@ TEST_CASE("nodes of a GPU type that had none are used from the next decision on"
     CHECK(*replay_alone(world, {{500, EventKind::node_added, "late", 0, 1}}).jobs[0].completed_seconds ==
           doctest::Approx(540 + 25 + 630).epsilon(1e-9));
 
-    // A job of a small slow cluster goes on on a fast node that comes later.
+    // A job on a small slow cluster continues on a fast node that comes later.
     support::Random random(25);
     ReplayWorld trace(random, 12);
     trace.cluster.nodes = {{"slow0", 0, 4}};

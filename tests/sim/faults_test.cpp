@@ -1,4 +1,4 @@
-// Replays of traces and under policies that are no good: they end, and say what was wrong.
+// Replays of bad traces, and under bad policies, end and say what was wrong.
 
 #include <algorithm>
 #include <cmath>
@@ -22,10 +22,10 @@ using namespace goodput;
 
 namespace {
 
-/// Sia, which at some moments, and about some jobs, throws or answers NaN.
+/// Sia, except that it throws at some moments and answers NaN for some job.
 struct UnreliableSia : Sia {
-    double every_seconds = 0;  ///< throws in the first half of every such period; 0: never
-    std::string victim{};      ///< has no values
+    double every_seconds = 0;  ///< throws in the first half of each such period; never if 0
+    std::string victim{};      ///< job whose values are NaN
     void value_row(const Round& round, const Job& job, std::span<const Option> options,
                    std::span<double> values) const {
         if (every_seconds > 0 && std::fmod(round.time_seconds, every_seconds) < every_seconds / 2)
@@ -36,7 +36,7 @@ struct UnreliableSia : Sia {
     }
 };
 
-/// Never more GPUs held than there are, by what jobs held in a replay.
+/// Checks that jobs never hold more GPUs than there are.
 void check_periods(const ReplayResult& result, int gpus) {
     std::vector<std::pair<double, int>> changes;
     for (const HeldPeriod& period : result.held_periods) {
@@ -50,7 +50,7 @@ void check_periods(const ReplayResult& result, int gpus) {
 
 }  // namespace
 
-TEST_CASE("under a policy that fails half of the time all jobs complete, and nobody is stopped by a fault") {
+TEST_CASE("under a policy that fails half of the time all jobs complete, and no job is stopped by a fault") {
     support::Random random(81);
     const support::ReplayWorld world(random, 20);
     UnreliableSia unreliable;
@@ -75,7 +75,7 @@ TEST_CASE("under a policy that fails half of the time all jobs complete, and nob
     check_periods(result, 36);
 }
 
-TEST_CASE("a job that the policy never values waits; the others' replay is as if it were not there") {
+TEST_CASE("a job that the policy never values waits; the others' replay is as if it did not exist") {
     support::Random random(82);
     support::ReplayWorld world(random, 12);
     UnreliableSia unreliable;
@@ -89,7 +89,7 @@ TEST_CASE("a job that the policy never values waits; the others' replay is as if
     const ReplayResult without = replay(world.cluster, world.applications, world.submissions, Sia{});
     for (std::size_t j = 0; j < without.jobs.size(); ++j)
         CHECK(without.jobs[j].completed_seconds == with.jobs[j + (j >= 5)].completed_seconds);
-    // Nothing can run any more, and nothing is to come: it gave up.
+    // The replay gave up: no job can run any more, and none is to come.
     CHECK(with.end_seconds < without.end_seconds + 60 * 10'002);
     CHECK(with.rounds > 10'000);
 }
@@ -113,7 +113,7 @@ TEST_CASE("years without jobs pass at once, and change nothing but the time") {
         CHECK(*then.jobs[j].completed_seconds - later == doctest::Approx(*now.jobs[j].completed_seconds));
 }
 
-TEST_CASE("what no replay can make sense of is refused by name") {
+TEST_CASE("input that no replay can make sense of is refused by name") {
     support::Random random(84);
     support::ReplayWorld world(random, 3);
     const auto why = [&](const ReplayOptions& options) -> std::string {

@@ -1,5 +1,5 @@
-// Sia's world for policies of jobs of a fixed size: it is that world, and says the speeds that jobs really
-// have there.
+// Sia's world for policies of jobs of a fixed size is the same world, and tells the true speeds of jobs
+// there.
 
 #include <cstddef>
 #include <vector>
@@ -47,11 +47,11 @@ TEST_CASE("within an epoch a job does its rate times the seconds, on every type 
     CHECK(trained > 30);
 }
 
-TEST_CASE("where there is one GPU type, first come first served does there what it does in Sia's world") {
+TEST_CASE("with one GPU type, first come first served does the same there as in Sia's world") {
     for (unsigned seed = 1; seed <= 20; ++seed) {
         support::Random random(seed);
         support::ReplayWorld given(random, 8);
-        // Among types it prefers the faster one, which Sia's world does not tell before a job has run there.
+        // Of several types it prefers the faster one; Sia's world shows it only after a run there.
         const std::size_t type = given.cluster.nodes.front().gpu_type;
         std::erase_if(given.cluster.nodes, [&](const Node& node) { return node.gpu_type != type; });
         SiaWorld<peers::KnownSpeeds> sia(given.cluster, given.applications, given.submissions,
@@ -65,7 +65,7 @@ TEST_CASE("where there is one GPU type, first come first served does there what 
     }
 }
 
-TEST_CASE("Gavel's rounds give nobody GPUs of drained nodes who does not hold them, and complete every job") {
+TEST_CASE("Gavel's rounds give GPUs of drained nodes only to jobs that hold them, and complete every job") {
     const Cluster cluster{{"gpu"}, {{"a", 0, 4}, {"b", 0, 4}}};
     Application toy{.name = "toy"};
     toy.types = {

@@ -32,7 +32,7 @@ Cluster many_nodes(int nodes) {
     return cluster;
 }
 
-/// One job, alone on a node of one GPU for 100,000 s of work, that decisions leave where it is.
+/// One job with 100,000 s of work, alone on a node of one GPU, where decisions leave it.
 struct OneJob {
     Cluster cluster{{"A100"}, {{"node", 0, 1}}};
     std::vector<Application> applications{1};
@@ -42,7 +42,7 @@ struct OneJob {
         Application& its = applications.front();
         its.name = "steady";
         its.restart_seconds = its.restart_cost_seconds = 40;
-        // A step of one second with the only batch there is.
+        // A step takes one second, with the only batch size.
         its.types = {{.truth = PolluxThroughput{.alpha_c = 1, .gamma = 1},
                       .min_atomic_batch = 100,
                       .max_atomic_batch = 100}};
@@ -81,7 +81,7 @@ TEST_CASE("nodes fail as often as they should, and stay away as long") {
             ++failures;
         }
         const double mean = lived / failures;
-        // Long periods that the end cuts off are missing.
+        // Long periods cut off by the end are missing.
         CHECK(mean / 3600 == doctest::Approx(hours).epsilon(0.03));
         const double variance = squares / failures - mean * mean;
         const double expected = std::tgamma(1 + 2 / shape) / std::pow(std::tgamma(1 + 1 / shape), 2) - 1;
@@ -105,10 +105,10 @@ TEST_CASE("a seed and a node's name decide when it fails, and nothing else") {
         CHECK(of(few, node) != of(other, node));
     }
     CHECK(of(few, "node-0") != of(few, "node-1"));
-    // The first times, to the millisecond: the same with every compiler and library.
+    // The first times, to the millisecond, are the same with every compiler and library.
     CHECK(few[0].time_seconds == 7761.827);
     CHECK(few[2].time_seconds == 23104.853);
-    // Where no rate is said, each node has its own.
+    // If no rate is given, each node has its own.
     Cluster own = many_nodes(3);
     own.nodes[1].interruptions_per_hour = 0.5;
     const auto one = interruption_events(own, {.off_seconds = 60}, 1, 1e6);
@@ -121,20 +121,20 @@ TEST_CASE("a seed and a node's name decide when it fails, and nothing else") {
                     std::invalid_argument);
 }
 
-TEST_CASE("checkpoints cost their pauses, and failures what was not safe yet") {
+TEST_CASE("checkpoints cost their pauses, and failures cost what was not yet safe") {
     const OneJob one;
     // Training begins with the second round, at 10 s, after a start of 40 s. Checkpoints after every 1,000 s.
     SiaRules rules{.checkpoint_seconds = 1000,
                    .checkpoints = CheckpointRule::fixed,
                    .mechanisms = {{.name = "full", .pause_seconds = 50, .restore_seconds = 70}}};
     const ReplayResult calm = one.replayed(rules, {});
-    // 99 pauses: the last second of work ends with the job.
+    // 99 pauses: the last of 100 stretches of work ends with the job.
     CHECK(*calm.jobs[0].completed_seconds == doctest::Approx(10 + 40 + 100'000 + 99 * 50).epsilon(1e-5));
     CHECK(calm.jobs[0].lost_gpu_seconds == doctest::Approx(40 + 99 * 50).epsilon(0.01));
     CHECK(metrics_of(calm).availability ==
           doctest::Approx(100'000 / (40 + 100'000 + 99 * 50.0)).epsilon(1e-4));
 
-    // It fails 600 s after its second checkpoint, at 10 + 40 + 2 * 1,050 + 600: that work is done again.
+    // It fails 600 s after its second checkpoint, at 10 + 40 + 2 * 1,050 + 600, and repeats that work.
     const Event failure{.time_seconds = 2750, .kind = EventKind::job_fails, .subject = "job"};
     const ReplayResult failed = one.replayed(rules, {failure});
     CHECK(*failed.jobs[0].completed_seconds - *calm.jobs[0].completed_seconds ==
@@ -142,23 +142,23 @@ TEST_CASE("checkpoints cost their pauses, and failures what was not safe yet") {
     CHECK(failed.jobs[0].lost_gpu_seconds - calm.jobs[0].lost_gpu_seconds ==
           doctest::Approx(600 + 70).epsilon(0.02));
 
-    // With a write of 700 s beside training the second checkpoint is not safe then: back to the first.
+    // While training, a write takes 700 s: the second checkpoint is not yet safe, so back to the first.
     rules.mechanisms = {{.name = "asynchronous", .write_seconds = 700, .restore_seconds = 70}};
     const Event later{.time_seconds = 2650, .kind = EventKind::job_fails, .subject = "job"};
     const ReplayResult written = one.replayed(rules, {later});
     CHECK(written.jobs[0].lost_gpu_seconds == doctest::Approx(40 + 1600 + 70));
-    // Had it been caught, only the restart would be lost.
+    // If the failure is caught, only the restart is lost.
     rules.mechanisms[0].caught = 1;
     CHECK(one.replayed(rules, {later}).jobs[0].lost_gpu_seconds == doctest::Approx(40 + 70));
-    // In a memory that the failure takes, too, where every third one goes to storage: both are lost.
+    // In memory that the failure takes, too, with every third one stored: both checkpoints are lost.
     rules.mechanisms = {{.name = "peer", .restore_seconds = 70, .kept = 0, .stored_every = 3}};
     const ReplayResult peer = one.replayed(rules, {{2650, EventKind::job_fails, "job"}});
     CHECK(peer.jobs[0].lost_gpu_seconds == doctest::Approx(40 + 2600 + 70));
-    // Without any checkpoint all is lost, whatever the interval.
+    // Without any checkpoint all work is lost, whatever the interval.
     rules.mechanisms = {{.name = "none", .restore_seconds = 70, .saves = false}};
     CHECK(one.replayed(rules, {later}).jobs[0].lost_gpu_seconds == doctest::Approx(40 + 2600 + 70));
 
-    // Free checkpoints as published: one at 1,800 s of training and so on.
+    // Free checkpoints as published: the first after 1,800 s of training.
     const ReplayResult free = one.replayed({}, {failure});
     CHECK(free.jobs[0].lost_gpu_seconds == doctest::Approx(40 + 40 + (2750 - 50 - 1800)));
 }
@@ -174,7 +174,7 @@ TEST_CASE("the part of a job's time that is useful is the one that is expected")
     CheckpointMechanism peer = asynchronous;
     peer.kept = 0.6;
     peer.stored_every = 4;
-    // The next one waits for the end of its write.
+    // The next checkpoint waits until this one is written.
     CheckpointMechanism slow{.name = "slow", .pause_seconds = 100, .write_seconds = 400};
     for (const auto& [mechanism, chosen] :
          {std::pair{asynchronous, false}, {asynchronous, true}, {peer, false}, {peer, true}, {slow, false}}) {
@@ -212,7 +212,7 @@ TEST_CASE("without interruptions the scheduler and the jobs do as they did, what
                 seconds.push_back(job.completed_seconds.value_or(-1));
             return seconds;
         };
-        // Checkpoints that cost nothing, whoever pays for them.
+        // Checkpoints that cost nothing, whichever mechanisms are listed.
         const std::vector<double> as_ever = completions({});
         CHECK(as_ever == completions({.mechanisms = {{.name = "unused", .pause_seconds = 100}}}));
     }

@@ -1,4 +1,4 @@
-// The figures of a replay are those that one computes by hand.
+// The figures of a replay equal those computed by hand.
 
 #include <cmath>
 #include <limits>
@@ -17,7 +17,7 @@ using namespace goodput;
 
 namespace {
 
-/// Jobs of one application from `begin` to `end`.
+/// Returns the result of jobs of one application, each from `begin` to `end`.
 ReplayResult result_of(const std::vector<std::pair<double, double>>& lives) {
     ReplayResult result;
     for (const auto& [begin, end] : lives) {
@@ -39,7 +39,7 @@ std::vector<Submission> submissions_of(const ReplayResult& result) {
 
 TEST_CASE("an equal share of a cluster: a part of its GPUs, or an allotment for a part of the time") {
     support::LoneJob world;
-    // g GPUs take 32 / g examples each: 1500 x (0.1 + 0.32 / g) s in all.
+    // Each of g GPUs takes 32 / g examples: 1500 x (0.1 + 0.32 / g) s in all.
     const FairShare one(world.applications[0], world.cluster, 64);
     CHECK(one.seconds(1) == doctest::Approx(630));
     CHECK(one.seconds(3) == doctest::Approx(3 * 630));
@@ -55,7 +55,7 @@ TEST_CASE("an equal share of a cluster: a part of its GPUs, or an allotment for 
     CHECK(four.seconds(8) == doctest::Approx(1260));
     CHECK(FairShare(world.applications[0], world.cluster, 2).seconds(1) == doctest::Approx(390));
 
-    // Another type, three times as fast: a job takes the one where its share does more.
+    // Another type is three times as fast: a job takes the type on which its share does more.
     world.cluster.gpu_types.push_back("other");
     world.cluster.nodes.push_back({"other", 1, 1});
     world.applications[0].types.push_back({PolluxThroughput{0.1 / 3, 0.01 / 3, 0, 0, 0, 0, 1}, 1, 32});
@@ -86,7 +86,7 @@ TEST_CASE("more sharers never make a job faster, and it never loses more than in
     }
 }
 
-TEST_CASE("finish-time fairness takes the average number of jobs in the cluster during a job's life") {
+TEST_CASE("finish-time fairness uses the average number of jobs in the cluster during a job's life") {
     support::LoneJob world;
     world.cluster.nodes[0].gpus = 4;
     // 1.5 jobs on average during the lives of the first two, 1 during the last: T = 390, 390, 270.
@@ -103,7 +103,7 @@ TEST_CASE("finish-time fairness takes the average number of jobs in the cluster 
     // Three jobs of 630 s on one GPU, done in 1140 s.
     CHECK(metrics.effective_gpus == doctest::Approx(3 * 630 / 1140.0));
 
-    // A job that is there to the end counts as a sharer, but has no rho; half of its work is done.
+    // A job that is there to the end counts as a sharer, but has no rho. Half of its work is done.
     ReplayResult left = result;
     left.jobs[2].completed_seconds.reset();
     left.jobs[2].done = 0.5;
@@ -135,11 +135,11 @@ TEST_CASE("completion times, queueing, utilisation and counts of a hand-made out
     CHECK(metrics.migrations_per_job == doctest::Approx(1));
     CHECK(metrics.failures_per_job == doctest::Approx(1 / 3.0));
     CHECK(metrics.queueing_hours == doctest::Approx((600 + 1200 + 7200) / 3.0 / 3600));
-    // 4 GPUs from 100 to 9100, 8 from there to 18100.
+    // 4 GPUs from 100 to 9100, then 8 to 18100.
     CHECK(metrics.utilisation == doctest::Approx((6000 + 12000 + 36000) / (36000 + 72000.0)));
 }
 
-TEST_CASE("what a replay holds is never more than what there is, and fairness is a number for every job") {
+TEST_CASE("a replay never holds more than there is, and fairness is a number for every job") {
     support::Random random(8);
     for (int round = 0; round < 5; ++round) {
         const support::ReplayWorld world(random, 25);

@@ -1,5 +1,5 @@
-// Two jobs on the same GPUs in a replay: what plans may say of them, how Gavel's world trains them, how they
-// count, and Gavel's rounds and policies of pairs.
+// Two jobs on the same GPUs in a replay: what plans may say about them, how Gavel's world trains them, how
+// they count, and Gavel's rounds and policies of pairs.
 
 #include <algorithm>
 #include <array>
@@ -43,7 +43,7 @@ GavelJob job_of(std::string name, std::string program, double steps, std::vector
             .rates = std::move(rates)};
 }
 
-/// What a job is to have: the GPUs of a node, alone or with another job.
+/// What a job shall have: GPUs of a node, alone or with another job.
 struct Given {
     std::size_t node = 0;
     int gpus = 0;
@@ -65,20 +65,20 @@ Plan plan_of(const Snapshot& snapshot, const std::vector<Given>& given) {
     return plan;
 }
 
-/// Decides as a function says.
+/// Decides what a function returns.
 struct Decider {
     std::function<Plan(const Snapshot&)> make;
     Plan last{};
     const Plan& plan(const Snapshot& snapshot) { return last = make(snapshot); }
 };
 
-/// Two jobs of a GPU each, which are half as fast together as alone.
+/// Two jobs with one GPU each. Alone each does 1 step/s, together they do 0.5 and 0.25.
 GavelWorld two_jobs(const Cluster& cluster, double first_steps, double second_steps) {
     const std::vector<GavelPair> pairs{{.programs = {"p", "q"}, .rates = {{0.5, 0.25}}}};
     return {cluster, {job_of("a", "p", first_steps), job_of("b", "q", second_steps)}, pairs};
 }
 
-/// A world that knows nothing of pairs.
+/// A world that knows no pairs.
 struct LonelyWorld {
     std::vector<Job> trace{Job{.name = "a"}, Job{.name = "b"}};
     [[nodiscard]] const std::vector<Job>& jobs() const { return trace; }
@@ -98,7 +98,7 @@ TEST_CASE("two jobs on the same GPUs do the steps of their pair, until both have
                                            return plan_of(snapshot, {{0, 1}});
                                        }},
                                        {.interval_seconds = 100});
-    // Rounds of 50 and 25 steps; of 10 and 15 steps, which take 20 and 60 s.
+    // Rounds of 50 and 25 steps, then of 10 and 15 steps, which take 20 and 60 s.
     CHECK(result.jobs[0].completed_seconds == 160);
     CHECK(result.jobs[1].completed_seconds == 160);
     CHECK(result.rounds == 2);
@@ -116,7 +116,7 @@ TEST_CASE("a job goes on alone where it is, without a restart, when its partner 
     CHECK(result.jobs[0].completed_seconds == 100);
     CHECK(result.jobs[1].completed_seconds == 175);
     CHECK(result.jobs[1].restarts == 0);
-    // The GPU counts once: half for each, then all of it for the second.
+    // The GPU counts once: half of it for each job, then all of it for the second.
     CHECK(result.jobs[0].gpu_seconds == 50);
     CHECK(result.jobs[1].gpu_seconds == 50 + 75);
     CHECK(metrics_of(result).utilisation == 1);
@@ -126,8 +126,8 @@ TEST_CASE("a job goes on alone where it is, without a restart, when its partner 
     CHECK(!result.held_periods[2].beside);
 }
 
-TEST_CASE("from the completion of its partner on all GPUs are counted as those of the other") {
-    // Rounds of one length: the second job trains for 100 s beside the first, which needs 30.
+TEST_CASE("after its partner's completion a job is charged for all their GPUs") {
+    // Rounds of one length: the second job trains for 100 s next to the first, which needs 30 s.
     struct Halves : LonelyWorld {
         std::vector<double> left{30, 1000};
         void train_beside(std::size_t, std::optional<std::size_t>) {}
@@ -252,7 +252,7 @@ TEST_CASE("in random worlds each job does the steps of its rates, and each GPU c
                 }
             }
         GavelWorld world(cluster, jobs, pairs);
-        // Whatever fits: jobs on nodes that have GPUs left, then others that join them.
+        // Decides anything that fits: jobs on nodes with free GPUs, then others that join them.
         const auto decide = [&](const Snapshot& snapshot) {
             std::vector<int> left;
             for (const Node& node : cluster.nodes) left.push_back(node.gpus);
@@ -276,13 +276,13 @@ TEST_CASE("in random worlds each job does the steps of its rates, and each GPU c
 
         struct Round {
             double begin = 0;
-            std::vector<std::size_t> jobs{};  // of the world
+            std::vector<std::size_t> jobs{};  // indices in the world
             std::vector<Decision> decisions{};
-            std::vector<double> left{};  // steps
+            std::vector<double> left{};  // steps left
         } last;
         double gpu_seconds = 0;
         const auto check_round = [&] {
-            double end = last.begin;  // with the last step of anybody
+            double end = last.begin;  // last step of any job
             for (std::size_t j = 0; j < last.jobs.size(); ++j)
                 if (!last.decisions[j].placement.empty())
                     end = std::max(end, world.last_run(last.jobs[j]).end_seconds);
@@ -344,12 +344,12 @@ TEST_CASE("in random worlds each job does the steps of its rates, and each GPU c
     CHECK(together > 200);
 }
 
-TEST_CASE("a pair has its share of the rounds, and nobody runs in two units of a round") {
+TEST_CASE("a pair has its share of the rounds, and no job runs in two units of a round") {
     const Cluster cluster = cli::parse_cluster("gpu:2x1");
     const std::vector<GavelPair> pairs{{.programs = {"p", "p"}, .rates = {{0.75, 0.75}}}};
     GavelWorld world(cluster, {job_of("a", "p", 3000), job_of("b", "p", 3000), job_of("c", "p", 3000)},
                      pairs);
-    // a and b together in half of the rounds, c always, b alone in the other half.
+    // a and b together in half of the rounds, b alone in the other half, c always.
     const SharePolicy policy{.shares =
                                  [](const ShareQuestion& question) {
                                      Shares shares(question.jobs.size() + question.pairs.size(), {0.0});
@@ -423,14 +423,14 @@ TEST_CASE("first come, first served, packed: the next one joins the job that it 
     ShareQuestion question{.gpu_types = {"slow", "fast"}, .gpus = {1, 1}};
     for (std::size_t j = 0; j < 4; ++j) question.jobs.push_back({.job = j, .gpus = 1, .rates = {1, 2}});
     question.pairs = {
-        {.jobs = {0, 2}, .rates = {{0.9, 0.9}, {1.6, 1.5}}},  // 1.55 on the fast one, where 0 is
-        {.jobs = {1, 2}, .rates = {{0.8, 0.9}, {0, 0}}},      // 1.7 on the slow one, where 1 is
+        {.jobs = {0, 2}, .rates = {{0.9, 0.9}, {1.6, 1.5}}},  // 1.55 on the fast type, where 0 is
+        {.jobs = {1, 2}, .rates = {{0.8, 0.9}, {0, 0}}},      // 1.7 on the slow type, where 1 is
         {.jobs = {0, 3}, .rates = {{0, 0}, {1.5, 1.5}}}};     // 1.5 is not more than 1.5
     CHECK(fifo_packed_shares(question) == Shares{{0, 1}, {0, 0}, {0, 0}, {0, 0}, {0, 0}, {1, 0}, {0, 0}});
     question.pairs[2].rates[1] = {1.5, 1.6};
     CHECK(fifo_packed_shares(question) == Shares{{0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 0}, {1, 0}, {0, 1}});
     question.pairs[1].rates[0] = {0.5, 0.5};
-    question.pairs[0].rates[1] = {1, 1};  // nobody for 2, so 3 does not pass it
+    question.pairs[0].rates[1] = {1, 1};  // 2 finds no partner, so 3 does not pass it
     CHECK(fifo_packed_shares(question) == Shares{{0, 1}, {1, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 0}});
 }
 
@@ -445,7 +445,7 @@ TEST_CASE(
     CHECK(gandiva(question) == Shares{{0}, {0}, {1}});
     question.gpus = {2};
     CHECK(gandiva(question) == Shares{{1}, {1}, {0}});
-    // Of many, each is in one unit; those that are good stay together, the bad ones are parted.
+    // With many jobs, each is in one unit. Good pairs stay together, bad ones are parted.
     support::Random random(3);
     ShareQuestion many{.gpu_types = {"a", "b"}, .gpus = {4, 4}};
     for (std::size_t j = 0; j < 31; ++j)
@@ -485,7 +485,7 @@ TEST_CASE(
 }
 
 TEST_CASE("pairs are drawn as Python does it") {
-    // random.Random(0): sample(range(n), 2) for n = 3, 21, 22, 50, ten times.
+    // random.Random(0) in Python: sample(range(n), 2) for these ten n.
     PythonRandom random(0);
     std::vector<std::pair<std::size_t, std::size_t>> drawn;
     for (const std::size_t n : {3U, 21U, 22U, 50U, 3U, 21U, 22U, 50U, 2U, 2U})

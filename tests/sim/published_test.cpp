@@ -1,4 +1,4 @@
-// Sia's public simulator as a modelling: what it expects of GPU types that a job has not trained on, batches
+// Sia's public simulator as a modelling: its predictions for GPU types that a job has not trained on, batches
 // within their limits, and the start of one published job, row by row.
 
 #include "peers/sia/published_models.hpp"
@@ -34,12 +34,12 @@ PolluxThroughput random_throughput(support::Random& random) {
             random.between(1, 4)};
 }
 
-/// A job on three GPU types with 2, 4 and 8 GPUs a node, and models of some of them.
+/// A job on three GPU types with 2, 4 and 8 GPUs per node, and models of some of them.
 struct Known {
     static constexpr int sizes[]{2, 4, 8};
     Job job;
     JobModel model;
-    std::vector<Option> options;  ///< of 1, 2, 4 .. 32 GPUs of every type
+    std::vector<Option> options;  ///< 1, 2, 4 .. 32 GPUs of every type
 
     explicit Known(support::Random& random) {
         job.name = "job";
@@ -88,7 +88,7 @@ bool equal(const std::vector<Option>& a, const std::vector<Option>& b) {
 
 }  // namespace
 
-TEST_CASE("before the first training every GPU counts 1, whatever the type") {
+TEST_CASE("before the first training every GPU counts as 1, whatever its type") {
     support::Random random(31);
     for (int round = 0; round < 100; ++round) {
         Known known(random);
@@ -102,7 +102,7 @@ TEST_CASE("before the first training every GPU counts 1, whatever the type") {
     }
 }
 
-TEST_CASE("a type trained on answers by its own model, any other by the first trained one's, scaled") {
+TEST_CASE("a type trained on answers by its own model, any other by that of the first trained one, scaled") {
     support::Random random(32);
     PublishedBatchGrid grid(GridPrecision::single);
     int projected = 0;
@@ -140,7 +140,7 @@ TEST_CASE("projections know nothing of later types, however far these have been 
         known.model.types[2].most_replicas = 32;
         const std::vector<Option> after = predicted(known);
         CHECK(equal({before.begin(), before.begin() + 12}, {after.begin(), after.begin() + 12}));
-        // The order of the options says nothing, and a rate that is not known scales by 1.
+        // The order of the options does not matter, and a rate that is not known scales by 1.
         Known reversed = known;
         std::reverse(reversed.options.begin(), reversed.options.end());
         std::vector<Option> backwards = predicted(reversed);
@@ -202,7 +202,7 @@ TEST_CASE("the batch that a running job takes is never beyond its limits") {
         ++given;
         REQUIRE(best.plan.atomic_batch >= 1);
         REQUIRE(best.plan.atomic_batch <= limits.max_atomic_batch);
-        // Unless every GPU and step takes one example at least.
+        // Unless every GPU and step takes just one example.
         const int parts = gpus * (best.plan.accumulation_steps + 1);
         REQUIRE(best.plan.total(gpus) <= std::max(limits.max_batch, parts));
         if (best.plan != whole.plan) {
@@ -216,7 +216,7 @@ TEST_CASE("the batch that a running job takes is never beyond its limits") {
     CHECK(cut > 100);
 }
 
-TEST_CASE("whatever it is given, a running job keeps within what its GPUs hold, and its work grows") {
+TEST_CASE("whatever its input, a running job stays within what its GPUs hold, and its work grows") {
     support::Random random(36);
     for (int round = 0; round < 20; ++round) {
         const support::ReplayWorld world(random, 1);
@@ -268,7 +268,7 @@ TEST_SUITE("data") {
     const std::string sia_folder = GOODPUT_DATA_DIR "/sia/";
     const std::vector<std::string> gpu_types{"aws", "dgx-ext", "rtx"};
 
-    /// cifar10 as measured, with the figures that the public simulator adds.
+    /// Returns cifar10 as measured, with the figures that the public simulator adds.
     Application cifar10() {
         const std::string folder = sia_folder + "profiles/cifar10";
         Application application{
@@ -293,7 +293,7 @@ TEST_SUITE("data") {
         }
         std::vector<int> batches;
         std::vector<std::vector<GradientStatistics>> gradients;
-        std::vector<double> progress;  // of the batch size that needs the least of it
+        std::vector<double> progress;  // of the batch size that needs least
         for (const auto& [batch, run] : support::read_validation(folder)) {
             batches.push_back(batch);
             gradients.emplace_back();
@@ -307,7 +307,7 @@ TEST_SUITE("data") {
         return application;
     }
 
-    /// Sia with the first of equal options preferred; notes what it thought of the first job's.
+    /// Sia with a preference for the first of equal options. Notes the values and goodputs of the first job.
     struct FirstOfEqual {
         Sia sia{};
         std::map<Configuration, double>* weights = nullptr;
@@ -331,7 +331,7 @@ TEST_SUITE("data") {
         }
     };
 
-    /// How many different steps a job has measured on a GPU type.
+    /// Returns how many different steps a job has measured on a GPU type.
     int entries(const JobHistory& history, std::size_t type) {
         int count = 0;
         for (const Shape shape : {Shape{1, 1}, Shape{1, 2}, Shape{1, 4}, Shape{1, 8}, Shape{2, 8}})
@@ -357,13 +357,13 @@ TEST_SUITE("data") {
             double time, progress;
             std::size_t epoch;
             BatchPlan plan;
-            int aws, dgx, rtx;  // different steps measured
+            int aws, dgx, rtx;  // numbers of different measured steps
             std::size_t type;
-            int gpus;  // chosen
+            int gpus;  // chosen GPUs
             double weight;
             int restarts;
         };
-        // ../shared/reference: state at the decision, then what is chosen.
+        // From ../shared/reference: the state at the decision, then what is chosen.
         const std::vector<At> rows{
             {420, 0, 0, {}, 0, 0, 0, 0, 1, 1.00, 0},
             {480, 53.8771, 0, {128, 0}, 1, 0, 0, 1, 2, 0.39, 0},
@@ -415,7 +415,7 @@ TEST_SUITE("data") {
                    CHECK(measured.sync == doctest::Approx(0.000525336).epsilon(1e-6));
                    const auto& model = std::get<PolluxThroughput>(snapshot.models[0].types[0].throughput);
                    CHECK(model.alpha_c == (measured.step - measured.sync) / 2);
-                   // The rest of a fit to one sample depends on rounding: a thousandth here or there.
+                   // The rest of a fit to one sample depends on rounding, by about a thousandth.
                    struct Of {
                        std::size_t type;
                        int gpus;

@@ -1,5 +1,5 @@
 // Rented nodes in a replay: they come after their start-up, are paid by the minute from their order to their
-// end, and a cluster that is rented as a whole is that cluster.
+// end, and a cluster that is rented as a whole behaves like an owned one.
 
 #include <algorithm>
 #include <cmath>
@@ -24,7 +24,7 @@ namespace {
 using namespace goodput;
 using support::WorkWorld;
 
-/// As many nodes as a function of the snapshot says.
+/// Rents as many nodes as a function of the snapshot returns.
 struct Told {
     std::function<int(const Snapshot&)> nodes{};
     std::vector<int> answer{};
@@ -47,7 +47,7 @@ WorkWorld random_world(support::Random& random, int jobs) {
 
 const RentOffer four{.name = "one", .gpus = 4, .dollars_per_hour = 6, .most_nodes = 3, .start_seconds = 180};
 
-TEST_CASE("A cluster that is rented as a whole, without a start-up, is that cluster") {
+TEST_CASE("A cluster that is rented as a whole, without a start-up, behaves like an owned one") {
     support::Random random(5);
     for (int round = 0; round < 20; ++round) {
         const WorkWorld world = random_world(random, 15);
@@ -88,7 +88,7 @@ TEST_CASE("A node comes after its start-up and is paid from its order on, by the
     CHECK(metrics_of(result).node_hours == doctest::Approx(300 / 3600.0));
 }
 
-TEST_CASE("Nodes are given back in quiet hours, the ones with nothing on them first") {
+TEST_CASE("Nodes are given back in quiet hours, first those without jobs") {
     WorkWorld world;
     world.add(0, 4, 4 * 3000.0);
     world.add(0, 4, 4 * 300.0);
@@ -137,7 +137,7 @@ TEST_CASE("A spot node that is taken back costs nothing more, and the job goes o
     CHECK(result.rented[1].begin_seconds == 600);
 }
 
-TEST_CASE("With a limit of 0 nobody runs, and nothing is paid") {
+TEST_CASE("With a limit of 0 no job runs, and nothing is paid") {
     WorkWorld world;
     world.add(0, 1, 100);
     RentOffer none = four;

@@ -1,4 +1,4 @@
-// A replay conserves GPUs, time and work, and a case that can be computed by hand comes out as computed.
+// A replay conserves GPUs, time and work, and agrees with a case that can be computed by hand.
 
 #include <algorithm>
 #include <string>
@@ -42,7 +42,7 @@ ReplayResult checked_replay(const ReplayWorld& world, P policy, const ReplayOpti
                                                REQUIRE(*job.remaining_examples > 0);
                                            }
                                        });
-    // GPU seconds: whole rounds are charged, what is held ends with the job.
+    // GPU-seconds: whole rounds are charged, while a held period ends with the job.
     std::vector<double> held(world.submissions.size());
     for (const HeldPeriod& period : result.held_periods) {
         REQUIRE(period.end_seconds > period.begin_seconds);
@@ -57,7 +57,7 @@ ReplayResult checked_replay(const ReplayWorld& world, P policy, const ReplayOpti
         for (const HeldPeriod& period : result.held_periods)
             if (period.job == j) CHECK(period.end_seconds <= *job.completed_seconds);
     }
-    // At no time more GPUs of a type than there are.
+    // At no time do jobs hold more GPUs of a type than there are.
     for (const HeldPeriod& at : result.held_periods) {
         int gpus = 0;
         for (const HeldPeriod& other : result.held_periods)
@@ -90,7 +90,7 @@ TEST_CASE(
     "included") {
     const support::LoneJob world;
     const ReplayResult result = replay(world.cluster, world.applications, world.submissions, Sia{});
-    // Submitted at 70, decided at 120, trains from 145, 63 s an epoch.
+    // Submitted at 70, decided at 120, trains from 145 with 63 s per epoch.
     REQUIRE(result.jobs[0].completed_seconds);
     CHECK(*result.jobs[0].completed_seconds == doctest::Approx(145 + 10 * 63).epsilon(1e-9));
     CHECK(result.jobs[0].restarts == 0);
@@ -128,7 +128,7 @@ TEST_CASE(
             REQUIRE(planned <= std::max(stated, largest));
             beyond += planned > stated;
         });
-        // As Sia's public simulator has it.
+        // Sia's public simulator plans with what the owner stated.
         each_round.template operator()<PublishedModels>(
             [](int planned, int stated, int) { REQUIRE(planned == stated); });
     }
@@ -142,7 +142,7 @@ TEST_CASE("a job that ends as it begins, by the whole seconds of its epochs, has
     const ReplayResult result = replay(world.cluster, world.applications, world.submissions, Sia{});
     CHECK(result.jobs[0].completed_seconds == 120);
     CHECK(result.held_periods.empty());
-    // Its round is charged all the same.
+    // Its round is charged nevertheless.
     CHECK(result.jobs[0].gpu_seconds == 60);
 }
 

@@ -13,7 +13,7 @@
 
 namespace support {
 
-/// Ten epochs of 100 iterations at the initial batch; gradient noise that grows ten-fold.
+/// Makes ten epochs of 100 iterations at the initial batch, with gradient noise that grows ten-fold.
 inline goodput::TrainingCurve growing_curve(int initial_batch, int max_batch) {
     std::vector<goodput::GradientStatistics> gradients;
     std::vector<double> progress;
@@ -24,7 +24,7 @@ inline goodput::TrainingCurve growing_curve(int initial_batch, int max_batch) {
     return {{initial_batch, max_batch}, {gradients, gradients}, progress};
 }
 
-/// Three nodes with 4 GPUs of type slow, three with 8 of type fast; three applications; random jobs of them.
+/// Three nodes with 4 GPUs of type slow, three with 8 of type fast; three applications, and random jobs.
 struct ReplayWorld {
     goodput::Cluster cluster{{"slow", "fast"}, {}};
     std::vector<goodput::Application> applications;
@@ -73,7 +73,7 @@ struct LoneJob {
                                    {100, 200, 300, 400, 500, 600, 700, 800, 900, 1000});
         application.restart_seconds = 25;
         application.slowdown = 1.5;
-        // An iteration takes 0.1 + 32 x 0.01 s, x 1.5.
+        // An iteration takes 1.5 x (0.1 + 32 x 0.01) s.
         application.types = {{goodput::PolluxThroughput{0.1, 0.01, 0, 0, 0, 0, 1}, 1, 32}};
         applications = {application};
     }

@@ -1,4 +1,4 @@
-// Synergy's world, and its published allocators as planners of it.
+// Synergy's world, and its published allocators as planners in it.
 
 #include <algorithm>
 #include <optional>
@@ -29,7 +29,7 @@ Cluster servers(int count, int gpus, double cores, double memory_gib) {
     return cluster;
 }
 
-/// Twice as fast with six cores a GPU as with three, and half as fast with less than 50 GiB.
+/// Twice as fast with six cores per GPU as with three, and half as fast with less than 50 GiB.
 SynergyJob hungry(const std::string& name, double submitted_seconds, int gpus, double iterations) {
     SynergyJob job{.name = name, .model = "hungry", .submitted_seconds = submitted_seconds, .gpus = gpus};
     job.iterations = iterations;
@@ -52,11 +52,11 @@ TEST_CASE("a job of Synergy's world does whole iterations and completes at the e
     CHECK(world.share() == HostShare{3, 50});
     CHECK(world.train(0, gpus(1, {3, 50}), 0, 300.9) == std::nullopt);
     CHECK(world.iterations_left(0) == 700);
-    CHECK(world.train(0, gpus(1), 0, 100) == std::nullopt);  // its share, where nothing is said
+    CHECK(world.train(0, gpus(1), 0, 100) == std::nullopt);  // its share, because nothing is said
     CHECK(world.iterations_left(0) == 600);
     CHECK(world.train(0, gpus(1, {4.5, 50}), 0, 100) == std::nullopt);
     CHECK(world.iterations_left(0) == 450);
-    CHECK(world.train(0, gpus(1, {9, 50}), 0, 100) == std::nullopt);  // more never harms
+    CHECK(world.train(0, gpus(1, {9, 50}), 0, 100) == std::nullopt);  // more cores never harm
     CHECK(world.iterations_left(0) == 250);
     world.credit(0, 0.5);
     CHECK(world.train(0, gpus(1, {6, 50}), 0, 100) == std::nullopt);
@@ -66,7 +66,7 @@ TEST_CASE("a job of Synergy's world does whole iterations and completes at the e
     CHECK(world.done(0) == 1);
 }
 
-TEST_CASE("schedulers get to know the profile, and that nobody gets less than in proportion") {
+TEST_CASE("schedulers learn the profile, and that no job gets less than in proportion") {
     SynergyJob frugal{.name = "frugal", .model = "frugal", .gpus = 4, .iterations = 10};
     frugal.speed = {{1, 25, 1}, {3, 50, 1}};
     frugal.ideal = {1, 20};
@@ -90,7 +90,7 @@ TEST_CASE("schedulers get to know the profile, and that nobody gets less than in
     CHECK(known.remaining_examples == 1000.0);
 }
 
-TEST_CASE("any policy plans in Synergy's world, and published allocators do") {
+TEST_CASE("any policy plans in Synergy's world, and so do the published allocators") {
     std::vector<SynergyJob> jobs;
     for (int i = 0; i < 4; ++i) jobs.push_back(hungry("hungry-" + std::to_string(i), 0, 2, 600));
     for (int i = 0; i < 4; ++i) {
@@ -107,12 +107,12 @@ TEST_CASE("any policy plans in Synergy's world, and published allocators do") {
     const ReplayResult fast =
         replay(cluster, greedy, SynergyAllocator(greedy, SynergyOrder::fifo, SynergyMode::greedy),
                {.interval_seconds = 300});
-    // The frugal ones, first by name, fill one server; the other one has the cores for two of the others.
+    // The frugal jobs, first by name, fill one server. The other one has the cores for two of the others.
     for (std::size_t j = 0; j < jobs.size(); ++j)
         CHECK(fast.jobs[j].completed_seconds == (j < 2 ? 600 : 900));
 }
 
-TEST_CASE("published allocators give no more than there is, and all but greedy nobody less than its share") {
+TEST_CASE("published allocators give no more than there is, and only the greedy one less than a share") {
     support::Random random(3);
     for (int round = 0; round < 40; ++round) {
         CAPTURE(round);
@@ -161,7 +161,7 @@ TEST_CASE("published allocators give no more than there is, and all but greedy n
                        const auto count = static_cast<double>(cluster.nodes.size());
                        CHECK(cores <= 24 * count + 1e-6);
                        CHECK(memory <= 400 * count + 1e-6);
-                       if (mode == SynergyMode::opt) return;  // it reckons with one large server
+                       if (mode == SynergyMode::opt) return;  // it assumes one large server
                        for (const HostShare& share : used) {
                            CHECK(share.cores_per_gpu <= 24 + 1e-6);
                            CHECK(share.memory_gib_per_gpu <= 400 + 1e-6);

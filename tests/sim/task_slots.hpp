@@ -1,8 +1,8 @@
 #ifndef GOODPUT_TESTS_SIM_TASK_SLOTS_HPP
 #define GOODPUT_TESTS_SIM_TASK_SLOTS_HPP
 
-// Jobs of many tasks on equal GPUs, event by event: what TaskWorld replays through a scheduler, written again
-// without rounds, configurations or options. A rule says where each job's next task stands in the line.
+// Simulates jobs of many tasks on equal GPUs event by event, independently of TaskWorld: without rounds,
+// configurations or options. A rule ranks each job's next task.
 
 #include <algorithm>
 #include <cstddef>
@@ -25,16 +25,16 @@ namespace support {
 
 using namespace goodput;
 
-/// What a rule gets to know of a job.
+/// What a rule knows about a job.
 struct SlotJob {
     const TaskJob* truth = nullptr;
     JobTasks tasks{};
     std::size_t begun = 0;
-    double left_seconds = 0;                             ///< really, of tasks that have not begun
-    std::vector<std::pair<double, std::size_t>> runs{};  ///< since when, which
+    double left_seconds = 0;                             ///< true seconds of tasks that have not begun
+    std::vector<std::pair<double, std::size_t>> runs{};  ///< start and task of each run
 };
 
-/// When each job completes. `rule(SlotJob)` answers a TaskPriority; GPUs are given one by one.
+/// Returns when each job completes. `rule(SlotJob)` returns a TaskPriority; GPUs are given one by one.
 
 template <class Rule>
 std::vector<double> complete_slots(const std::vector<TaskJob>& trace, int gpus, Rule rule,
@@ -51,7 +51,7 @@ std::vector<double> complete_slots(const std::vector<TaskJob>& trace, int gpus, 
         jobs[j].tasks.strata[0].tasks = static_cast<int>(trace[j].task_seconds.size());
         for (const double seconds : trace[j].task_seconds) jobs[j].left_seconds += seconds;
     }
-    using End = std::tuple<double, std::size_t, std::size_t>;  // when, job, task
+    using End = std::tuple<double, std::size_t, std::size_t>;  // time, job, task
     std::priority_queue<End, std::vector<End>, std::greater<>> ends;
     std::vector<std::size_t> active;
     std::size_t submitted = 0;

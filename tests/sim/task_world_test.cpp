@@ -1,4 +1,4 @@
-// Jobs of many tasks on equal GPUs: the world, against a simulator that knows no rounds.
+// The world of jobs with many tasks on equal GPUs, against a simulator without rounds.
 
 #include <algorithm>
 #include <cmath>
@@ -48,7 +48,7 @@ TEST_CASE("a job alone runs its tasks in order, as many at a time as there are G
     const Cluster cluster = cluster_of_single_gpus(2);
     TaskWorld world(cluster, {{.name = "a", .submitted_seconds = 5, .task_seconds = {10, 4, 3, 8}}});
     const ReplayResult result = replay(cluster, world, Pilots{}, rarely);
-    CHECK(result.jobs[0].completed_seconds == 5 + 4 + 3 + 8);  // the second GPU has all but the first
+    CHECK(result.jobs[0].completed_seconds == 5 + 4 + 3 + 8);  // the second GPU has all but the first task
     CHECK(result.jobs[0].gpu_seconds == doctest::Approx(25));
     CHECK(world.isolated_seconds(0, 1) == 15);
     CHECK(world.isolated_seconds(0, 2) == 25);
@@ -109,7 +109,7 @@ TEST_CASE("no task is lost under pilots, and GPUs are never idle while a task wa
         };
         const ReplayResult result = replay(cluster, world, Pilots{}, rarely, observe);
         for (std::size_t j = 0; j < jobs.size(); ++j) {
-            // Each task ran once: GPUs were held for exactly as long as its tasks take.
+            // Each task ran once: GPUs were held for exactly as long as the tasks take.
             CHECK(result.jobs[j].gpu_seconds == doctest::Approx(world.one_gpu_seconds(j)).epsilon(1e-9));
             CHECK(result.jobs[j].done == 1);
         }
@@ -123,7 +123,7 @@ TEST_CASE("other policies plan in this world too, and a task that they stop begi
     TaskWorld told(cluster, jobs, {}, true);
     const ReplayResult result = replay(cluster, told, ShortestRemainingTime{}, rarely);
     CHECK(result.jobs[1].completed_seconds == 40.0);
-    CHECK(result.jobs[0].completed_seconds == 240.0);  // the 30 seconds are lost
+    CHECK(result.jobs[0].completed_seconds == 240.0);  // 30 seconds are lost
     TaskWorld plain(cluster, jobs);
     const ReplayResult in_order = replay(cluster, plain, Fifo{}, rarely);
     CHECK(in_order.jobs[0].completed_seconds == 200.0);
@@ -142,7 +142,7 @@ TEST_CASE("a failure of a job or its node begins the tasks anew that ran") {
     CHECK(result.jobs[0].failures == 1);
 }
 
-TEST_CASE("the order of jobs in the trace and the length of the longest round say nothing") {
+TEST_CASE("the order of jobs in the trace and the length of the longest round do not matter") {
     for (std::uint64_t seed = 200; seed <= 210; ++seed) {
         CAPTURE(seed);
         support::Random random(seed);

@@ -1,6 +1,6 @@
 // Gavel's and Shockwave's worlds: rounds that end early, whole steps, and the published rounds and policies
-// on traces that one can reckon by hand. The published results: tests/program/time_shared_test.cpp, and below
-// a stored plan.
+// on traces that can be computed by hand. tests/program/time_shared_test.cpp compares with published results;
+// a stored plan is compared below.
 
 #include <algorithm>
 #include <cmath>
@@ -57,7 +57,7 @@ GavelJob steady(std::string name, double submitted_seconds, int gpus, double ste
             .rates = std::move(rates)};
 }
 
-/// Seconds from submission to completion; infinite for jobs that are not complete.
+/// Returns the seconds from submission to completion, infinity for jobs that are not complete.
 std::vector<double> times_of(const ReplayResult& result) {
     std::vector<double> times;
     for (const JobOutcome& job : result.jobs)
@@ -66,7 +66,7 @@ std::vector<double> times_of(const ReplayResult& result) {
     return times;
 }
 
-/// The times at which a policy was asked, and the outcome.
+/// Returns the times at which a policy was asked, and the result.
 template <class W, class Decider>
 std::pair<std::vector<double>, ReplayResult> decisions_of(const Cluster& cluster, W& world, Decider decider,
                                                           ReplayOptions options) {
@@ -81,7 +81,7 @@ std::pair<std::vector<double>, ReplayResult> decisions_of(const Cluster& cluster
 
 using Times = std::vector<double>;
 
-/// One model whose epoch has 100 steps of 10 examples at 1 step a second, with whatever batch.
+/// A model whose epoch has 100 steps of 10 examples at 1 step per second, whatever the batch.
 ShockwaveModels one_model() {
     ShockwaveModel model{.examples = 1000, .smallest_batch = 10, .largest_batch = 40};
     for (const int batch : {10, 20, 40}) model.rates[{1, batch}] = model.rates[{2, batch}] = 1;
@@ -101,7 +101,7 @@ ShockwaveJob shockwave_job(std::string name, double submitted_seconds, double st
             .steps = steps};
 }
 
-/// A planner that is told who runs in each round.
+/// A planner that runs the given jobs in each round.
 class GivenRounds {
 public:
     GivenRounds(const ShockwaveWorld& world, std::vector<std::vector<std::size_t>> rounds)
@@ -129,7 +129,7 @@ private:
     Plan plan_;
 };
 
-/// Follows given rounds, and lets the market plan each of them, too.
+/// Follows given rounds, but lets the market plan each of them, too.
 template <class Look>
 struct AskedMarket {
     ShockwaveRounds market;
@@ -143,7 +143,7 @@ struct AskedMarket {
     }
 };
 
-/// The trace that results are published of, on its cluster.
+/// The trace with published results, on its cluster.
 struct Trace120 {
     std::string folder = std::string(GOODPUT_DATA_DIR) + "/shockwave";
     Cluster cluster = cli::parse_cluster("v100:32x1");
@@ -151,7 +151,7 @@ struct Trace120 {
     ShockwaveWorld world{cluster, models, cli::read_shockwave_jobs(folder + "/traces/120.jsonl"), 120};
 };
 
-/// One of the stored programs, as the market has them.
+/// A stored program in the market's form.
 struct StoredProgram {
     WindowProblem program{};
     std::vector<double> fair_finishes{};
@@ -159,7 +159,7 @@ struct StoredProgram {
     double unfair_power = 0;
 };
 
-/// Stored programs by the number of rounds that were over.
+/// Returns the stored programs by the number of rounds that were over.
 std::map<int, StoredProgram> stored_programs(const std::string& folder) {
     std::map<int, StoredProgram> programs;
     cli::read_json_lines_of(folder + "/program2-120.jsonl.gz", [&](const cli::Field& line) {
@@ -190,13 +190,13 @@ TEST_CASE("a round ends with its last job, and without one with the next submiss
     GavelWorld world(cluster, {steady("a", 50, 1, 250), steady("b", 60, 1, 40), steady("c", 1000, 1, 10)});
     const auto [times, result] =
         decisions_of(cluster, world, ShortestRemainingTime{}, {.interval_seconds = 100});
-    // a runs alone to 150, then with b, which ends at 190 within that round; a's last round ends at 300.
+    // a runs alone to 150, then with b, which ends at 190 in that round. The last round of a ends at 300.
     CHECK(times == Times{50, 150, 250, 1000});
     CHECK(times_of(result) == Times{250, 130, 10});
     CHECK(result.end_seconds == 1010);
 }
 
-TEST_CASE("rounds without anybody who runs do not end before something comes, or after the interval") {
+TEST_CASE("rounds without running jobs do not end before something comes, or after the interval") {
     const Cluster cluster = cli::parse_cluster("gpu:1x1");
     const auto nobody = [](const Snapshot& snapshot) {
         Plan plan;
@@ -229,10 +229,10 @@ TEST_CASE("a job of Gavel's world does whole steps on the type that it holds") {
     CHECK(world.train(0, fast, 199, 1000) == 199 + 731 / 2.0);
     CHECK(world.done(0) == 1);
     CHECK(world.jobs()[1].types[1].max_atomic_batch == 0);
-    CHECK(world.train(1, fast, 199, 100) == std::nullopt);  // where it cannot run it does nothing
+    CHECK(world.train(1, fast, 199, 100) == std::nullopt);  // does nothing where it cannot run
     CHECK(world.last_run(1).empty);
     CHECK(world.one_gpu_seconds(0) == 1000);
-    // With half of two GPUs of each type it has both types for half of the time.
+    // With half of two GPUs of each type, it has both types for half of the time.
     CHECK(world.isolated_seconds(0, 2) == 1000 / (0.5 * 0.7 + 0.5 * 2));
     CHECK(world.isolated_seconds(0, 1) == 1000 / (0.5 * 0.7 + 0.5 * 2));
 }
@@ -280,7 +280,7 @@ TEST_CASE("worlds that make no sense are refused with job, field and value") {
 }
 
 TEST_CASE("lists are shuffled as Python does it") {
-    PythonRandom random(5);  // the order of types in the first rounds of Gavel's simulator
+    PythonRandom random(5);  // order of types in the first rounds of Gavel's simulator
     const char* expected[]{"vpk", "vpk", "pvk", "kvp", "pvk", "pkv"};
     for (const char* order : expected) {
         std::vector<char> types{'v', 'p', 'k'};
@@ -306,7 +306,7 @@ TEST_CASE("shares: an equal part of each type, or the fastest type in the order 
     CHECK(gandiva_fair_shares(one) == Shares(5, {0.8}));
 }
 
-TEST_CASE("shares are kept: whoever has one of 2/3 runs two rounds of three") {
+TEST_CASE("shares are kept: a job with a share of 2/3 runs two rounds of three") {
     const Cluster cluster = cli::parse_cluster("gpu:1x1");
     GavelWorld world(cluster, {steady("a", 0, 1, 2000), steady("b", 0, 1, 1000)});
     const SharePolicy policy{.shares = [](const ShareQuestion& question) {
@@ -331,10 +331,10 @@ TEST_CASE("a job that comes waits for the next computation of shares, and its GP
                                TimeSharedRounds<GavelWorld>(world, {.shares = isolated_shares}, {100, 500}),
                                {.interval_seconds = 100}));
     };
-    // Shares are computed at 0 and, as no time counts as none, at 100; b comes at 150, runs from 600 on.
+    // Shares are computed at 0, which counts as never, so again at 100. b comes at 150, runs from 600 on.
     CHECK(run({steady("a", 0, 1, 1000), steady("z", 50, 1, 60), steady("b", 150, 1, 100)}) ==
           Times{1000, 110, 550});
-    // Nobody else is there or to come: at once.
+    // No other job is there or to come: b starts at once.
     CHECK(run({steady("a", 0, 1, 250), steady("b", 300, 1, 100)}) == Times{250, 100});
 }
 
@@ -374,13 +374,13 @@ TEST_CASE("published rounds give no more than there is and complete every job") 
     }
 }
 
-TEST_CASE("a job of Shockwave's world loses 20 s by a start, but not in the first round or a short one") {
+TEST_CASE("a job of Shockwave's world loses 20 s per start, but not in the first round or a short one") {
     const Cluster cluster = cli::parse_cluster("gpu:1x1");
     const ShockwaveModels models = one_model();
     ShockwaveWorld world(cluster, models,
                          {shockwave_job("a", 0, 240), shockwave_job("b", 0, 240), shockwave_job("c", 0, 300)},
                          120);
-    // a, b, b (120 - 20 and 120 steps), then 20 left of b; a goes on and loses 20 s, c twice.
+    // a, b, b (120 - 20 and 120 steps), then the last 20 of b; a continues and loses 20 s, c does twice.
     const ReplayResult result =
         replay(cluster, world, GivenRounds(world, {{0}, {1}, {1}, {1}, {0}, {0}, {2}, {2}, {2}}),
                {.interval_seconds = 120});
@@ -392,13 +392,13 @@ TEST_CASE("a job of Shockwave's world is ended after 1.5 times its isolated time
     const Cluster cluster = cli::parse_cluster("gpu:2x1");
     ShockwaveModels models = one_model();
     models["model"].stages.clear();
-    models["model"].rates[{1, 40}] = 0.1;  // what accordion goes to is far slower than it is worth
+    models["model"].rates[{1, 40}] = 0.1;  // accordion changes to a batch that is far slower than planned
     models["model"].critical->head_of_batch = {{10, 0}};
     models["model"].critical->later_of_profile_only = {{0, 1000}};
     ShockwaveWorld world(cluster, models, {shockwave_job("a", 0, 1000, ShockwaveMode::accordion)}, 120);
     CHECK(world.profile(0).isolated_seconds == 1000);
     const ReplayResult result = replay(cluster, world, ShortestRemainingTime{}, {.interval_seconds = 120});
-    // The first round that ends after 1500 s.
+    // It ends with the first round that ends after 1500 s.
     CHECK(times_of(result)[0] > 1500);
     CHECK(times_of(result)[0] <= 1620);
 }
@@ -421,8 +421,8 @@ TEST_CASE("a batch grows a round after the job's epochs ask for it, and epochs a
                batches.push_back(world.training(0).batch());
                epochs.push_back(world.training(0).epochs_done());
            });
-    // After 1.2 epochs the epoch after the next is one of batch 20, so it wishes; at the end of the round
-    // that it does 2.4 by, these count as 3. 120 steps of 50 an epoch later it wishes for 40.
+    // After 1.2 epochs, the job wishes for batch 20, because the epoch after the next has it. At the end of
+    // that round 2.4 epochs count as 3. After 120 steps of 50 per epoch it wishes for 40.
     REQUIRE(batches.size() >= 5);
     CHECK(std::vector(batches.begin(), batches.begin() + 5) == std::vector<int>{10, 10, 20, 20, 40});
     const double expected[]{0, 1.2, 3, 5.4, 8};
@@ -479,12 +479,11 @@ TEST_CASE("a job that trains twice as fast as its profile says is believed to ne
     market.ran(0, 1, {.steps_per_second = 2, .batch = 10, .epochs_done = 2});
     CHECK(market.choose(1, 1).size() == 1);
     CHECK(market.program().jobs[0].epoch_seconds == doctest::Approx(50));
-    // Published, and kept: the epoch that it is in counts as seen.
+    // As published: the epoch that it is in counts as seen.
     CHECK(market.program().jobs[0].left_seconds == doctest::Approx(47 * 50));
 }
 
-TEST_CASE(
-    "shares of the least total time are in the middle: no others have a larger product of what is left") {
+TEST_CASE("shares of the least total time are in the middle: no others have a larger product of slacks") {
     support::Random random(12);
     const auto near = [&](double share) { return share * (1 + random.between(-1e-3, 1e-3)); };
     int tried = 0;
@@ -499,7 +498,7 @@ TEST_CASE(
         const double least = share_time(problem_of(question), Makespan()).objective;
         double low = 100, seconds = 1e6;  // the published search, from a million seconds down
         while (1.05 * low < seconds) (0.5 * (low + seconds) >= least ? seconds : low) = 0.5 * (low + seconds);
-        // Of all limits; minus infinity, or not a number, where one is not kept.
+        // The slacks of all limits; minus infinity or NaN if one is violated.
         const auto log_product = [&](const Shares& shares) {
             double sum = 0;
             std::vector<double> left{1, 1};
@@ -590,7 +589,7 @@ TEST_CASE("the market finds the best of the stored programs, and some better tha
     WindowMarket market;
     std::size_t solved = 0;
     for (auto& [number, program] : stored_programs(Trace120().folder)) {
-        const int round = number;  // no binding: doctest captures by a lambda
+        const int round = number;  // no structured binding: a lambda of doctest captures it
         StoredProgram& stored = program;
         CAPTURE(round);
         ShockwaveMarket::weigh(stored.program, stored.fair_finishes, round,
@@ -604,7 +603,7 @@ TEST_CASE("the market finds the best of the stored programs, and some better tha
     CHECK(solved == 63);
 }
 
-TEST_CASE("asked in the stored run, the market asks what Shockwave asked") {
+TEST_CASE("asked during the stored run, the market poses the programs that Shockwave posed") {
     Trace120 trace;
     const std::map<int, StoredProgram> stored = stored_programs(trace.folder);
     std::size_t compared = 0;
@@ -647,7 +646,7 @@ TEST_CASE("the market comes out as published, and balanced slowdown better in al
     };
     const auto [published, published_worst] =
         metrics([](const ShockwaveWorld& world) { return ShockwaveRounds(world, {}); });
-    // Plans that are equally good differ by that much.
+    // Equally good plans differ by as much as these tolerances.
     CHECK(published.makespan_hours * 3600 == doctest::Approx(24197).epsilon(0.03));
     CHECK(published.average_hours * 3600 == doctest::Approx(9958).epsilon(0.01));
     CHECK(std::abs(published_worst - 1.78) < 0.3);

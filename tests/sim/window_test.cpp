@@ -1,5 +1,5 @@
-// The market over a window of rounds: never worse than any other rounds, and laid out so that nobody runs
-// twice at once.
+// The market over a window of rounds is never worse than any other rounds, and its layout runs no job twice
+// at once.
 
 #include <algorithm>
 #include <cmath>
@@ -39,7 +39,7 @@ WindowProblem random_window(support::Random& random, int jobs, int rounds) {
     return problem;
 }
 
-/// Minus infinity: not allowed.
+/// Returns the objective of a choice of rounds, or minus infinity if it is not allowed.
 double objective_of(const WindowProblem& problem, const std::vector<int>& rounds) {
     double welfare = 0, longest = 0;
     int used = 0;
@@ -54,7 +54,7 @@ double objective_of(const WindowProblem& problem, const std::vector<int>& rounds
     return used > problem.gpus * problem.rounds ? -INFINITY : welfare - problem.longest_left_factor * longest;
 }
 
-/// The best of all rounds that there are.
+/// Tries all choices of rounds, and returns the best objective.
 double best_by_trial(const WindowProblem& problem) {
     std::vector<int> rounds(problem.jobs.size(), 0);
     double best = -INFINITY;
@@ -100,7 +100,7 @@ TEST_CASE("another GPU gains no more than the price says") {
         const WindowShares shares = market.solve(problem);
         ++problem.gpus;
         const WindowShares more = market.solve(problem);
-        // What does not fit may be worth as much as a round of the largest job.
+        // Rounds that do not fit may be worth as much as a round of the largest job.
         const double room = problem.rounds + 6;
         CHECK(more.objective >= shares.objective);
         CHECK(more.objective <= shares.objective + shares.price * room + 1e-12);
@@ -109,7 +109,7 @@ TEST_CASE("another GPU gains no more than the price says") {
     CHECK(paid > 100);
 }
 
-TEST_CASE("a limit on what is left is a limit, and a factor on the longest rest shortens it") {
+TEST_CASE("the limit on remaining time is kept, and a factor on the longest rest shortens it") {
     WindowProblem problem{.gpus = 1, .rounds = 4, .round_seconds = 100};
     for (const double left : {1000.0, 300.0})
         problem.jobs.push_back({.name = "j",
@@ -118,7 +118,7 @@ TEST_CASE("a limit on what is left is a limit, and a factor on the longest rest 
                                 .epoch_seconds = 100,
                                 .left_seconds = left});
     WindowMarket market;
-    CHECK(market.solve(problem).rounds == std::vector<int>{0, 4});  // who has done little gains most
+    CHECK(market.solve(problem).rounds == std::vector<int>{0, 4});  // the job that has done least gains most
     problem.longest_left_factor = 1;
     CHECK(market.solve(problem).rounds == std::vector<int>{4, 0});
     problem.longest_left_factor = 0;
@@ -133,7 +133,7 @@ TEST_CASE("weights far apart do not spoil what little ones decide") {
     problem.jobs = {{.name = "huge", .epochs = 10, .done_epochs = 9, .epoch_seconds = 100, .weight = 1e17},
                     {.name = "a", .epochs = 10, .epoch_seconds = 100, .weight = 1},
                     {.name = "b", .epochs = 10, .epoch_seconds = 100, .weight = 2}};
-    // One round completes the first; the gains of the others are then all that counts.
+    // One round completes the huge job; then only the gains of the others matter.
     const WindowShares shares = WindowMarket().solve(problem);
     CHECK(shares.rounds[0] == 1);
     CHECK(shares.objective == doctest::Approx(best_by_trial(problem)).epsilon(1e-12));
@@ -200,7 +200,7 @@ TEST_CASE("the knapsack takes the best of all choices") {
     }
 }
 
-TEST_CASE("nobody runs twice in a round or more often than said, and no GPU is given twice") {
+TEST_CASE("no job runs twice in a round or more often than said, and no GPU is given twice") {
     support::Random random(4);
     int left_out = 0, laid_out = 0;
     for (int trial = 0; trial < 500; ++trial) {
@@ -250,7 +250,7 @@ TEST_CASE("nobody runs twice in a round or more often than said, and no GPU is g
     CHECK(left_out < laid_out / 50);
 }
 
-TEST_CASE("who saves most by it runs first") {
-    const std::vector<LayoutJob> jobs{{1, 1, 1}, {1, 1, 3}, {1, 2, 4}};  // savings of a round: 1, 3, 2
+TEST_CASE("the job that saves most by it runs first") {
+    const std::vector<LayoutJob> jobs{{1, 1, 1}, {1, 1, 3}, {1, 2, 4}};  // savings per round: 1, 3, 2
     CHECK(lay_out_window(1, 4, jobs).runs == std::vector<std::vector<std::size_t>>{{1}, {2}, {2}, {0}});
 }

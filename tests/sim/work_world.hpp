@@ -1,7 +1,7 @@
 #ifndef GOODPUT_TESTS_SIM_WORK_WORLD_HPP
 #define GOODPUT_TESTS_SIM_WORK_WORLD_HPP
 
-// The least that a world can be.
+// The smallest possible world.
 
 #include <cstddef>
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace support {
 
-/// A job of this many GPUs that says nothing of itself.
+/// Makes a job of `gpus` GPUs that says nothing about itself.
 inline goodput::Job rigid_job(std::size_t index, double submitted_seconds, int gpus,
                               std::size_t gpu_types = 1) {
     goodput::Job job{.name = "job-" + std::to_string(index)};

@@ -1,5 +1,5 @@
-// Worlds of one's own: where jobs progress at known rates, a replay gives the times that one computes without
-// it; in any world nobody progresses without GPUs, and nobody holds more than there is.
+// A user's own worlds: with known rates of progress, a replay gives the times computed without it. In any
+// world no job progresses without GPUs, and jobs never hold more than there is.
 
 #include <algorithm>
 #include <cmath>
@@ -22,13 +22,13 @@ using support::WorkWorld;
 
 namespace {
 
-/// That world, in which starts take time.
+/// A WorkWorld in which starts take time.
 struct WorldWithStarts : WorkWorld {
     double start_seconds = 0;
     [[nodiscard]] double start(std::size_t, const Configuration&) const { return start_seconds; }
 };
 
-/// That world, whose rounds end as soon as nobody has work left in them.
+/// The same world with rounds that end as soon as no job has work left in them.
 struct WorldThatShortens : WorldWithStarts {
     [[nodiscard]] double round_until(const RoundAhead& round) const {
         return round.until_last(
@@ -38,7 +38,7 @@ struct WorldThatShortens : WorldWithStarts {
     }
 };
 
-/// A world in which a job holds its GPUs and never has anything to do.
+/// A world in which a job holds its GPUs and never does anything.
 struct WorldThatStandsStill : WorkWorld {
     std::optional<double> train(std::size_t, const Configuration&, double, double) { return std::nullopt; }
     [[nodiscard]] double round_until(const RoundAhead& round) const {
@@ -51,14 +51,14 @@ static_assert(World<WorkWorld> && !ReportingWorld<WorkWorld> && !PredictingWorld
               !StartingWorld<WorkWorld> && !SavingWorld<WorkWorld> && !FailingWorld<WorkWorld>);
 static_assert(StartingWorld<WorldWithStarts> && !IsolatedTimes<WorldWithStarts>);
 
-/// When jobs of one GPU each complete, first come, first served on so many GPUs: no engine, a list of times.
+/// Computes without an engine when one-GPU jobs complete, first come, first served on `gpus` GPUs.
 std::vector<double> completions_by_hand(const WorldWithStarts& world, int gpus, double interval,
                                         double first_decision) {
     std::vector<double> free_at(static_cast<std::size_t>(gpus), 0.0), completions;
     double last_start = 0;
     for (std::size_t j = 0; j < world.trace.size(); ++j) {
         const auto gpu = std::min_element(free_at.begin(), free_at.end());
-        // The first decision at which it is there, a GPU is free, and those before it have been served.
+        // The first decision when the job is there, a GPU is free, and the jobs before it have started.
         const double ready = std::max({world.trace[j].submitted_seconds, *gpu, last_start, first_decision});
         last_start = first_decision + std::ceil((ready - first_decision) / interval) * interval;
         completions.push_back(last_start + world.start_seconds + world.work[j]);
@@ -67,7 +67,7 @@ std::vector<double> completions_by_hand(const WorldWithStarts& world, int gpus, 
     return completions;
 }
 
-/// Looks at everything that the engine asks of a world.
+/// Records and checks everything that the engine asks of a world.
 struct WatchedWorld {
     struct Watched {
         double work = 0, done = 0, saved = 0;
@@ -77,7 +77,7 @@ struct WatchedWorld {
     };
     std::vector<Job> trace{};
     std::vector<Watched> watched{};
-    std::vector<double> rates{};  ///< by GPU type
+    std::vector<double> rates{};  ///< rate on each GPU type
     double start_seconds = 0;
 
     [[nodiscard]] const std::vector<Job>& jobs() const { return trace; }
@@ -105,7 +105,7 @@ struct WatchedWorld {
     }
     double start(std::size_t job, const Configuration& held) {
         REQUIRE(!held.empty());
-        REQUIRE(watched[job].done == watched[job].saved);  // nothing is lost but by failures
+        REQUIRE(watched[job].done == watched[job].saved);  // only failures lose anything
         ++watched[job].starts;
         return start_seconds;
     }
@@ -122,7 +122,7 @@ struct WatchedWorld {
     }
 };
 
-/// Takes jobs off the cluster and puts them on as it likes.
+/// A policy that stops and starts jobs erratically.
 struct Restless {
     double value(const Round& round, const Job& job, const Option& option) const {
         const double time = round.time_seconds + 7.0 * static_cast<double>(job.name.size());
@@ -164,7 +164,7 @@ std::vector<Event> random_events(support::Random& random, const WatchedWorld& wo
 const Cluster two_types{{"slow", "fast"},
                         {{"node-0", 0, 4}, {"node-1", 0, 4}, {"node-2", 1, 8}, {"node-3", 1, 8}}};
 
-/// At no time more than there is.
+/// Checks that jobs hold at no time more GPUs than there are.
 void check_capacity(const ReplayResult& result) {
     std::vector<double> times;
     for (const HeldPeriod& period : result.held_periods) times.push_back(period.begin_seconds);
@@ -195,7 +195,7 @@ TEST_CASE("jobs of known length complete when a list of times says that they do"
         double time = 0;
         for (int j = random.integer(1, 40); j > 0; --j) {
             time += random.chance(0.1) ? random.integer(0, 20'000) : random.integer(0, 300);
-            // Halves, so that nobody completes on the second of a decision.
+            // Halves, so that no job completes exactly at a decision.
             world.add(time, 1, random.integer(1, 2000) + 0.5);
         }
         const std::vector<double> expected =
@@ -228,7 +228,7 @@ TEST_CASE("three functions are a world: no reports, starts without time, failure
     CHECK(result.jobs[0].gpu_seconds == 2 * 540);  // to the end of the round
 }
 
-TEST_CASE("in any world nobody progresses without GPUs or holds more than there is, whatever happens") {
+TEST_CASE("in any world no job progresses without GPUs or holds more than there is, whatever happens") {
     support::Random random(2);
     int stopped = 0, failed = 0, completed = 0;
     for (int round = 0; round < 40; ++round) {
@@ -260,7 +260,7 @@ TEST_CASE("in any world nobody progresses without GPUs or holds more than there 
             there += result.capacity[c].gpus *
                      ((c + 1 < result.capacity.size() ? result.capacity[c + 1].seconds : result.end_seconds) -
                       result.capacity[c].seconds);
-        // What fails within a round counts as held to its end, by at most one round each.
+        // GPUs that fail within a round count as held to its end, by at most one round each.
         double lost = 0;
         for (const Event& event : options.events)
             lost += event.kind == EventKind::node_fails ? 8 * options.interval_seconds : 0;
@@ -290,7 +290,7 @@ TEST_CASE("equal worlds have equal replays, whatever the order of the events") {
     }
 }
 
-TEST_CASE("finish-time fairness takes the isolated times that a world says") {
+TEST_CASE("finish-time fairness uses the isolated times that a world gives") {
     struct World : WorkWorld {
         [[nodiscard]] double isolated_seconds(std::size_t job, double sharers) const {
             return sharers * work[job];
@@ -306,11 +306,11 @@ TEST_CASE("finish-time fairness takes the isolated times that a world says") {
     const ReplayMetrics metrics = metrics_of(result, world);
     CHECK(metrics.rho_mean == doctest::Approx((rho[0] + rho[1]) / 2));
     CHECK(metrics.rho_p99 == std::max(rho[0], rho[1]));
-    CHECK(metrics.effective_gpus == 0);  // nobody says what one GPU does
+    CHECK(metrics.effective_gpus == 0);  // the world does not say what one GPU does
 }
 
 TEST_CASE("anything that plans can decide, and is told if it forgets a job") {
-    /// Everybody waits for his turn on the only node, the last one first.
+    /// Every job waits for its turn on the only node, the last one first.
     struct LastFirst {
         std::size_t missing = 0;
         Plan plan(const Snapshot& snapshot) const {
@@ -332,7 +332,7 @@ TEST_CASE("anything that plans can decide, and is told if it forgets a job") {
     WorkWorld once_more = again;
     CHECK_THROWS_WITH(replay(cluster, again, LastFirst{.missing = 1}),
                       "scheduler: number of decisions is 2, but must be that of jobs, 3");
-    /// Gives all of them the same GPU.
+    /// Gives all jobs the same GPU.
     struct ToEverybody {
         [[nodiscard]] static Plan plan(const Snapshot& snapshot) {
             Plan plan;
@@ -348,8 +348,8 @@ TEST_CASE("anything that plans can decide, and is told if it forgets a job") {
                       "scheduler: GPUs given of node 'node' is 2, but must be at most 1");
 }
 
-TEST_CASE("more cores beside the same GPUs are no restart") {
-    /// Gives the job another number of cores every round.
+TEST_CASE("more cores next to the same GPUs are no restart") {
+    /// Gives the job another number of cores in every round.
     struct MoreCores {
         [[nodiscard]] static Plan plan(const Snapshot& snapshot) {
             const HostShare host{.cores_per_gpu = snapshot.time_seconds / 60};
@@ -456,7 +456,7 @@ TEST_CASE("failures split a round that ends early, and it still ends when it was
                    decisions.push_back(now);
                    make_plan();
                });
-    // Nothing is lost in this world, and starts take no time.
+    // This world loses nothing, and starts take no time.
     CHECK(decisions == std::vector<double>{0});
     CHECK(result.jobs[0].completed_seconds == 50);
     CHECK(result.jobs[0].failures == 1);
@@ -511,7 +511,7 @@ TEST_CASE("a world is told all about the round that it ends") {
     CHECK(result.jobs[1].completed_seconds == 175);
 }
 
-TEST_CASE("a world must not end a round before it begins, nor never") {
+TEST_CASE("a world must not end a round before it begins, nor leave it endless") {
     struct Wrong : WorkWorld {
         double end = 0;
         [[nodiscard]] double round_until(const RoundAhead&) const { return end; }

@@ -1,4 +1,4 @@
-// Efficiency at one batch size predicted from gradient statistics measured at another, on the validation runs
+// Gradient statistics measured at one batch size predict the efficiency at another, on the validation runs
 // published with Sia.
 
 #include <array>
@@ -16,7 +16,7 @@ using namespace goodput;
 
 namespace {
 
-// gpt_pmp's runs are copies of bert's.
+// Leaves out gpt_pmp, because its runs are copies of bert's.
 constexpr std::array applications{"bert", "cifar10", "deepspeech2", "imagenet", "ncf", "yolov3"};
 
 support::ValidationRuns runs_of(const std::string& application) {
@@ -34,7 +34,7 @@ TEST_SUITE("data") {
             const support::EfficiencyReport report = support::efficiency_report(runs, 1);
             CHECK(report.combinations == static_cast<int>(runs.size() * (runs.size() - 1)));
             CHECK(support::median(report.all) < 0.02);
-            // Without the pairs that cannot fail, to a smaller batch.
+            // Leaves out predictions for a smaller batch, which cannot fail.
             CHECK(support::median(report.upward) < 0.06);
         }
     }
@@ -50,12 +50,12 @@ TEST_SUITE("data") {
             CHECK(two.beyond_ten_percent == 0);
             CHECK(support::quantile(two.all, 0.9) < 0.1);
         }
-        CHECK(worst_of_one > 0.3);  // what one batch size cannot see
+        CHECK(worst_of_one > 0.3);  // one batch size cannot show this
     }
 
-    TEST_CASE("The runs' own account of progress is the gain of their own statistics") {
-        // So that either may serve as truth; the statistics are those at the end of an epoch, and drift in
-        // it.
+    TEST_CASE("The progress that the runs report is the gain of their own statistics") {
+        // Either may therefore serve as truth. The statistics are those at the end of an epoch, and drift
+        // during it.
         for (const char* application : applications) {
             CAPTURE(application);
             const support::ValidationRuns runs = runs_of(application);

@@ -1,5 +1,5 @@
-// Efficiency where the squared norm depends on the batch size: its limits, and what measurements at several
-// sizes say of it.
+// Efficiency if the squared norm depends on the batch size: its limits, and what measurements at several
+// batch sizes tell about it.
 
 #include <algorithm>
 #include <cmath>
@@ -28,7 +28,7 @@ TEST_CASE("Efficiency that depends on the batch is 1 at the initial batch and fa
         for (double total = 64; total < 1e6; total *= 1.7) {
             CHECK(model.efficiency(total) <= last + 1e-12);
             last = model.efficiency(total);
-            // With its own statistics at a batch size it is the usual formula.
+            // With the model's own statistics at a batch size, the usual formula gives the same.
             const double ratio = model.squared_norm_over_variance(total);
             CHECK(last == doctest::Approx(NoiseScaleEfficiency{64, {ratio, 1}}.efficiency(total)));
         }
@@ -57,14 +57,14 @@ TEST_CASE("Statistics from two batch sizes give back the signal and the fluctuat
             CHECK(found.efficiency(initial) == doctest::Approx(1));
             CHECK(found.efficiency(9 * initial) == doctest::Approx(truth.efficiency(9 * initial)));
         }
-        // From one size only: the plain formula.
+        // With one batch size only, the plain formula applies.
         const NoiseScaleEfficiency plain{initial, measured[1].gradient};
         const auto one = efficiency_from_batches(std::span(measured).subspan(1, 1), initial);
         CHECK(one.efficiency(50 * initial) == doctest::Approx(plain.efficiency(50 * initial)));
     }
 }
 
-TEST_CASE("Neither part of the squared norm is negative, and the fit is the best with that") {
+TEST_CASE("Neither part of the squared norm is negative, and under this condition the fit is the best") {
     support::Random random(92);
     for (int round = 0; round < 300; ++round) {
         std::vector<GradientAtBatch> measured;

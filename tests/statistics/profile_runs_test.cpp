@@ -1,5 +1,5 @@
-// Runs that are worth most: against random ones and the smallest first on jobs drawn from the population,
-// against all subsets, against real fits, and on published measurements.
+// Choosing the most valuable runs: against random ones and the smallest first on jobs drawn from the
+// population, against all subsets, against real fits, and on published measurements.
 
 #include <algorithm>
 #include <array>
@@ -57,8 +57,8 @@ std::vector<TypeFit> fit(const SamplesByType& samples) {
     return types;
 }
 
-/// A job whose true speed on three GPU types is drawn from the population, with what was measured of it on
-/// single GPUs, what it could run, and other configurations (batches, accumulation) to be known.
+/// A job whose true speed on three GPU types is drawn from the population, with measurements on single GPUs,
+/// runs that could be made, and other configurations (batches, accumulation) to predict.
 struct RandomJob {
     support::Random random;
     std::vector<RefinedThroughput> truth{};
@@ -142,7 +142,7 @@ struct RandomJob {
         samples[at.gpu_type].push_back(measure(at.gpu_type, at.shape, option.plan));
     }
 
-    /// Mean square error of ln of the options' iteration times.
+    /// Returns the mean square error of ln of the options' iteration times.
     [[nodiscard]] double error(std::span<const TypeFit> types) const {
         double sum = 0;
         for (const Option& option : options) {
@@ -164,7 +164,7 @@ double mean_forecast_variance(std::span<const Option> options, std::span<const T
     return sum / static_cast<double>(options.size());
 }
 
-/// GPU-seconds of every candidate.
+/// Returns the GPU-seconds of every candidate.
 std::vector<double> costs_of(const RandomJob& job, std::span<const TypeFit> types) {
     const ProfileRunOptions settings;
     std::vector<double> costs;
@@ -177,11 +177,11 @@ std::vector<double> costs_of(const RandomJob& job, std::span<const TypeFit> type
     return costs;
 }
 
-/// What a way of choosing leaves of the error, and what it costs, summed over jobs.
+/// The error that a way of choosing runs leaves, and its costs, summed over jobs.
 struct Learnt {
     double error = 0, gpu_seconds = 0, runs = 0, forecast = 0;
 
-    /// Runs candidates in order, but for those that would exceed the budget.
+    /// Runs candidates in order, skipping those that would exceed the budget.
     void add(RandomJob job, const std::vector<std::size_t>& order, const std::vector<double>& costs,
              double budget, double share = 1) {
         SamplesByType samples = job.known;
@@ -252,7 +252,7 @@ TEST_CASE("chosen runs teach more per GPU-second than random ones and than the s
         CHECK(learnt(best) > 1.03 * learnt(smallest));
         CHECK(best.error < 0.7 * random.error);
         CHECK(best.error < 0.8 * smallest.error);
-        // What is predicted before any of the runs is what fits to their samples then say, and what is true.
+        // The prediction before any run agrees with what the fits say afterwards, and with the truth.
         CHECK(best.forecast / predicted > 0.7);
         CHECK(best.forecast / predicted < 1.4);
         CHECK(best.error / predicted > 0.5);
@@ -284,7 +284,7 @@ TEST_CASE("runs on one GPU type make predictions for another better") {
                                                             << ", by the new fits " << new_fits << ", true "
                                                             << before << " to " << after);
     CHECK(predicted_after < 0.9 * predicted_before);
-    // Fits hand on parameters one by one, and so less than there is.
+    // Fits hand parameters on one by one, so they tell less than they could.
     CHECK(new_fits < 0.95 * predicted_before);
     CHECK(after < 0.95 * before);
     CHECK(std::abs(std::log(predicted_after / new_fits)) < std::log(1.4));
@@ -308,7 +308,7 @@ TEST_CASE("before any run a single GPU is as uncertain as its forecast says") {
     }
 }
 
-TEST_CASE("measurements taken one after the other leave what all at once would") {
+TEST_CASE("measurements taken one after the other leave the same uncertainty as all at once") {
     support::Random random(3);
     for (int round = 0; round < 200; ++round) {
         const Eigen::Index targets = random.integer(1, 6);
@@ -417,7 +417,7 @@ TEST_CASE("greedy choices are near the best of all sets of runs that the budget 
     CHECK(sum / cases > 0.9);
 }
 
-TEST_CASE("runs stay within the budget, pay for themselves, and end where it is said why") {
+TEST_CASE("runs stay within the budget and pay for themselves, and the result says why they end") {
     support::Random random(17);
     ProfileRunChooser choose;
     std::map<ProfileStop, int> stops;
@@ -541,7 +541,7 @@ TEST_CASE("for the regret only runs count that may change the decision") {
     const ProfileRuns clear = choose_profile_runs(candidates, options, types, settings);
     CHECK(clear.stop == ProfileStop::not_worth_it);
     CHECK(clear.runs.empty());
-    // Prices decide as goodputs do.
+    // Prices decide just as goodputs do.
     options[1].goodput = 99;
     const std::vector<double> prices{0, 98.5, 0};
     ProfileRunOptions priced = settings;
@@ -562,7 +562,7 @@ TEST_CASE("runs chosen for the regret lose less goodput by wrong decisions than 
             return total * efficiency /
                    model.iteration_seconds(option.configuration.first().shape, option.plan);
         };
-        // A GPU costs half of what a single one of type 0 achieves.
+        // One GPU costs half of what a single GPU of type 0 achieves.
         const double price = 0.5 * goodput_of({{0, 4, {1, 1}}, {48, 0}}, job.truth[0]);
         std::vector<double> prices;
         for (const Option& option : job.options) prices.push_back(price * option.configuration.gpus());
@@ -674,7 +674,7 @@ TEST_CASE("bad input is refused") {
     CHECK(with_settings({.weights = negative}));
     CHECK(with_settings({.weights = endless}));
     CHECK(with_settings({.prices = endless}));
-    // No goodput is predicted.
+    // The criterion needs goodputs, and none is predicted.
     CHECK(with_settings({.criterion = ProfileCriterion::regret}));
     std::vector<TypeFit> broken = types;
     broken[1].fit.covariance.assign(broken[1].fit.covariance.size(), 0.0);
@@ -689,7 +689,7 @@ TEST_SUITE("data") {
         const std::array<int, 3> gpus_per_node{4, 8, 8};
         const std::vector<std::string> applications{"bert",        "cifar10", "imagenet",
                                                     "deepspeech2", "yolov3",  "ncf"};
-        std::map<std::size_t, std::array<double, 3>> errors;  // before, chosen, random, by number of runs
+        std::map<std::size_t, std::array<double, 3>> errors;  // before, chosen, random; by number of runs
         for (const std::string& application : applications) {
             SamplesByType known(types.size());
             std::vector<Option> options;
@@ -724,7 +724,7 @@ TEST_SUITE("data") {
                     }
                 }
             }
-            // Error of ln of the steps after runs, root mean square by type.
+            // Returns the error of ln of the step times after these runs, as root mean square by type.
             const auto error_after = [&](std::span<const std::size_t> runs) {
                 SamplesByType samples = known;
                 for (const std::size_t i : runs)
@@ -742,7 +742,7 @@ TEST_SUITE("data") {
                     mean += std::sqrt(squares[t] / counts[t]) / static_cast<double>(types.size());
                 return mean;
             };
-            // The first of many runs are those that would be chosen if there were no more.
+            // The first few of many chosen runs are those that are chosen if there are only a few.
             const std::vector<std::size_t> best =
                 chosen(choose_profile_runs(options, options, fit(known), {.runs = 12, .tolerance = 0}));
             REQUIRE(best.size() == 12);

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_TESTS_SUPPORT_ALLOT_ORACLE_HPP
 #define GOODPUT_TESTS_SUPPORT_ALLOT_ORACLE_HPP
 
-// What an allotment is worth, and whether it is allowed.
+// Computes the value of an allotment, and whether it is allowed, independently of the library.
 
 #include <cmath>
 #include <limits>
@@ -11,7 +11,7 @@
 
 namespace support {
 
-/// The value of a choice, or NaN if it breaks a constraint.
+/// Returns the value of a choice, or NaN if the choice breaks a constraint.
 inline double value_of(const goodput::AllotmentProblem& problem, const std::vector<std::size_t>& choice) {
     constexpr double broken = std::numeric_limits<double>::quiet_NaN();
     if (choice.size() != problem.jobs()) return broken;

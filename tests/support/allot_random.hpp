@@ -1,8 +1,8 @@
 #ifndef GOODPUT_TESTS_SUPPORT_ALLOT_RANDOM_HPP
 #define GOODPUT_TESTS_SUPPORT_ALLOT_RANDOM_HPP
 
-// Random allotment problems: small ones with everything that is odd about them, and such as a scheduler of a
-// GPU cluster poses. And what can be done to a problem without changing what it is.
+// Random allotment problems: small ones with all kinds of odd parts, and ones like those of GPU cluster
+// schedulers. Also transformations that must not change the answer, and bounds to compare with.
 
 #include <algorithm>
 #include <chrono>
@@ -20,7 +20,7 @@
 
 namespace support {
 
-/// Sum over the jobs of the largest |value|.
+/// Returns the sum over the jobs of the largest |value|.
 inline double scale_of(const goodput::AllotmentProblem& problem) {
     double scale = 0;
     for (std::size_t job = 0; job < problem.jobs(); ++job) {
@@ -32,7 +32,7 @@ inline double scale_of(const goodput::AllotmentProblem& problem) {
     return scale;
 }
 
-/// Adds a copy of another problem's job, with the options that keep(option) admits.
+/// Adds a copy of another problem's job, with the options for which keep(option) is true.
 template <class Keep>
 void add_copy(goodput::AllotmentProblem& to, const goodput::AllotmentProblem& from, std::size_t job,
               Keep keep) {
@@ -44,7 +44,7 @@ inline void add_copy(goodput::AllotmentProblem& to, const goodput::AllotmentProb
     add_copy(to, from, job, [](std::size_t) { return true; });
 }
 
-/// The same jobs in another order.
+/// Returns the same jobs in another order.
 inline goodput::AllotmentProblem in_other_order(const goodput::AllotmentProblem& problem, Random& random) {
     std::vector<std::size_t> order(problem.jobs());
     for (std::size_t job = 0; job < order.size(); ++job) order[job] = job;
@@ -64,7 +64,7 @@ inline bool fits_alone(const goodput::AllotmentProblem& problem, std::size_t job
     return true;
 }
 
-/// The problem without options that exceed a capacity alone.
+/// Returns the problem without the options that exceed a capacity alone.
 inline goodput::AllotmentProblem without_too_large(const goodput::AllotmentProblem& problem) {
     goodput::AllotmentProblem other;
     other.capacity = problem.capacity;
@@ -73,7 +73,7 @@ inline goodput::AllotmentProblem without_too_large(const goodput::AllotmentProbl
     return other;
 }
 
-/// Value of an option at prices: what is left of it after paying.
+/// Returns what is left of an option's value after paying the prices.
 inline double reduced_value(const goodput::AllotmentProblem& problem, std::size_t job, std::size_t option,
                             std::span<const double> prices) {
     double reduced = problem.value(job, option);
@@ -82,7 +82,7 @@ inline double reduced_value(const goodput::AllotmentProblem& problem, std::size_
     return reduced;
 }
 
-/// The best that the job can do at prices.
+/// Returns the most that the job can gain at these prices.
 inline double best_reduced_value(const goodput::AllotmentProblem& problem, std::size_t job,
                                  std::span<const double> prices) {
     double best = problem.must(job) ? -std::numeric_limits<double>::infinity() : 0;
@@ -91,7 +91,7 @@ inline double best_reduced_value(const goodput::AllotmentProblem& problem, std::
     return best;
 }
 
-/// The Lagrangian bound at prices: no allotment, split or not, is worth more.
+/// Returns the Lagrangian bound at these prices: no allotment, split or not, is worth more.
 inline double bound_at(const goodput::AllotmentProblem& problem, std::span<const double> prices) {
     double bound = 0;
     for (std::size_t r = 0; r < prices.size(); ++r) bound += prices[r] * problem.capacity[r];
@@ -99,8 +99,8 @@ inline double bound_at(const goodput::AllotmentProblem& problem, std::span<const
     return bound;
 }
 
-/// The largest value over all choices, -infinity if the jobs that must run do not fit. What is left of the
-/// capacities is kept by job, because taking units and giving them back is not exact.
+/// Finds the largest value over all choices, or -infinity if the jobs that must run do not fit. Keeps the
+/// capacity left by job, because taking units and giving them back is not exact.
 class BruteForce {
 public:
     double operator()(const goodput::AllotmentProblem& problem) {
@@ -134,20 +134,20 @@ private:
     std::vector<double> left_;
 };
 
-/// What values a problem has.
+/// The kind of values in a problem.
 enum class Values { decimals, reals, ties, mixed_magnitudes, one_magnitude, negative_too, equal };
 
-/// A small problem for brute force, of one to `most_resources` resources: jobs that must run, equal jobs,
-/// jobs without options, options without use, of several resources, one resource named twice, too large;
-/// capacities of 0 and units that are no whole numbers; values of every kind. The product of (options + 1)
-/// over the jobs stays below `most_choices`.
+/// Makes a small problem for brute force with one to `most_resources` resources. It may have must-run jobs,
+/// equal jobs, jobs without options, options that use nothing, several resources, one resource twice or too
+/// much, capacities of 0, fractional units, and values of any kind. The product of (options + 1) over the
+/// jobs is at most `most_choices`.
 inline goodput::AllotmentProblem small_problem(Random& random, int most_resources = 4,
                                                double most_choices = 400) {
     goodput::AllotmentProblem problem;
     const int resources = random.integer(1, most_resources);
     const auto values = static_cast<Values>(random.integer(0, 6));
     const double magnitude = std::pow(10, random.integer(-9, 9));
-    const int units_kind = random.integer(0, 5);  // mostly whole units
+    const int units_kind = random.integer(0, 5);  // whole units for most kinds
     const double must = random.chance(0.4) ? 0.3 : 0;
     const double repeat = random.chance(0.25) ? 0.7 : 0.1;
     const auto units = [&](int most) {
@@ -202,9 +202,9 @@ inline goodput::AllotmentProblem small_problem(Random& random, int most_resource
     return problem;
 }
 
-/// As a scheduler of a cluster with `gpus` GPUs of three types poses it: every job has a value for 1, 2, 4,
-/// ... units of each type that rises, less and less, and is rounded to two decimals. The jobs could use
-/// several times what there is.
+/// Makes a problem like that of a scheduler for `gpus` GPUs of three types. Every job has values for 1, 2, 4,
+/// ... units of each type; they rise with falling increments and are rounded to two decimals. Together the
+/// jobs could use several times the capacity.
 inline goodput::AllotmentProblem cluster_problem(Random& random, int gpus) {
     goodput::AllotmentProblem problem;
     problem.capacity = {gpus / 2.0, gpus / 4.0, gpus / 4.0};
@@ -223,7 +223,7 @@ inline goodput::AllotmentProblem cluster_problem(Random& random, int gpus) {
     return problem;
 }
 
-/// Four resources that every option uses, no two options alike: no states are ever equal, no bound is near.
+/// Four resources that every option uses, no two options alike: states are never equal, bounds never close.
 inline goodput::AllotmentProblem hard_problem(Random& random, int jobs) {
     goodput::AllotmentProblem problem;
     problem.capacity = {997, 991, 983, 977};
@@ -243,16 +243,16 @@ inline goodput::AllotmentProblem hard_problem(Random& random, int jobs) {
     return problem;
 }
 
-/// What a cluster with limits poses: `gpus` / 10 jobs of `gpus` / 250 teams. Every option of a job takes GPUs
-/// of one of six pools, as many of its team's quota, dollars an hour of a budget, and where its team has one
-/// GPUs of a quota of that type. Values rise less and less with GPUs, and differ by job, type and size. The
+/// Makes a problem like that of a cluster with limits: `gpus` / 10 jobs of `gpus` / 250 teams. Every option
+/// uses GPUs of one of six pools, its team's quota, dollars per hour of a budget, and its team's quota for
+/// that pool if there is one. Values rise with falling increments and differ by job, type and size. The
 /// pools, the budget and about half of the quotas bind.
 inline goodput::AllotmentProblem limits_problem(Random& random, int gpus) {
     constexpr std::uint32_t pools = 6;
     constexpr int per_node = 8;
     const auto teams = static_cast<std::uint32_t>(std::max(gpus / 250, 1));
     goodput::AllotmentProblem problem;
-    // Pools, and what a GPU of each is: dollars an hour and speed, which go together, but not closely.
+    // Dollars per hour and speed of a GPU in each pool. They go together, but not closely.
     double shares[pools], dollars[pools], speed[pools], sum = 0, cost = 0;
     for (double& share : shares) sum += share = random.between(0.5, 2);
     for (std::uint32_t pool = 0; pool < pools; ++pool) {
@@ -267,7 +267,7 @@ inline goodput::AllotmentProblem limits_problem(Random& random, int gpus) {
         double weight, half;
     };
     std::vector<Job> jobs;
-    std::vector<double> demand(teams, 0);  // of a team, about
+    std::vector<double> demand(teams, 0);  // approximate demand of each team
     sum = 0;
     for (int job = 0; job < gpus / 10; ++job) {
         // Some teams are ten times as large as others.
@@ -280,7 +280,7 @@ inline goodput::AllotmentProblem limits_problem(Random& random, int gpus) {
     }
     for (const double wish : demand)
         problem.capacity.push_back(std::ceil(gpus * wish / sum * random.between(0.6, 1.4)));
-    std::vector<std::uint32_t> type_quota(std::size_t{teams} * pools, 0);  // its row, 0: none
+    std::vector<std::uint32_t> type_quota(std::size_t{teams} * pools, 0);  // row of the quota, 0 without one
     for (std::uint32_t team = 0; team < teams; ++team) {
         if (!random.chance(0.3)) continue;
         const auto pool = static_cast<std::uint32_t>(random.integer(0, pools - 1));
@@ -301,7 +301,7 @@ inline goodput::AllotmentProblem limits_problem(Random& random, int gpus) {
             best = std::max(best, fastest[pool]);
         }
         for (std::uint32_t pool = 0; pool < pools; ++pool) {
-            if (random.chance(0.1)) continue;  // its memory is too small
+            if (random.chance(0.1)) continue;  // this pool's GPU memory is too small for the job
             for (int n = 1; n <= most; n = n < per_node ? 2 * n : n + per_node) {
                 const double goodput = fastest[pool] / best * n / (n + half) * (most + half) / most;
                 uses.assign({{pool, static_cast<double>(n)}, {pools + team, static_cast<double>(n)}});
@@ -315,7 +315,7 @@ inline goodput::AllotmentProblem limits_problem(Random& random, int gpus) {
     return problem;
 }
 
-/// Generalised assignment: every job on one of the resources, which it uses unlike.
+/// Generalised assignment: every job needs one of the resources, and different amounts of each.
 inline goodput::AllotmentProblem assignment_problem(Random& random, int resources, int jobs,
                                                     double tightness) {
     goodput::AllotmentProblem problem;
@@ -332,7 +332,7 @@ inline goodput::AllotmentProblem assignment_problem(Random& random, int resource
     return problem;
 }
 
-/// Pools with an odd number of units, and jobs that take multiples of four, a few of them of six.
+/// Pools with an odd number of units. Jobs take multiples of four, a few of them multiples of six.
 inline goodput::AllotmentProblem odd_pools_problem(Random& random, int pools, int jobs) {
     goodput::AllotmentProblem problem;
     for (int job = 0; job < jobs; ++job) {
@@ -351,7 +351,7 @@ inline goodput::AllotmentProblem odd_pools_problem(Random& random, int pools, in
     return problem;
 }
 
-/// Options without a gap that soon run out of states, of memory or of time.
+/// Makes options with gap 0 that soon run out of states, memory or time.
 inline goodput::AllotOptions soon_cut_off(Random& random) {
     goodput::AllotOptions options{.gap = 0};
     switch (random.integer(0, 2)) {
@@ -367,8 +367,8 @@ inline goodput::AllotOptions soon_cut_off(Random& random) {
     return options;
 }
 
-/// Jobs that must run, each on one of `agents` resources, with units and values as unlike as can be. One
-/// allotment fits, and takes all that there is; `value` is its worth.
+/// Jobs that must run, each on one of `agents` resources, with random units and values. A planted allotment
+/// fits and uses all capacities exactly; `value` receives its worth.
 inline goodput::AllotmentProblem tight_problem(Random& random, int agents, int jobs, double& value) {
     goodput::AllotmentProblem problem;
     problem.capacity.assign(static_cast<std::size_t>(agents), 0);

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_TESTS_SUPPORT_ALLOT_ROUNDS_HPP
 #define GOODPUT_TESTS_SUPPORT_ALLOT_ROUNDS_HPP
 
-// Reads recorded rounds: gzip, one allotment problem a line in the form of `goodput allot`, with a general
-// solver's objective.
+// Reads recorded rounds from a gzip file. Each line is an allotment problem in the format of `goodput allot`,
+// with the objective that a general solver reached.
 
 #include <algorithm>
 #include <cstddef>
@@ -24,7 +24,7 @@ struct RecordedRound {
     double reference_objective = 0;
 };
 
-/// The problem of one such line.
+/// Returns the problem of one line.
 inline goodput::AllotmentProblem problem_of(const nlohmann::json& line) {
     goodput::AllotmentProblem problem;
     problem.capacity = line.at("capacity").get<std::vector<double>>();

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_TESTS_SUPPORT_CERTIFICATE_HPP
 #define GOODPUT_TESTS_SUPPORT_CERTIFICATE_HPP
 
-// Checks a certificate in VIPR as check_proof.py does (which says more about what is wrong), for tests and
-// fuzz targets that write many small ones. It knows what the library's certificates have: maximise, asm, lin,
+// Checks VIPR certificates like check_proof.py (which explains more of what is wrong), for tests and fuzz
+// targets that write many small ones. Supports what the library's certificates contain: maximise, asm, lin,
 // rnd, uns.
 
 #include <cstddef>
@@ -21,7 +21,7 @@ class Certificate {
 public:
     using Number = boost::multiprecision::cpp_rational;
 
-    /// What is wrong with it; empty if it is a proof.
+    /// Returns what is wrong with the certificate, or an empty text if it is a proof.
     static std::string complaint(const std::string& text) {
         try {
             Certificate(text).check();

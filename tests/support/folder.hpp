@@ -10,7 +10,7 @@
 
 namespace support {
 
-/// A folder of its own, gone afterwards.
+/// A temporary folder for one process, deleted at the end.
 class Folder {
 public:
     Folder()

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_TESTS_SUPPORT_NOISY_QUADRATIC_HPP
 #define GOODPUT_TESTS_SUPPORT_NOISY_QUADRATIC_HPP
 
-// A quadratic loss seen through noisy gradients whose covariance is known, and how well the noise scale is
+// A quadratic loss with noisy gradients whose covariance is known, and the errors of the noise scale that is
 // estimated on it.
 
 #include <algorithm>
@@ -18,8 +18,8 @@
 
 namespace support {
 
-/// Independent numbers of mean 0 and variance 1, the same everywhere; two of a draw, because tests need
-/// millions.
+/// Draws independent numbers of mean 0 and variance 1, the same on every platform. Each draw gives two
+/// numbers, because tests need millions.
 class Noise {
 public:
     explicit Noise(std::uint64_t seed) : state_(seed) {}
@@ -38,7 +38,7 @@ public:
     }
 
 private:
-    static double from(std::uint64_t bits) {  // uniform of variance 1
+    static double from(std::uint64_t bits) {  // uniform, with variance 1
         return (static_cast<double>(bits) - 0x1.fffffffep30) * (2 * 1.7320508075688772 * 0x1.0p-32);
     }
 
@@ -46,10 +46,10 @@ private:
     bool half_ = false;
 };
 
-/// The gradient at a point, with curvatures that differ by up to 55 times, and noise of covariance D + u u^T
-/// at the initial batch size: D diagonal, u a direction that all parameters share, with `common` of the
-/// trace. The larger that part, the fewer independent numbers a gradient gives: its noise counts as tr(C)^2 /
-/// tr(C^2) of them.
+/// Gradients at a point where curvatures differ by up to a factor of 55. At the initial batch size the noise
+/// has covariance D + u u^T, where D is diagonal and u, a direction that all parameters share, has the part
+/// `common` of the trace. The larger this part, the fewer independent numbers a gradient gives: tr(C)^2 /
+/// tr(C^2).
 struct NoisyQuadratic {
     std::vector<double> gradient, deviation, shared;
 
@@ -73,7 +73,7 @@ struct NoisyQuadratic {
 
     [[nodiscard]] std::size_t size() const { return gradient.size(); }
 
-    /// The true statistics of P^-1 g.
+    /// Returns the true statistics of P^-1 g.
     template <class P = goodput::AdamPreconditioner<double>>
     [[nodiscard]] goodput::GradientStatistics statistics(const P& metric = {}) const {
         goodput::GradientStatistics truth;
@@ -85,7 +85,7 @@ struct NoisyQuadratic {
         return truth;
     }
 
-    /// A gradient from `scale` times the initial batch size.
+    /// Draws a gradient of a batch of `scale` times the initial batch size.
     void sample(double scale, Noise& noise, std::span<double> out) const {
         const double part = 1 / std::sqrt(scale), along = part * noise();
         for (std::size_t i = 0; i < size(); ++i)
@@ -97,7 +97,7 @@ struct NoisyQuadratic {
         return out;
     }
 
-    /// Norms of a step of `scale` times the initial batch size in so many gradients.
+    /// Returns the norms of a step of `gradients` gradients, together `scale` initial batches.
     [[nodiscard]] goodput::GradientNorms step(int gradients, double scale, Noise& noise) const {
         std::vector<double> one(size()), mean(size());
         double squares = 0, square_of_mean = 0;
@@ -113,8 +113,8 @@ struct NoisyQuadratic {
     }
 };
 
-/// Norms of a step of `scale` times the initial batch size with these gradients, where they teach anything;
-/// of one parameter group.
+/// Returns the norms of one parameter group from a step with these gradients and `scale` times the initial
+/// batch size, or none if the meter learns nothing from the step.
 template <class P = goodput::AdamPreconditioner<double>>
 std::optional<goodput::GradientNorms> metered(goodput::GradientMeter& meter,
                                               const std::vector<std::vector<double>>& gradients, double scale,
@@ -136,10 +136,10 @@ struct NoiseScaleErrors {
     [[nodiscard]] double largest() const { return std::max({squared_norm, variance, noise_scale}); }
 };
 
-/// What is estimated in 1,000 steps of 1,000 parameters at the initial batch size, metered as `replicas`
-/// gradients a step (1: differenced), in the metric of SGD or of an Adam whose moments follow these very
-/// gradients; the noise scale is 4 times the initial batch. Adam's metric changes from step to step, so the
-/// truth is averaged over the steps as the estimate is.
+/// Returns the errors after 1,000 steps of 1,000 parameters at the initial batch size. The true noise scale
+/// is 4 initial batches. Each step meters `replicas` gradients (1: differences of successive ones) in the
+/// metric of SGD, or of an Adam whose moments follow these gradients. Adam's metric changes with every step,
+/// so the truth is averaged over the steps like the estimate.
 inline NoiseScaleErrors noise_scale_errors(int replicas, bool adam, std::uint64_t seed,
                                            double common = 0.03) {
     constexpr int steps = 1000;
@@ -151,7 +151,7 @@ inline NoiseScaleErrors noise_scale_errors(int replicas, bool adam, std::uint64_
     std::vector<std::vector<double>> gradients(static_cast<std::size_t>(replicas),
                                                std::vector<double>(dimensions));
     std::vector<double> second_moments(dimensions);
-    goodput::GradientStatistics truth, before;  // in the metric of this step, and of the one before
+    goodput::GradientStatistics truth, before;  // in the metrics of this step and the previous one
     double norm = 0, variance = 0, weight = 0;  // averages of the truth
     for (int t = 0; t < steps; ++t) {
         const goodput::AdamPreconditioner<double> metric{second_moments, adam ? t : 0, 0.999, 1e-8};

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_TESTS_SUPPORT_PLACE_RANDOM_HPP
 #define GOODPUT_TESTS_SUPPORT_PLACE_RANDOM_HPP
 
-// What the tests of placement draw their cases with.
+// Random numbers and nodes for the tests of placement.
 
 #include <cstddef>
 #include <cstdint>

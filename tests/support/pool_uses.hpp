@@ -1,7 +1,7 @@
 #ifndef GOODPUT_TESTS_SUPPORT_POOL_USES_HPP
 #define GOODPUT_TESTS_SUPPORT_POOL_USES_HPP
 
-// What a policy is told of capacities where only the GPUs of the pools are limited, and no node is drained.
+// The capacities and uses that a policy sees if only the pools' GPUs are limited and no node is drained.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,14 +13,14 @@
 
 namespace support {
 
-/// GPUs of every pool.
+/// Returns the number of GPUs of every pool.
 inline std::vector<double> capacity_of(std::span<const goodput::Pool> pools) {
     std::vector<double> capacity;
     for (const goodput::Pool& pool : pools) capacity.push_back(pool.gpus());
     return capacity;
 }
 
-/// What options of one part take of these pools.
+/// What options with a single part take from the pools.
 class PoolUses {
 public:
     PoolUses(std::span<const goodput::Pool> pools, std::span<const goodput::Option> options) {

@@ -2,8 +2,8 @@
 #define GOODPUT_TESTS_SUPPORT_PROFILES_HPP
 
 // Reads the measurements published with Sia: profiles/APPLICATION/placements-TYPE.csv and
-// scalability-TYPE.csv. Columns are found by name, because their order differs between the files. Anything
-// missing or unreadable is a std::runtime_error that names the file.
+// scalability-TYPE.csv. Finds columns by name, because their order differs between files. Throws a
+// std::runtime_error that names the file if anything is missing or unreadable.
 
 #include <charconv>
 #include <cstddef>
@@ -19,7 +19,7 @@
 
 namespace support {
 
-/// A CSV file of numbers, by column name; every column has one text a row.
+/// A CSV file of numbers: for each column name one text per row.
 using Csv = std::map<std::string, std::vector<std::string>>;
 
 inline Csv read_csv(const std::string& path) {
@@ -63,7 +63,7 @@ Number number(const std::string& text, const std::string& path) {
     return value;
 }
 
-/// Everything measured of one application on one GPU type.
+/// All measurements of one application on one GPU type.
 struct Profile {
     std::vector<goodput::PlacementSample> placements;
     std::vector<goodput::ThroughputSample> scalability;
@@ -73,7 +73,7 @@ struct Profile {
     }
 };
 
-/// `folder` is that of the application.
+/// `folder` is the folder of the application.
 inline Profile read_profile(const std::string& folder, const std::string& type) {
     Profile profile;
     {

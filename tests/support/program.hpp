@@ -1,8 +1,8 @@
 #ifndef GOODPUT_TESTS_SUPPORT_PROGRAM_HPP
 #define GOODPUT_TESTS_SUPPORT_PROGRAM_HPP
 
-// Runs a program and talks to it through pipes, line by line. A program that does not answer within half a
-// minute is a std::runtime_error.
+// Runs a program and exchanges lines with it through pipes. Throws a std::runtime_error if the program does
+// not answer within half a minute.
 
 #include <fcntl.h>
 #include <poll.h>
@@ -21,9 +21,9 @@ namespace support {
 
 class Program {
 public:
-    /// `arguments`: the program's path first.
+    /// `arguments` begins with the program's path.
     explicit Program(std::vector<std::string> arguments) {
-        ::signal(SIGPIPE, SIG_IGN);  // a program that has ended is found out by its silence
+        ::signal(SIGPIPE, SIG_IGN);  // a program that has ended shows by its silence
         int in[2], out[2], err[2];
         if (::pipe2(in, O_CLOEXEC) != 0 || ::pipe2(out, O_CLOEXEC) != 0 || ::pipe2(err, O_CLOEXEC) != 0)
             throw std::runtime_error("no pipe");
@@ -57,7 +57,7 @@ public:
             if (file >= 0) ::close(file);
     }
 
-    /// Sends a line and waits for the line that answers it.
+    /// Sends a line, waits for the answer and returns that line.
     std::string ask(const std::string& line) {
         write(line + "\n");
         std::size_t end = buffer_.find('\n');
@@ -73,11 +73,11 @@ public:
 
     struct End {
         int status = 0;
-        std::string output{};  ///< what was not read before
+        std::string output{};  ///< output that was not read before
         std::string errors{};
     };
 
-    /// Sends the rest of the input (small enough for a pipe), ends it and waits for the program's end.
+    /// Sends the rest of the input (small enough for a pipe), closes it and waits until the program ends.
     End finish(std::string_view rest = {}) {
         if (!rest.empty()) write(rest);
         ::close(in_);
@@ -103,7 +103,7 @@ private:
             text.remove_prefix(static_cast<std::size_t>(written));
         }
     }
-    /// Appends what there is; false at the end.
+    /// Appends the available output; returns false at the end of it.
     static bool read(int file, std::string& text) {
         pollfd ready{file, POLLIN, 0};
         if (::poll(&ready, 1, 30'000) == 0) throw std::runtime_error("the program does not answer");

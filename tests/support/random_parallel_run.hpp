@@ -1,7 +1,7 @@
 #ifndef GOODPUT_TESTS_SUPPORT_RANDOM_PARALLEL_RUN_HPP
 #define GOODPUT_TESTS_SUPPORT_RANDOM_PARALLEL_RUN_HPP
 
-// Runs of large models that never were: what a model with known constants would have measured.
+// Simulated runs of large models: the measurements that models with known constants would have given.
 
 #include <cstddef>
 #include <memory>
@@ -28,7 +28,7 @@ inline goodput::ParallelCluster plain_parallel_cluster() {
     return cluster;
 }
 
-/// Embedding, blocks and head; times and sizes nearly proportional to micro-batch and degree.
+/// Embedding, blocks and head, with times and sizes nearly proportional to micro-batch and degree.
 inline goodput::LayeredModel random_layered_model(Random& random) {
     goodput::LayeredModel model;
     model.name = "random";
@@ -63,7 +63,7 @@ inline goodput::ParallelPlan random_parallel_plan(const goodput::LayeredModel& m
     return plan;
 }
 
-/// Runs on `platforms` platforms, without what they measured.
+/// Runs on `platforms` platforms, without measurements.
 struct RandomParallelRuns {
     std::unique_ptr<goodput::ParallelCluster> cluster =
         std::make_unique<goodput::ParallelCluster>(plain_parallel_cluster());

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_TESTS_SUPPORT_RANDOM_QUEUE_HPP
 #define GOODPUT_TESTS_SUPPORT_RANDOM_QUEUE_HPP
 
-// A random queue on one pool of 8-GPU nodes: every job asks for one number of GPUs.
+// A random queue on one pool of 8-GPU nodes. Every job asks for one fixed number of GPUs.
 
 #include <cstddef>
 #include <span>
@@ -18,10 +18,10 @@ struct RandomQueue {
     goodput::Cluster cluster{{"gpu"}, {}};
     std::vector<goodput::Pool> pools;
     std::vector<goodput::Job> jobs;
-    std::vector<goodput::Option> options;  ///< by job
-    std::vector<double> values;            ///< by job
+    std::vector<goodput::Option> options;  ///< the only option of each job
+    std::vector<double> values;            ///< value of this option
 
-    /// `keeping`: the part of the running jobs that keep what they hold.
+    /// `keeping` is the fraction of running jobs that keep what they hold.
     explicit RandomQueue(Random& random, double keeping = 0) {
         const int nodes = random.integer(1, 4);
         for (int n = 0; n < nodes; ++n) cluster.nodes.push_back({"node-" + std::to_string(n), 0, 8});

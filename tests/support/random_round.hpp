@@ -1,7 +1,7 @@
 #ifndef GOODPUT_TESTS_SUPPORT_RANDOM_ROUND_HPP
 #define GOODPUT_TESTS_SUPPORT_RANDOM_ROUND_HPP
 
-// Random scheduling rounds, and what every plan has to respect. For tests: includes doctest.
+// Random scheduling rounds, and the checks that every plan has to pass. For tests: includes doctest.
 
 #include <algorithm>
 #include <cstddef>
@@ -19,13 +19,13 @@
 namespace support {
 
 struct RoundKind {
-    double drained = 0;  ///< chance of a node to be drained
-    double kept = 0.2;   ///< chance of a job that runs to keep what it holds
-    /// Whatever keeps to the rows can be placed: no job of a fixed number of GPUs.
+    double drained = 0;  ///< chance that a node is drained
+    double kept = 0.2;   ///< chance that a running job keeps what it holds
+    /// If true, every plan within the rows can be placed, and no job has a fixed number of GPUs.
     bool packs = false;
 };
 
-/// Clusters of several GPU types and node sizes; jobs of all kinds, some running on nodes that exist.
+/// Clusters of several GPU types and node sizes with jobs of all kinds, some of them running.
 class RandomRound {
 public:
     explicit RandomRound(Random& random, RoundKind kind = {}) : kind_(kind) {
@@ -63,7 +63,7 @@ private:
         job.initial_batch = 1 << random.integer(4, 8);
         job.max_batch = job.initial_batch << random.integer(0, 5);
         job.target_batch = job.initial_batch << random.integer(0, 3);
-        // Of those that keep their batch some have no largest one, and some one that they nearly reach.
+        // Half of the jobs that keep their batch have no largest batch; the others' is larger by at least 4.
         if (job.adaptivity != Adaptivity::batch)
             job.max_batch = index % 2 == 0 ? 0 : std::max(job.max_batch, job.target_batch + 4);
         for (std::size_t t = 0; t < snapshot.cluster.gpu_types.size(); ++t) {
@@ -84,7 +84,7 @@ private:
         return job;
     }
 
-    /// One node or a part of it; now and then several, which are shared with others once in a while.
+    /// Gives the job a part of a node, or now and then several nodes, which are sometimes shared with others.
     void hold_something(Random& random, goodput::Job& job) {
         const std::vector<goodput::Node>& nodes = snapshot.cluster.nodes;
         const auto first = static_cast<std::size_t>(random.integer(0, static_cast<int>(used_.size()) - 1));
@@ -110,7 +110,7 @@ private:
         for (const goodput::NodeShare& held : job.placement) used_[held.node] += held.gpus;
     }
 
-    /// What a job that keeps what it holds may hold: several nodes for itself, or as the kind says.
+    /// Returns whether a job may keep what it holds: whole nodes, or GPUs of a single node.
     [[nodiscard]] bool may_keep(const goodput::Job& job) const {
         bool whole = true;
         for (const goodput::NodeShare& held : job.placement)
@@ -138,7 +138,7 @@ private:
     std::vector<int> used_;
 };
 
-/// What is to be done with a job says no more and no less than what it holds before and after.
+/// Checks that a decision's action fits what the job holds before and after.
 inline void check_action(const goodput::Job& job, const goodput::Decision& decision,
                          const goodput::Cluster& cluster) {
     using goodput::Action;
@@ -150,7 +150,7 @@ inline void check_action(const goodput::Job& job, const goodput::Decision& decis
     CHECK((decision.action == Action::stay) == (holds && decision.placement == job.placement));
     CHECK(decision.starts == (gets && decision.placement != job.placement));
     if (decision.action != Action::move && decision.action != Action::restart) return;
-    // GPUs by type and, as a shape is of one pool, nodes by pool: not by which nodes they are.
+    // Compares GPUs per type and, as a shape belongs to one pool, nodes per pool; not which nodes these are.
     const auto shape = [&](const Placement& placement) {
         std::map<std::tuple<std::size_t, int, bool>, std::pair<int, int>> pools;
         for (const goodput::NodeShare& share : placement) {
@@ -166,8 +166,8 @@ inline void check_action(const goodput::Job& job, const goodput::Decision& decis
     CHECK((decision.action == Action::move) == (shape(job.placement) == shape(decision.placement)));
 }
 
-/// Machines, limits, batch plans, drained nodes, jobs that keep what they hold; among those the ones for
-/// which has_failed(j) holds, if they hold something.
+/// Checks GPUs of nodes, job limits, batch plans, drained nodes and jobs that keep what they hold. A job for
+/// which has_failed(j) is true has to keep what it holds, if it holds something.
 template <class HasFailed>
 void check_plan(const goodput::Snapshot& snapshot, const goodput::Plan& plan, HasFailed has_failed) {
     using namespace goodput;
@@ -191,7 +191,7 @@ void check_plan(const goodput::Snapshot& snapshot, const goodput::Plan& plan, Ha
         const Configuration& configuration = decision.option.configuration;
         CHECK(decision.verdict.outcome == Outcome::runs);
         CHECK(configuration_of(decision.placement, snapshot.cluster).same_gpus(configuration));
-        // A job over several nodes is alone on them, unless it has shared them before.
+        // A job over several nodes has them alone, unless it shared them before.
         const bool shares = decision.placement == job.placement &&
                             std::ranges::any_of(job.placement, [&](const NodeShare& share) {
                                 return holders[share.node] > 1;
@@ -220,8 +220,8 @@ void check_plan(const goodput::Snapshot& snapshot, const goodput::Plan& plan, Ha
                 CHECK(batch.total(replicas) >= job.initial_batch);
         }
         if (job.max_batch > 0) CHECK(batch.total(replicas) <= job.max_batch);
-        // Rounding the share of a replica up adds less than one example a microbatch and replica; where that
-        // would be more than the largest batch it is rounded down.
+        // Rounding a replica's share up adds less than one example per microbatch and replica. If this would
+        // exceed the largest batch, the share is rounded down.
         if (job.adaptivity != Adaptivity::batch) {
             const bool down = job.max_batch > 0 && job.target_batch + replicas > job.max_batch;
             CHECK(batch.total(replicas) >
@@ -236,12 +236,12 @@ void check_plan(const goodput::Snapshot& snapshot, const goodput::Plan& plan, Ha
     for (const PoolPrice& price : plan.prices) CHECK(price.price >= 0);
 }
 
-/// The same where the policy fails for nobody.
+/// The same for a policy that fails for no job.
 inline void check_plan(const goodput::Snapshot& snapshot, const goodput::Plan& plan) {
     check_plan(snapshot, plan, [](std::size_t) { return false; });
 }
 
-/// Gives every job what the plan says.
+/// Gives every job the placement of the plan.
 inline void apply(const goodput::Plan& plan, goodput::Snapshot& snapshot) {
     for (std::size_t j = 0; j < snapshot.jobs.size(); ++j)
         snapshot.jobs[j].placement = plan.decisions[j].placement;

@@ -14,7 +14,7 @@
 
 namespace support {
 
-/// Goodput of a GPU: the reference rate, or 10 if there is none; each further GPU adds less.
+/// The goodput of one GPU is the reference rate, or 10 without one; each further GPU adds less.
 struct RatedSpeeds {
     void operator()(const goodput::Job& job, const goodput::JobModel&,
                     std::span<goodput::Option> options) const {

@@ -1,7 +1,7 @@
 #ifndef GOODPUT_TESTS_SUPPORT_REFINED_JOBS_HPP
 #define GOODPUT_TESTS_SUPPORT_REFINED_JOBS_HPP
 
-// Jobs drawn as RefinedPopulation expects them, and measurements of them.
+// Jobs drawn from the distribution that RefinedPopulation expects, and measurements of them.
 
 #include <algorithm>
 #include <array>
@@ -15,15 +15,15 @@
 
 namespace support {
 
-/// Normally distributed, by the sum of twelve uniform numbers.
+/// Draws an approximately normal number as the sum of twelve uniform ones.
 inline double normal(Random& random) {
     double sum = -6;
     for (int i = 0; i < 12; ++i) sum += random.unit();
     return sum;
 }
 
-/// A model from coordinates relative to computing for `seconds` at batch 40 (fit/detail/refined_terms.hpp),
-/// with factors of the batches; with `own_factors` also of every shape of up to 4 nodes of 8.
+/// Makes a model from coordinates (fit/detail/refined_terms.hpp) relative to computing for `seconds` at batch
+/// 40, with random factors per batch and, with `own_factors`, per shape of up to 4 nodes of 8 GPUs.
 inline goodput::RefinedThroughput refined_from(
     const std::array<double, goodput::refined_parameters>& coordinates, double seconds,
     const std::vector<int>& batches, bool own_factors, Random& random) {
@@ -49,7 +49,7 @@ inline goodput::RefinedThroughput refined_from(
     return model;
 }
 
-/// The same job on two GPU types.
+/// Draws one job's models on two GPU types.
 inline std::array<goodput::RefinedThroughput, 2> random_types(Random& random, const std::vector<int>& batches,
                                                               bool own_factors = false) {
     const goodput::RefinedPopulation population;
@@ -71,16 +71,16 @@ inline goodput::RefinedThroughput random_refined(Random& random, const std::vect
     return random_types(random, batches, own_factors).front();
 }
 
-/// What is measured of one step.
+/// Returns the exact measurement of one step.
 inline goodput::ThroughputSample sample_of(const goodput::RefinedThroughput& model, goodput::Shape shape,
                                            int batch) {
     const double compute = model.compute_seconds(batch) * model.compute_factor(shape);
-    // A step that hides all of the synchronising but rounding has synchronised for no time.
+    // If a step hides all synchronisation, rounding must not leave a negative synchronisation time.
     const double step = std::max(model.iteration_seconds(shape, {batch, 0}), compute);
     return {shape, {batch, 0}, step, step - compute};
 }
 
-/// The same with errors of that standard deviation in both times.
+/// The same with random errors of that standard deviation in both times.
 inline goodput::ThroughputSample sample_of(const goodput::RefinedThroughput& model, goodput::Shape shape,
                                            int batch, double deviation, Random& random) {
     goodput::ThroughputSample sample = sample_of(model, shape, batch);

@@ -1,15 +1,15 @@
 #ifndef GOODPUT_TESTS_SUPPORT_TRIALS_HPP
 #define GOODPUT_TESTS_SUPPORT_TRIALS_HPP
 
-// How many of a long loop's random cases are run.
+// The number of random cases that long loops run.
 
 #include <cstdlib>
 #include <string_view>
 
 namespace support {
 
-/// All where GOODPUT_TEST_TRIALS is 1, as in .ci/run, otherwise a fifth: the first ones of the same seed.
-/// What a loop has to have met comes out in proportion.
+/// Returns `all` if GOODPUT_TEST_TRIALS is 1, as in .ci/run, and otherwise a fifth: the first cases of the
+/// same seed. Tests scale the counts that they require in the same way.
 inline int trials(int all) {
     const char* const said = std::getenv("GOODPUT_TEST_TRIALS");
     return said && std::string_view(said) == "1" ? all : all / 5;

@@ -1,8 +1,8 @@
 #ifndef GOODPUT_TESTS_SUPPORT_VALIDATION_HPP
 #define GOODPUT_TESTS_SUPPORT_VALIDATION_HPP
 
-// Reads the validation runs published with Sia, profiles/APPLICATION/validation-BATCH.csv, and tells how well
-// statistics of one run predict the efficiency of another.
+// Reads the validation runs published with Sia, profiles/APPLICATION/validation-BATCH.csv, and computes how
+// well the statistics of one run predict the efficiency of another.
 
 #include <algorithm>
 #include <cmath>
@@ -22,11 +22,11 @@ namespace support {
 
 /// State at the end of an epoch.
 struct ValidationEpoch {
-    double progress, iteration;  ///< in iterations at the initial batch size, and in real ones
+    double progress, iteration;  ///< iterations at the initial batch size, and real iterations
     goodput::GradientStatistics gradient;
 };
 
-/// Runs of one application by total batch size; the least is the initial one.
+/// Runs of one application by total batch size; the smallest is the initial one.
 using ValidationRuns = std::map<int, std::vector<ValidationEpoch>>;
 
 inline ValidationRuns read_validation(const std::string& folder) {
@@ -47,7 +47,7 @@ inline ValidationRuns read_validation(const std::string& folder) {
     return runs;
 }
 
-/// Statistics of a run at the epoch whose end is nearest to `progress`.
+/// Returns the statistics of a run at the epoch that ends nearest to `progress`.
 inline const goodput::GradientStatistics& statistics_at(const std::vector<ValidationEpoch>& run,
                                                         double progress) {
     return std::min_element(run.begin(), run.end(),
@@ -62,19 +62,19 @@ inline double quantile(std::vector<double> values, double part) {
     std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(index), values.end());
     return values[index];
 }
-/// The mean of the middle two where there is no one in the middle.
+/// Returns the median; for an even number of values, the mean of the middle two.
 inline double median(std::vector<double> values) {
     std::sort(values.begin(), values.end());
     return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
 }
 
-/// What truth is. The runs' own account of progress: what an epoch added, a real iteration and relative to
-/// the batch; or the formula with the run's own statistics at the end of the epoch.
+/// What predictions are compared with: the run's own progress per real iteration, relative to the batch, or
+/// the formula with the run's own statistics at the end of the epoch.
 enum class EfficiencyTruth { measured_gain, own_statistics };
 
-/// Relative errors, one for each epoch of the run at `asked`, of the efficiency predicted from the runs at
-/// `known` over the same stretch of progress (one batch size: NoiseScaleEfficiency; more:
-/// BatchDependentEfficiency).
+/// Returns a relative error for each epoch of the run at batch size `asked`. Its efficiency is predicted from
+/// the runs at the batch sizes `known` at the same progress, with NoiseScaleEfficiency for one of them and
+/// BatchDependentEfficiency for several.
 inline std::vector<double> efficiency_errors(const ValidationRuns& runs, std::span<const int> known,
                                              int asked,
                                              EfficiencyTruth against = EfficiencyTruth::measured_gain) {
@@ -104,14 +104,14 @@ inline std::vector<double> efficiency_errors(const ValidationRuns& runs, std::sp
 
 /// Errors over a whole application.
 struct EfficiencyReport {
-    std::vector<double> all, upward;  ///< of every epoch; upward: from a smaller batch size to a larger
-    double worst_median = 0;          ///< of a single combination of batch sizes
-    std::vector<int> worst_known{};   ///< and which that is
+    std::vector<double> all, upward;  ///< errors of each epoch; upward: for larger batch sizes
+    double worst_median = 0;          ///< largest median of a combination of batch sizes
+    std::vector<int> worst_known{};   ///< the combination with this median
     int worst_asked = 0;
-    int combinations = 0, beyond_ten_percent = 0;  ///< the latter by their median
+    int combinations = 0, beyond_ten_percent = 0;  ///< combinations, and those with medians above 10 %
 };
 
-/// Every ordered choice of `known` batch sizes (1 or 2) and another one.
+/// Evaluates every choice of `known` batch sizes (1 or 2) against every other batch size.
 inline EfficiencyReport efficiency_report(const ValidationRuns& runs, int known,
                                           EfficiencyTruth against = EfficiencyTruth::measured_gain) {
     EfficiencyReport report;

@@ -1,4 +1,4 @@
-// What is left of a training run, read off its curve: synthetic curves of each family, intervals, and laws.
+// Forecasts the rest of a training run from its curve: synthetic curves of each family, intervals, and laws.
 
 #include <algorithm>
 #include <cmath>
@@ -17,7 +17,7 @@ using namespace goodput;
 
 namespace {
 
-/// A rising curve of one of three families, 1 at `total`.
+/// Returns a point of a rising curve from one of three families; curves reach 1 at `total`.
 double curve_at(int family, double x, double total) {
     const double rate = 4 / total;
     switch (family) {
@@ -66,7 +66,7 @@ TEST_CASE("intervals hold at least as often as they say where totals are as beli
         double off = 0, off_blind = 0;
         constexpr int cases = 300;
         for (int i = 0; i < cases; ++i) {
-            // Passed is uniform in the total: the belief of density 1 / T^2.
+            // The passed part of the total is uniform: this is the belief that totals have density 1 / T^2.
             const double part = std::max(random.unit(), part_low), total = 100;
             const std::vector<CurvePoint> points =
                 points_of(random.integer(0, 2), total, part, 30, 0.03, random);
@@ -79,7 +79,7 @@ TEST_CASE("intervals hold at least as often as they say where totals are as beli
         }
         CAPTURE(part_low);
         CHECK(within / double{cases} >= 0.74);
-        // The curve says more than time alone.
+        // The curve tells more than time alone.
         CHECK(off < 0.9 * off_blind);
     }
 }
@@ -92,13 +92,13 @@ TEST_CASE("with little to see the belief counts: as long again, or what earlier 
     const CurveForecast forecast = forecast_curve({}, {1}, 50, known);
     CHECK(forecast.remaining == doctest::Approx(150).epsilon(0.1));
     CHECK(forecast.interval.high < 400);
-    // However little jobs of the kind differ.
+    // The same for any small spread among earlier jobs of the kind.
     for (const double spread : {1e-2, 1e-3, 1e-9})
         for (double total = 150; total < 250; total += 1.7)
             CHECK(
                 forecast_curve({}, {1}, 50, {.earlier_totals = {10, total, total}, .earlier_spread = spread})
                     .remaining == doctest::Approx(total - 50).epsilon(0.05));
-    // All of them were over by now.
+    // All earlier jobs had ended by this time.
     CHECK(forecast_curve({}, {1}, 5000, known).remaining == doctest::Approx(5000).epsilon(0.05));
 }
 
@@ -112,13 +112,13 @@ TEST_CASE("a target that is reached is reached, and one far beyond takes longer"
     const double far = forecast_curve(points, {1.05 * best + 0.05}, 50).remaining;
     CHECK(near < far);
     CHECK(far < 1000);
-    // A curve that stands still never gets there, as far as it shows.
+    // As far as a constant curve shows, it never gets there.
     std::vector<CurvePoint> still;
     for (int i = 1; i <= 20; ++i) still.push_back({double(i), 0.3});
     CHECK(forecast_curve(still, {0.9}, 20).remaining > 0.8 * forecast_curve({}, {0.9}, 20).remaining);
 }
 
-TEST_CASE("units of training and of the metric say nothing, nor whether less is better") {
+TEST_CASE("units of training and of the metric do not matter, nor whether less is better") {
     support::Random random(4);
     const std::vector<CurvePoint> points = points_of(1, 100, 0.4, 25, 0.02, random);
     const CurveForecast forecast = forecast_curve(points, {1}, 40);

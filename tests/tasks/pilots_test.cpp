@@ -1,4 +1,4 @@
-// Pilots first, then the shortest estimated remaining work: who begins tasks, and that nobody loses any.
+// Pilots first, then the shortest estimated remaining work: which jobs begin tasks, and that none loses any.
 
 #include <algorithm>
 #include <cmath>
@@ -28,7 +28,7 @@ UsualTasks usual_seconds_of(double seconds, double between, double within) {
             .work = between + 0.5};
 }
 
-/// Jobs of tasks that hold GPUs of one pool, each of them offered what a maker would offer.
+/// Jobs of tasks that hold GPUs of one pool, with the options that a maker would offer them.
 struct TaskQueue {
     Cluster cluster{{"gpu"}, {}};
     std::vector<Pool> pools;
@@ -36,7 +36,7 @@ struct TaskQueue {
     std::vector<std::vector<Option>> options;
     std::vector<std::vector<double>> values;
 
-    /// Nodes of one GPU: all numbers are on offer; of eight: the sizes that always pack.
+    /// With one GPU per node, offers all numbers of GPUs; with eight, the sizes that always pack.
     TaskQueue(support::Random& random, int gpus_per_node) {
         const int nodes = gpus_per_node == 1 ? random.integer(1, 24) : random.integer(1, 3);
         for (int n = 0; n < nodes; ++n)
@@ -93,7 +93,7 @@ struct TaskQueue {
         policy.value_round(Round{100, cluster, pools, capacity}, rows);
     }
 
-    /// GPUs of the option that is worth something.
+    /// Returns the GPUs of the option that has a value.
     [[nodiscard]] int given(std::size_t job) const {
         int gpus = 0;
         for (std::size_t k = 0; k < values[job].size(); ++k) {
@@ -174,7 +174,7 @@ TEST_CASE("a job's place under the published rule: pilots, then nothing known, t
     CHECK(fresh.pilots == 3);
     const TaskPriority begun = published.priority(support::tasks_of(100, {10}, {5, 5}));
     CHECK(begun.pilots == 0);
-    CHECK(begun.queue == fresh.queue);  // two pilots still run
+    CHECK(begun.queue == fresh.queue);  // because two pilots still run
     const TaskPriority known = published.priority(support::tasks_of(100, {10, 20, 30}));
     CHECK(known.queue < begun.queue);
     CHECK(known.work_seconds == doctest::Approx(97 * 20));
@@ -192,7 +192,7 @@ TEST_CASE("by history there are no pilots, and a job without one is served last"
     const TaskPriority known = by_history.priority(tasks);
     CHECK(unknown.pilots + known.pilots == 0);
     CHECK(known.queue < unknown.queue);
-    // It does not look at what has ended: 97 tasks of e^(0.05 + 0.05) minutes.
+    // It ignores what has ended: 97 tasks of e^(0.05 + 0.05) minutes are left.
     CHECK(known.work_seconds == doctest::Approx(97 * 60 * std::exp(0.1)));
 }
 
@@ -207,7 +207,7 @@ TEST_CASE(
     tasks.usual = usual_seconds_of(60, 0.001, 0.2);
     CHECK(ours.priority(tasks).pilots == 0);
     CHECK(ours.priority(tasks).work_seconds == doctest::Approx(100 * 60 * std::exp(0.1 + 0.0005)));
-    // What it has learned from its own tasks moves it, and one that will not end does.
+    // The job's own tasks change the estimate, both ended ones and one that does not end.
     tasks.usual = usual_seconds_of(60, 1, 0.2);
     const double before = ours.priority(tasks).work_seconds;
     JobTasks fast = support::tasks_of(100, {5, 6, 7}), stuck = support::tasks_of(100, {}, {600});

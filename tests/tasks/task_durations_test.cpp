@@ -1,5 +1,5 @@
-// What is left of a job of many tasks: against all samples of small populations, against the law that the
-// combined estimate supposes, and against its density, integrated finely.
+// Estimates of the work left in a job of many tasks: against all samples of small populations, against the
+// law that the combined estimate supposes, and against its density, integrated finely.
 
 #include <algorithm>
 #include <array>
@@ -27,7 +27,7 @@ double normal(support::Random& random) {
     return radius * std::cos(2 * std::acos(-1.0) * random.unit());
 }
 
-/// Calls visit(indices) for every choice of `count` of `all`.
+/// Calls visit(indices) for every choice of `count` out of `all` indices.
 template <class Visit>
 void for_each_choice(int all, int count, Visit visit) {
     for (unsigned mask = 0; mask < 1U << all; ++mask) {
@@ -44,11 +44,11 @@ double sum_of(const std::vector<double>& numbers) {
     return sum;
 }
 
-/// A job of the law that the combined estimate supposes, at a moment of its life: `ended` tasks that were
-/// run one by one, and some that run together since a while.
+/// A job drawn from the law that the combined estimate supposes, at some moment: `ended` tasks have run one
+/// by one, and `together` others have been running together for a while.
 struct Moment {
     JobTasks tasks{};
-    double remaining = 0;  ///< really
+    double remaining = 0;  ///< true remaining seconds
 };
 Moment moment(support::Random& random, const UsualTasks& usual, int tasks, int ended, int together,
               double watched) {
@@ -166,7 +166,7 @@ TEST_CASE("combined intervals hold the truth as often as they claim where logari
                         ratio += std::log(found.remaining_seconds / one.remaining) / jobs;
                     }
                     CHECK(held / static_cast<double>(jobs) == doctest::Approx(0.9).epsilon(0.025));
-                    // The mean of a log-normal lies above its median: by half of what is unknown at most.
+                    // The mean of a log-normal exceeds its median, by at most half of the unknown variance.
                     CHECK(ratio > -0.03);
                     CHECK(ratio < 0.03 + between / 2);
                 }
@@ -178,7 +178,7 @@ TEST_CASE("while tasks run that began together, own estimates are too low and co
     double own = 0, combined = 0;
     int jobs = 0;
     for (int j = 0; j < 4000; ++j) {
-        // Watched until about half have ended, whatever the job's mean.
+        // Watched until about half of the tasks have ended, whatever the job's mean.
         std::vector<double> seconds(12);
         const double mean_log = 4 + normal(random);
         for (double& each : seconds) each = std::exp(mean_log + std::sqrt(0.3) * normal(random));
@@ -281,7 +281,7 @@ TEST_CASE(
     CHECK(std::isinf(remaining_interval(*estimate_own(tasks), 0.5).high));
     CHECK(std::isinf(estimate_combined(tasks)->remaining_error));
     tasks.usual = usual_of(0, 1, 0.5);
-    // N (N - 1) of the relative variance, e^0.5 - 1.
+    // The variance is N (N - 1) times the relative variance of a task, e^0.5 - 1.
     CHECK(estimate_own(tasks)->remaining_error == doctest::Approx(20 * std::sqrt(90 * std::expm1(0.5))));
     CHECK_FALSE(estimate_own(support::tasks_of(10, {})));
     CHECK_FALSE(estimate_combined(support::tasks_of(10, {}, {3})));
@@ -319,9 +319,9 @@ TEST_CASE("history learns variances within and between jobs, and what a further 
         factor += usual.mean_factor / repetitions;
         work += usual.work / repetitions;
         CHECK(std::abs(usual.mean_log_seconds - 3) < 0.9);
-        CHECK(usual.within_freedom > 20);  // jobs are equally spread
+        CHECK(usual.within_freedom > 20);  // jobs have equal spreads
     }
-    // 1 / jobs more, because the mean of the earlier ones is off as well: most so for the first.
+    // 1 / jobs more, because the mean of the earlier jobs is off, too, most of all for the first.
     CHECK(between > 0.38);
     CHECK(between < 0.48);
     CHECK(within == doctest::Approx(0.7).epsilon(0.02));
@@ -339,7 +339,7 @@ TEST_CASE("a history that changes follows, and is believed less while it does") 
     }
     CHECK(steady.usual()->between < 0.02);
     CHECK(changing.usual()->between > 0.2);
-    CHECK(changing.usual()->mean_log_seconds > 2 + 0.2 * 58);  // the last four, not all
+    CHECK(changing.usual()->mean_log_seconds > 2 + 0.2 * 58);  // mean of the last four, not of all
     TaskHistory one;
     one.add(support::tasks_of(2, {1, 2}));
     CHECK_FALSE(one.usual());
@@ -372,7 +372,7 @@ TEST_CASE("pilots: the published number, and ours where one more costs what it b
                 UsualTasks usual = usual_of(0, between, within);
                 usual.work = between + 0.5;
                 const int found = best_pilots(tasks, usual);
-                // What it says in the comment, a job of one second on the cluster: the sum of both costs.
+                // The sum of both costs in the header's comment, for a job of one second on the cluster.
                 const auto cost = [&](double k) {
                     const double v = 1 / (1 / between + k / within);
                     return v / (4 * std::sqrt(std::acos(-1.0) * usual.work)) + k / (2.0 * tasks);

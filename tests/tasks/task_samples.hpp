@@ -1,7 +1,7 @@
 #ifndef GOODPUT_TESTS_TASKS_TASK_SAMPLES_HPP
 #define GOODPUT_TESTS_TASKS_TASK_SAMPLES_HPP
 
-// Jobs of which some tasks have ended and some run.
+// Jobs with some ended and some running tasks.
 
 #include <utility>
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace support {
 
-/// A job of alike tasks, with the seconds of those that have ended and of those that run.
+/// Makes a job of equal tasks with the given seconds of its ended and running tasks.
 inline goodput::JobTasks tasks_of(int tasks, const std::vector<double>& finished,
                                   std::vector<double> running = {}) {
     goodput::JobTasks result{{goodput::TaskSample{.tasks = tasks}}, {}};

@@ -28,3 +28,7 @@ goodput_line_objects(goodput_json_objects json/json_fields json/json_parse)
 goodput_line_objects(goodput_lines json/json_lines plan/allot plan/fit plan/line_planner plan/pair_estimates plan/plan
   plan/proof_files plan/round
   plan/share)
+if(PROJECT_IS_TOP_LEVEL) # the search for shares consists of templates, which no body has
+  set_source_files_properties("${PROJECT_SOURCE_DIR}/program/plan/share.cpp" PROPERTIES
+    COMPILE_OPTIONS $<$<CONFIG:Release>:-O3>)
+endif()

@@ -22,8 +22,8 @@ namespace goodput::inline v0_1 {
 /// std::invalid_argument if PairedShareProblem::validate() does.
 ///
 /// Let n be the number of sorts of jobs (alike in rates, pairs and what is asked of them), and p that of
-/// pairs. A pass of the method takes about n^3 + p operations if most sorts may run together, and little
-/// more than n + p if each sort has few partners.
+/// pairs. A pass of the method takes about p operations, and those of a linear system of n sorts in which
+/// only pairs take part that may be in use: little more than n if each sort has few of them, n^3 at most.
 template <ShareObjective O>
 [[nodiscard]] ShareResult share_time(const PairedShareProblem& problem, const O& objective,
                                      const ShareOptions& options = {}) {

@@ -48,7 +48,9 @@ concept LinearObjective = requires(const O& objective, const ShareProblem& probl
 /// Every job has a utility, an increasing and concave function of its rate, and the sum of utilities is
 /// maximised. `utility(problem, job, rate)` is its value, `slope(problem, job, rate)` its derivative, above
 /// 0, and `elasticity(problem, job, rate)` is -rate utility'' / utility', above 0. All three are asked only
-/// for rates above 0.
+/// for rates above 0. If it also has `sort(problem, job)`, a number, jobs of one sort whose rates are alike
+/// up to a factor count as equal: each needs the same value of slope * rate, and the same elasticity, at the
+/// same fraction of its largest rate.
 template <class O>
 concept UtilityObjective = requires(const O& objective, const ShareProblem& problem, std::size_t job,
                                     double rate) {
@@ -176,6 +178,10 @@ struct NashWelfare {
     /// weight / rate.
     [[nodiscard]] double slope(const ShareProblem& problem, std::size_t job, double rate) const {
         return problem.jobs[job].weight / rate;
+    }
+    /// The job's weight: slope * rate is the weight at every rate.
+    [[nodiscard]] double sort(const ShareProblem& problem, std::size_t job) const {
+        return problem.jobs[job].weight;
     }
     /// 1 at every rate.
     [[nodiscard]] double elasticity(const ShareProblem&, std::size_t, double) const { return 1; }

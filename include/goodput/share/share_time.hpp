@@ -96,19 +96,25 @@ inline double deadline_rate(const ShareJob& job) {
 inline bool deadlines_fit(const ShareProblem& problem, ShareProgram& program, const ShareOptions& options,
                           std::size_t& iterations) {
     const auto need = [&](std::size_t j) { return deadline_rate(problem.jobs[j]); };
+    constexpr double rough = 0.1;
     bool any = false;
     for (std::size_t j = 0; j < problem.jobs.size(); ++j) {
         if (need(j) > program.top_rate(j)) return false;
         any = any || need(j) > 0;
     }
     if (!any) return true;
-    const HighestLevel best = highest_level(
-        problem, program, [&](std::size_t j, double level) { return level * need(j); },
-        [&](std::size_t j, double rate) {
-            return need(j) > 0 ? rate / need(j) : std::numeric_limits<double>::infinity();
-        },
-        2, options);
-    iterations += best.result.iterations;
+    HighestLevel best;
+    // A rough answer decides most cases.
+    for (const double gap : {std::max(rough, options.gap), options.gap}) {
+        best = highest_level(
+            problem, program, [&](std::size_t j, double level) { return level * need(j); },
+            [&](std::size_t j, double rate) {
+                return need(j) > 0 ? rate / need(j) : std::numeric_limits<double>::infinity();
+            },
+            2, {.gap = gap, .least_part = options.least_part});
+        iterations += best.result.iterations;
+        if (best.bound < 1 || best.reached >= 1) break;
+    }
     return best.bound >= 1;
 }
 
@@ -165,7 +171,13 @@ struct GroupUtility {
 template <UtilityObjective O>
 ShareResult share_by_utility(const ShareProblem& problem, ShareProgram program, const O& objective,
                              const ShareOptions& options) {
-    program.build([](std::size_t) { return ProgramRow{}; }, no_value, true);
+    program.build(
+        [&](std::size_t j) -> ProgramRow {
+            if constexpr (requires { objective.sort(problem, j); })
+                return {.sort = objective.sort(problem, j)};
+            return {.sort = static_cast<double>(j)};
+        },
+        no_value, true);
     const GroupUtility<O> utility{problem, program, objective};
     ShareProgram::Method<GroupUtility<O>> method(program, utility);
     method.solve(std::max(0.5 * options.gap, 1e-10));
@@ -174,18 +186,23 @@ ShareResult share_by_utility(const ShareProblem& problem, ShareProgram program, 
     // A concave utility never exceeds its tangent, wherever the tangent touches it. Let it touch where the
     // slope is the price of the rate, because the types' prices fit that slope. The slope at the rate found
     // differs slightly, and these differences add up over many jobs.
-    std::vector<double> slopes(program.groups());
-    double tangents = 0, size = 0;
+    std::vector<double> slopes(program.groups()), touching(program.groups());
     for (std::size_t g = 0; g < slopes.size(); ++g) {
         const std::size_t j = program.job_of(g);
         const double part = result.rates[j] / program.top_rate(j);
         const double correction =
             std::pow(utility.slope(g, part) / method.rate_price(g), 1 / utility.elasticity(g, part));
-        const double touching = part * std::clamp(correction, 0.5, 2.0);
-        slopes[g] = utility.slope(g, touching);
+        touching[g] = part * std::clamp(correction, 0.5, 2.0);
+        slopes[g] = utility.slope(g, touching[g]);
+    }
+    double tangents = 0, size = 0;
+    for (std::size_t j = 0; j < problem.jobs.size(); ++j) {
+        const std::size_t g = program.group_of(j);
+        if (g == ShareProgram::no_group) continue;
+        const double gain = slopes[g] * touching[g];
         result.objective += objective.utility(problem, j, result.rates[j]);
-        tangents += objective.utility(problem, j, touching * program.top_rate(j)) - slopes[g] * touching;
-        size += slopes[g] * touching;
+        tangents += objective.utility(problem, j, touching[g] * program.top_rate(j)) - gain;
+        size += gain;
     }
     const auto slope = [&](std::size_t g) { return slopes[g]; };
     result.bound = tangents + program.dual_value(method, slope);

@@ -19,6 +19,10 @@
 // Two groups may also have columns in common: a pair of jobs takes time of both groups and has a rate for
 // each. Groups that are linked by pairs cannot be eliminated one by one. With pairs, the linear system of
 // an iteration therefore has one row for the time and one for the rate of every group (pair_factor.hpp).
+// Few pairs are in use in the end, and the others need no part in the steps as long as they cost more than
+// they are worth. So the method begins with one pair for each group, and prices all. A pair joins when a
+// step would make it cheap faster than the products of slack and price shrink (constraint reduction; Tits,
+// Absil and Woessner, 2006). No step makes a pair cheaper than it is worth, so the bound needs no repair.
 //
 // If a job's two rows leave it no choice, the terms of its 2 x 2 system cancel to some parts in 1e16. So
 // the job's rate on the type where it mostly runs (the shift) is subtracted from all of its rates: the row
@@ -32,6 +36,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -110,7 +115,8 @@ bool follow_centre(Method& method, double accuracy, double most_error, std::size
         const double centre = method.centre_, size = method.worth_ / method.products_;
         if (centre <= accuracy * size && method.error_ <= most_error) return true;
         // If rounding keeps rows from holding this well, further steps only make them worse.
-        if (centre <= 0.1 * accuracy * size && method.error_ >= 0.5 * error_before) return false;
+        if (centre <= 0.1 * accuracy * size && method.error_ >= 0.5 * error_before && !method.lacks_pairs())
+            return false;
         if (!method.factor()) return false;
         // First go straight towards the end, to see how far that leads. Then correct the direction
         // accordingly.
@@ -120,11 +126,13 @@ bool follow_centre(Method& method, double accuracy, double most_error, std::size
         // limited.
         method.find_direction(centre * part * part * part, 3 * centre);
         if (!std::isfinite(method.centre_after_step())) return false;
-        if (method.centre_after_step() <= 2 * centre || centre > 1e-4 * size) continue;
-        // The corrected direction leads away from the end: go without the correction.
-        method.find_direction(0.3 * centre, 0);
-        // If limits leave no room, rounding decides: stop here rather than go back.
-        if (!(method.centre_after_step() <= 2 * centre)) return false;
+        if (method.centre_after_step() > 2 * centre && centre <= 1e-4 * size) {
+            // The corrected direction leads away from the end: go without the correction.
+            method.find_direction(0.3 * centre, 0);
+            // If limits leave no room, rounding decides: stop here rather than go back.
+            if (!(method.centre_after_step() <= 2 * centre)) return false;
+        }
+        method.let_pairs_join(centre);
     }
     return false;
 }
@@ -134,7 +142,8 @@ bool follow_centre(Method& method, double accuracy, double most_error, std::size
 template <class Utility = NoUtility>
 class InteriorPoint {
 public:
-    explicit InteriorPoint(const GroupProgram& program, Utility utility = {})
+    /// `all_pairs`: all pairs take part from the start.
+    explicit InteriorPoint(const GroupProgram& program, Utility utility = {}, bool all_pairs = false)
         : utility_(std::move(utility)),
           has_utility_(program.utility),
           reward_(program.reward),
@@ -146,11 +155,9 @@ public:
           values_(by_group_and_type(program, program.value)),
           can_run_((uses_ > 0).template cast<double>()),
           has_row_((slopes_ > 0 || floors_ > 0).template cast<double>().max(has_utility_ ? 1 : 0)),
-          pairs_(program.pairs) {
+          all_pairs_(program.pairs) {
         rates_.colwise() *= has_row_;
-        for (PairColumn& pair : pairs_)
-            for (std::size_t i = 0; i < 2; ++i) pair.rate[i] *= has_row_(index(pair.group[i]));
-        if (has_pairs()) pose_pairs();
+        if (has_pairs()) choose_pairs(all_pairs);
         start();
         if (copies_.size() == 0) left_.price.setZero();  // without jobs, capacity has no price
     }
@@ -161,6 +168,9 @@ public:
         return follow_centre(*this, accuracy, (has_pairs() ? 0.2 : 10) * accuracy, iterations_);
     }
 
+    /// Whether some pairs were left out of all steps.
+    [[nodiscard]] bool lacks_pairs() const { return pairs_.size() < all_pairs_.size(); }
+
     /// The level reached, if there is a reward for it.
     [[nodiscard]] double level() const { return level_; }
 
@@ -169,7 +179,8 @@ public:
     }
     /// The share of a type's time, summed over all pairs of a column.
     [[nodiscard]] double amount(std::size_t pair) const {
-        return pairs_[pair].copies * pair_.slack(index(pair));
+        const std::size_t place = place_[pair];
+        return place == absent ? 0 : pairs_[place].copies * pair_.slack(index(place));
     }
     /// Price of all of a type's capacity.
     [[nodiscard]] double price(std::size_t t) const { return left_.price(index(t)); }
@@ -194,16 +205,19 @@ private:
     using Array = Eigen::ArrayXd;
     using Array2 = Eigen::ArrayXXd;
 
-    static constexpr double reach = 0.995;     // part of the way to the nearest limit that a step takes
-    static constexpr double most_used = 0.99;  // fraction of a type in use at the start
-    static constexpr double most_time = 0.8;   // fraction of a job's time in use at the start
-    static constexpr double margin = 0.3;      // how much more shares cost than they are worth at the start
+    static constexpr std::size_t absent = static_cast<std::size_t>(-1);
+    static constexpr std::size_t patience = 50;  // from this iteration on, all pairs take part
+    static constexpr double least_kept = 0.1;    // part of what an absent pair costs that a step leaves
+    static constexpr double reach = 0.995;       // part of the way to the nearest limit that a step takes
+    static constexpr double most_used = 0.99;    // fraction of a type in use at the start
+    static constexpr double most_time = 0.8;     // fraction of a job's time in use at the start
+    static constexpr double margin = 0.3;        // how much more shares cost than they are worth at the start
 
     static Index index(std::size_t number) { return static_cast<Index>(number); }
     static Array by_group(const std::vector<double>& list) {
         return Eigen::Map<const Array>(list.data(), index(list.size()));
     }
-    [[nodiscard]] bool has_pairs() const { return !pairs_.empty(); }
+    [[nodiscard]] bool has_pairs() const { return !all_pairs_.empty(); }
     static Array2 by_group_and_type(const GroupProgram& program, const std::vector<double>& list) {
         const Index groups = index(program.groups()), types = index(program.types);
         return Eigen::Map<const Array2>(list.data(), types, groups).transpose();
@@ -218,22 +232,110 @@ private:
             rates.size(), [&](Index g) { return utility_.slope(static_cast<std::size_t>(g), rates(g)); });
     }
 
+    /// Chooses the pairs of the first steps: for each group, the one in which its jobs do most; or all.
+    void choose_pairs(bool all) {
+        place_.assign(all_pairs_.size(), absent);
+        std::vector<std::size_t> best(static_cast<std::size_t>(copies_.size()), absent);
+        std::vector<double> most(best.size(), 0);
+        for (std::size_t k = 0; k < all_pairs_.size(); ++k) {
+            if (all) add_pair(k);
+            const PairColumn& pair = all_pairs_[k];
+            const double done = pair.value + pair.rate[0] + pair.rate[1];
+            for (std::size_t i = 0; i < 2; ++i)
+                if (pair.rate[i] > 0 && done > most[pair.group[i]]) {
+                    best[pair.group[i]] = k;
+                    most[pair.group[i]] = done;
+                }
+        }
+        for (const std::size_t k : best)
+            if (k != absent) add_pair(k);
+        pose_pairs();
+    }
+    /// Lets a pair take part, unless it does already.
+    void add_pair(std::size_t k) {
+        if (place_[k] != absent) return;
+        place_[k] = pairs_.size();
+        pairs_.push_back(all_pairs_[k]);
+        for (std::size_t i = 0; i < 2; ++i) pairs_.back().rate[i] *= has_row_(index(pairs_.back().group[i]));
+    }
     /// Declares which rows meet: those of a group, those of a group and of the types, and those of two
     /// groups with pairs.
     void pose_pairs() {
         const Index groups = copies_.size(), types = uses_.cols();
         std::vector<std::pair<Index, Index>> meets;
-        for (Index g = 0; g < groups; ++g) {
-            meets.emplace_back(2 * g, 2 * g + 1);
-            for (Index t = 0; t < types; ++t)
-                for (const Index row : {2 * g, 2 * g + 1}) meets.emplace_back(row, 2 * groups + t);
-        }
         for (const PairColumn& pair : pairs_) {
-            const Index a = 2 * index(pair.group[0]), b = 2 * index(pair.group[1]);
-            if (a == b || meets.back() == std::pair(a + 1, b + 1)) continue;
-            meets.insert(meets.end(), {{a, b}, {a, b + 1}, {a + 1, b}, {a + 1, b + 1}});
+            const Index a = index(pair.group[0]), b = index(pair.group[1]);
+            if (a == b) continue;
+            meets.emplace_back(2 * a, 2 * b);
+            if (has_row_(b) > 0) meets.emplace_back(2 * a, 2 * b + 1);
+            if (has_row_(a) > 0) meets.emplace_back(2 * a + 1, 2 * b);
+            if (has_row_(a) * has_row_(b) > 0) meets.emplace_back(2 * a + 1, 2 * b + 1);
         }
-        factor_of_pairs_.pose(2 * groups + types, std::move(meets));
+        for (Index g = 0; g < groups; ++g) {
+            if (has_row_(g) > 0) meets.emplace_back(2 * g, 2 * g + 1);
+            for (Index t = 0; t < types; ++t)
+                for (Index row = 2 * g; row <= 2 * g + (has_row_(g) > 0); ++row)
+                    meets.emplace_back(row, 2 * groups + t);
+        }
+        std::vector<Index> block_of;
+        for (Index g = 0; g < groups; ++g) block_of.insert(block_of.end(), 2, g);
+        for (Index t = 0; t < types; ++t) block_of.push_back(groups + t);
+        factor_of_pairs_.pose(block_of, meets);
+    }
+    /// Lets pairs take part that the step would make too cheap, and limits the step so that none of them
+    /// becomes so cheap.
+    void let_pairs_join(double centre) {
+        if (!lacks_pairs()) return;
+        const Array no_shift = Array::Zero(copies_.size());
+        const Array change =
+            costs_of(all_pairs_, time_.dprice, has_row_ * rate_.dprice.col(0), left_.dprice, no_shift);
+        const Array kept = 1 + step_dual_ * change / absent_costs_.max(1e-300);
+        const double too_cheap = std::max(1 - reach, 0.3 * std::min(centre_after_step() / centre, 1.0));
+        std::vector<std::size_t> cheapest(static_cast<std::size_t>(no_shift.size()), absent);  // by group
+        double least = 1;
+        for (std::size_t k = 0; k < all_pairs_.size(); ++k) {
+            if (place_[k] != absent || kept(index(k)) >= too_cheap) continue;
+            least = std::min(least, kept(index(k)));
+            for (const std::size_t g : all_pairs_[k].group)
+                if (cheapest[g] == absent || kept(index(k)) < kept(index(cheapest[g]))) cheapest[g] = k;
+        }
+        const double part = (1 - least_kept) / (1 - std::min(least, least_kept));
+        step_dual_ *= part;
+        if (has_utility_) step_primal_ = step_dual_;
+        const Index before = index(pairs_.size());
+        for (std::size_t k = 0; k < all_pairs_.size() && iterations_ >= patience; ++k) add_pair(k);
+        for (const std::size_t k : cheapest)
+            if (k != absent) add_pair(k);
+        if (index(pairs_.size()) == before) return;
+        place_new_pairs(before, centre, change);
+        pose_pairs();
+    }
+    /// Gives the pairs from this place on shares and prices in the middle, as far as time is left.
+    void place_new_pairs(Index before, double centre, const Array& change) {
+        const Index pairs = index(pairs_.size());
+        for (Array2* list : {&pair_.slack, &pair_.price, &pair_.dslack, &pair_.dprice}) {
+            list->conservativeResize(pairs, 1);
+            list->bottomRows(pairs - before).setZero();
+        }
+        pair_.weights.conservativeResize(pairs);
+        pair_values_.conservativeResize(pairs);
+        Array joining = Array::Zero(copies_.size());
+        for (Index i = before; i < pairs; ++i)
+            for (const std::size_t g : pairs_[static_cast<std::size_t>(i)].group) joining(index(g)) += 1;
+        for (std::size_t k = 0; k < place_.size(); ++k) {
+            const Index i = index(place_[k]);
+            if (place_[k] == absent || i < before) continue;
+            const PairColumn& pair = all_pairs_[k];
+            pair_.weights(i) = pair.copies;
+            pair_values_(i) = pair.value;
+            pair_.price(i) = std::max(absent_costs_(index(k)), centre);
+            pair_.dprice(i) = change(index(k));
+            pair_.slack(i) = centre / pair_.price(i);
+            for (const Index g : {index(pair.group[0]), index(pair.group[1])})
+                pair_.slack(i) =
+                    std::min(pair_.slack(i), 0.3 * time_.slack(g) * copies_(g) / (joining(g) * pair.copies));
+            products_ += pair.copies;
+        }
     }
     /// Adds the times of pairs to the time and the rate of each group's average job, and to the use of
     /// types.
@@ -254,11 +356,11 @@ private:
         rate += more.row(1).transpose() / copies_;
     }
     /// Returns what a pair costs at prices of time, rates and types.
-    [[nodiscard]] Array costs_of_pairs(const Array& time, const Array& rate, const Array& type,
-                                       const Array& shift) const {
-        Array costs(pair_.slack.rows());
+    [[nodiscard]] static Array costs_of(std::span<const PairColumn> pairs, const Array& time,
+                                        const Array& rate, const Array& type, const Array& shift) {
+        Array costs(index(pairs.size()));
         for (Index k = 0; k < costs.size(); ++k) {
-            const PairColumn& pair = pairs_[static_cast<std::size_t>(k)];
+            const PairColumn& pair = pairs[static_cast<std::size_t>(k)];
             costs(k) = pair.use * type(index(pair.type));
             for (std::size_t i = 0; i < 2; ++i) {
                 const Index g = index(pair.group[i]);
@@ -269,8 +371,8 @@ private:
     }
     /// Returns the worth of a pair's time: its own value, and its rates at their prices.
     [[nodiscard]] double worth_of(const PairColumn& pair) const {
-        return pair.value + pair.rate[0] * rate_.price(index(pair.group[0])) +
-               pair.rate[1] * rate_.price(index(pair.group[1]));
+        return pair.value + pair.rate[0] * rate_price(pair.group[0]) +
+               pair.rate[1] * rate_price(pair.group[1]);
     }
 
     /// Sets the starting point: equal shares of nearly all capacity, and prices at which every share costs
@@ -339,7 +441,7 @@ private:
         for (Index g = 0; g < copies_.size(); ++g)
             time_.price(g) =
                 std::max(gains.row(g).maxCoeff(), 0.0) + margin * std::max(worths.row(g).maxCoeff(), product);
-        for (const PairColumn& pair : pairs_) {
+        for (const PairColumn& pair : all_pairs_) {
             const double worth_of_time = worth_of(pair);
             const double gain = std::max(worth_of_time - pair.use * left_.price(index(pair.type)), 0.0);
             for (const std::size_t g : pair.group)
@@ -347,7 +449,7 @@ private:
                     std::max(time_.price(index(g)), 0.5 * (gain + margin * std::max(worth_of_time, product)));
         }
         share_.price = (can_run_ > 0).select((-gains).colwise() + time_.price.col(0), 1);
-        pair_.price = costs_of_pairs(time_.price, rate_.price, left_.price, shift_) - pair_values_;
+        pair_.price = costs_of(pairs_, time_.price, rate_.price, left_.price, shift_) - pair_values_;
     }
 
     /// Takes the step of the last direction, then measures the distance from the end: the mean product, and
@@ -369,10 +471,16 @@ private:
         residual_ = uses_.rowwise() * left_.price.col(0).transpose() - values_ - share_.price -
                     rates_.colwise() * rate_.price.col(0);
         residual_.colwise() += time_.price.col(0);
-        pair_residual_ =
-            costs_of_pairs(time_.price, rate_.price, left_.price, shift_) - pair_values_ - pair_.price.col(0);
+        pair_residual_ = costs_of(pairs_, time_.price, rate_.price, left_.price, shift_) - pair_values_ -
+                         pair_.price.col(0);
         base_ = -share_.slack - share_.ratio() * residual_;
         level_error_ = reward_ - (copies_ * slopes_ * rate_.price.col(0)).sum();
+        if (lacks_pairs()) {
+            absent_costs_ =
+                costs_of(all_pairs_, time_.price, has_row_ * rate_.price.col(0), left_.price, shift_);
+            for (std::size_t k = 0; k < all_pairs_.size(); ++k)
+                absent_costs_(index(k)) -= all_pairs_[k].value;
+        }
         const Array size = floors_ + slopes_ * std::abs(level_) + rates;
         error_ = std::max({(time_over_ + time_.slack.col(0)).abs().maxCoeff(), over_.abs().maxCoeff(),
                            (missing_ / size.max(1e-300)).abs().maxCoeff()});
@@ -447,6 +555,7 @@ private:
                 with_types(2 * g, t) = weight * uses_(g, t);
                 with_types(2 * g + 1, t) = -weight * uses_(g, t) * rate;
             }
+        std::size_t entry = 0;
         Array of_types = (weights * uses_.square()).colwise().sum().transpose() + left_.ratio().col(0);
         for (Index k = 0; k < of_pair.size(); ++k) {
             const PairColumn& pair = pairs_[static_cast<std::size_t>(k)];
@@ -465,18 +574,20 @@ private:
             }
             add(a, 1, of_a);
             add(b, 1, of_b);
-            system.add(2 * a, 2 * b, weight);
-            system.add(2 * a, 2 * b + 1, weight * of_b);
-            system.add(2 * a + 1, 2 * b, weight * of_a);
-            system.add(2 * a + 1, 2 * b + 1, weight * of_a * of_b);
+            system.add(entry++, weight);
+            if (has_row_(b) > 0) system.add(entry++, weight * of_b);
+            if (has_row_(a) > 0) system.add(entry++, weight * of_a);
+            if (has_row_(a) * has_row_(b) > 0) system.add(entry++, weight * of_a * of_b);
         }
         for (Index g = 0; g < groups; ++g) {
-            for (const Index i : {0, 1, 2}) system.add(2 * g + (i + 1) / 2, 2 * g + i / 2, own(i, g));
+            system.add_to_diagonal(2 * g, own(0, g));
+            system.add_to_diagonal(2 * g + 1, own(2, g));
+            if (has_row_(g) > 0) system.add(entry++, own(1, g));
             for (Index t = 0; t < uses_.cols(); ++t)
-                for (const Index row : {2 * g, 2 * g + 1})
-                    system.add(2 * groups + t, row, with_types(row, t));
+                for (Index row = 2 * g; row <= 2 * g + (has_row_(g) > 0); ++row)
+                    system.add(entry++, with_types(row, t));
         }
-        for (Index t = 0; t < uses_.cols(); ++t) system.add(2 * groups + t, 2 * groups + t, of_types(t));
+        for (Index t = 0; t < uses_.cols(); ++t) system.add_to_diagonal(2 * groups + t, of_types(t));
         // If the other prices determine one price, rounding must not make its diagonal entry negative.
         for (double more = 1e-15; more < 1e-8; more *= 100)
             if (system.compute(1 + more)) {
@@ -615,7 +726,7 @@ private:
         share_.dprice.colwise() += of_shifted;
         share_.dslack = gained - share_.ratio() * share_.dprice;
         share_.dprice = can_run_ * (share_.dprice + residual_);
-        const Array costs = costs_of_pairs(of_shifted, rate_.dprice, left_.dprice, shift_);
+        const Array costs = costs_of(pairs_, of_shifted, rate_.dprice, left_.dprice, shift_);
         pair_.dslack = pair_gained - pair_.ratio().col(0) * costs;
         pair_.dprice = costs + pair_residual_;
         // Make the rows hold to the last digit if that changes the slack only a little. Otherwise the next
@@ -671,7 +782,9 @@ private:
     Array2 uses_, rates_, values_;
     Array2 can_run_;  // 1 or 0
     Array has_row_;   // 1 or 0: whether anything is asked of its rate
-    std::vector<PairColumn> pairs_;
+    std::span<const PairColumn> all_pairs_;
+    std::vector<PairColumn> pairs_;   // those that take part
+    std::vector<std::size_t> place_;  // by pair: its index among them, or absent
     Array pair_values_;
 
     // The present point. The price of a share is the loss per additional unit of it.
@@ -682,6 +795,7 @@ private:
     Array over_, time_over_, missing_;  // how far the rows of types, times and rates are off
     Array2 residual_;                   // error of the dual equation of each share
     Array pair_residual_;               // the same of each pair
+    Array absent_costs_;                // by pair: what it costs more than it is worth
     Array2 base_;                       // change of the share at unchanged prices, without its target
 
     // The system of an iteration.

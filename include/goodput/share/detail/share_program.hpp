@@ -38,6 +38,7 @@ namespace goodput::inline v0_1::detail {
 /// The row of a job's rate in the program, where rates are fractions of the job's top rate.
 struct ProgramRow {
     double slope = 0, floor = 0;
+    double sort = 0;  ///< jobs with a utility and of one sort have the same utility of that fraction
 };
 
 /// Shares have no value of their own.
@@ -80,7 +81,7 @@ public:
 
     /// Builds the program. `row(job)` is the row of the job's rate, and `value(problem, job, type)` the
     /// value that the job's time on a type has of its own, with the rates of that problem. Equal jobs are
-    /// put together unless they have a utility.
+    /// put together.
     template <class Row, class Value>
     GroupProgram& build(Row row, Value value, bool utility) {
         for (std::size_t j = 0; j < asked_.size(); ++j)
@@ -252,6 +253,10 @@ public:
             bool ended = false;
             if (!splits) {
                 ended = end_->solve(accuracy);
+                if (!ended && end_->lacks_pairs()) {
+                    end_.emplace(program_.program(), utility_, true);
+                    ended = end_->solve(accuracy);
+                }
                 splits = program_.split(*end_, round);
             }
             iterations_ += end_->iterations();
@@ -299,6 +304,7 @@ inline ShareProgram::ShareProgram(const ShareProblem& problem, std::span<const S
             if (usable(j, t)) top = std::max(top, problem.jobs[j].rates[t]);
         top_.push_back(top);
     }
+    gaining_.reserve(pairs.size() * n);
     for (std::size_t p = 0; p < pairs.size(); ++p)
         for (std::size_t t = 0; t < n; ++t) {
             if (!pair_gains(problem, pairs[p], t)) continue;
@@ -342,7 +348,7 @@ void ShareProgram::find_kinds(Value value) {
         for (std::size_t j = 0; j < top_.size(); ++j) {
             if (top_[j] <= 0) continue;
             traits.clear();
-            if (alike) traits = {asked_[j].slope, asked_[j].floor};
+            if (alike) traits = {asked_[j].slope, asked_[j].floor, asked_[j].sort};
             for (std::size_t t = 0; t < n; ++t) {
                 const bool can = usable(j, t);
                 traits.push_back(can ? alone_.jobs[j].workers / alone_.gpus[t] : 0);
@@ -350,7 +356,6 @@ void ShareProgram::find_kinds(Value value) {
                 traits.push_back(values_alone_[j * n + t]);
             }
             if (has_pairs()) traits.push_back(alone_.jobs[j].workers);
-            if (program_.utility) traits.push_back(static_cast<double>(j));
             kind_of_[j] = kind_like.try_emplace(traits, kind_like.size()).first->second;
         }
         kinds_ = kind_like.size();
@@ -358,8 +363,8 @@ void ShareProgram::find_kinds(Value value) {
         parts_ = 0;
         if (has_pairs()) find_bundles(pair_values);
     };
-    refine_with(!has_pairs());
-    if (alike_ && has_pairs()) refine_with(true);
+    refine_with(!has_pairs() || program_.utility);
+    if (alike_ && has_pairs() && !program_.utility) refine_with(true);
 }
 
 /// Splits kinds until pairs tell no two jobs of a kind apart, and finds bundles. Sets alike_ if some bundle
@@ -401,7 +406,7 @@ inline void ShareProgram::find_bundles(const std::vector<double>& pair_values) {
     for (const std::size_t kind : kind_of_)
         if (kind != no_group) size[kind] += 1;
     bundles_.clear();
-    std::unordered_map<std::uint64_t, std::size_t> bundle_like;
+    std::unordered_map<std::uint64_t, std::size_t> bundle_like(gaining_.size() / 4);
     for (std::size_t k = 0; k < gaining_.size(); ++k) {
         Gaining& pair = gaining_[k];
         std::uint64_t view = view_of[k][0];
@@ -598,7 +603,7 @@ ShareResult ShareProgram::shares_of(const Solved& method, double least_part) con
         std::array<std::size_t, 2> group{group_of_[a], group_of_[b]};
         if (bundle.kind[0] == bundle.kind[1] && group[1] < group[0]) std::swap(group[0], group[1]);
         std::size_t c = bundle.first_column, end = c + bundle.columns;
-        while (c < end && pairs[c].group != group) ++c;
+        while (c < end && (pairs[c].group[0] != group[0] || pairs[c].group[1] != group[1])) ++c;
         if (c == end) continue;
         double part = 1 / bundle.pairs;
         if (!alike_ && group[0] == group[1])

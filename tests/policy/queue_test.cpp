@@ -52,6 +52,33 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("a job that must run is served wherever it stands in the queue") {
+    support::Random random(7);
+    int late = 0;
+    const auto check = [&](RandomQueue& queue, std::size_t last, const auto& policy) {
+        queue.value(policy);
+        REQUIRE(queue.served_gpus() <= queue.pools[0].gpus());
+        if (queue.gpus_of(last) > queue.pools[0].gpus()) return;
+        CHECK(queue.served(last));
+        queue.jobs[last].must_run = false;
+        queue.value(policy);
+        late += queue.served(last) ? 0 : 1;
+        queue.jobs[last].must_run = true;
+    };
+    for (int round = 0; round < 1000; ++round) {
+        RandomQueue queue(random);
+        const std::size_t last = queue.jobs.size() - 1;
+        queue.jobs[last].submitted_seconds = 1e6;
+        queue.jobs[last].placement.clear();
+        queue.jobs[last].must_run = true;
+        check(queue, last, Fifo{.backfill = random.chance(0.5)});
+        check(queue, last, ShortestRemainingTime{.backfill = random.chance(0.5)});
+        check(queue, last, Tiresias{.thresholds_gpu_seconds = {150, 300}, .backfill = random.chance(0.5)});
+        check(queue, last, LeastAttainedService{.backfill = random.chance(0.5)});
+    }
+    CHECK(late > 300);
+}
+
 TEST_CASE("with backfilling nothing that fits is left waiting") {
     support::Random random(3);
     for (int round = 0; round < 2000; ++round) {

@@ -79,6 +79,25 @@ TEST_CASE("a job that must run is served wherever it stands in the queue") {
     CHECK(late > 300);
 }
 
+TEST_CASE("a running job that gives way to one that must run stops no other running job") {
+    support::Random random(8);
+    int gave_way = 0;
+    for (int round = 0; round < 2000; ++round) {
+        RandomQueue queue(random);
+        const std::size_t must = queue.jobs.size() - 1;
+        queue.jobs[must].placement.clear();
+        queue.jobs[must].must_run = true;
+        queue.value(Fifo{});
+        const int left = queue.pools[0].gpus() - queue.served_gpus();
+        for (std::size_t j = 0; j < must; ++j) {
+            if (!queue.runs(j) || queue.served(j)) continue;
+            ++gave_way;
+            CHECK(queue.gpus_of(j) > left);
+        }
+    }
+    CHECK(gave_way > 100);
+}
+
 TEST_CASE("with backfilling nothing that fits is left waiting") {
     support::Random random(3);
     for (int round = 0; round < 2000; ++round) {

@@ -51,7 +51,8 @@ struct AllAlike {
 /// A job considers the options that fit what is left of Round::capacity, and takes the one with the largest
 /// liking(round, row, option, units left of the first resource that it takes) above 0; the first one if
 /// there are several. Jobs that keep what they hold come before all others, then those that must run.
-/// Without backfilling, the first job that finds nothing ends the round.
+/// Without backfilling, the first job that finds nothing ends the round, unless it runs and gave way to a job
+/// that must run.
 ///
 /// Several options may have the same GPUs with different cores and memory (variants). Then a job is served
 /// with the variant that takes least, and all its options with these GPUs get a value. The part of the
@@ -141,11 +142,16 @@ void serve_in_order(const Round& round, std::span<const OptionRow> rows, std::sp
         // A job keeps what it holds even if its goodput is unknown.
         if (rows[index].job.keeps_what_it_holds() && !serve(rows[index])) take(rows[index], 0);
     // A job that must run gets GPUs wherever it stands in the queue, so no job before it may count on them.
+    bool gives_way = false;  // whether running jobs may lose GPUs to it
     for (const std::size_t index : order)
-        if (rows[index].job.must_run && !rows[index].job.keeps_what_it_holds()) serve(rows[index]);
+        if (rows[index].job.must_run && !rows[index].job.keeps_what_it_holds()) {
+            serve(rows[index]);
+            gives_way = true;
+        }
     for (const std::size_t index : order) {
-        if (rows[index].job.keeps_what_it_holds() || rows[index].job.must_run) continue;
-        if (!serve(rows[index]) && !backfill) break;
+        const Job& job = rows[index].job;
+        if (job.keeps_what_it_holds() || job.must_run || serve(rows[index]) || backfill) continue;
+        if (job.placement.empty() || !gives_way) break;
     }
     for (const auto& [row, gpus] : served)
         for (double& value : row->values)

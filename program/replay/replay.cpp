@@ -13,9 +13,8 @@
 #include "replay/replay_options.hpp"
 #include "replay/replay_rows.hpp"
 #include "replay/replay_with_models.hpp"
+#include "replay/replayed_policy.hpp"
 #include "replay/scene.hpp"
-#include "replay/ties.hpp"
-#include "replay/unaware.hpp"
 #include "report/report.hpp"
 #include "report/result_file.hpp"
 #include "worlds/replay_elasticflow.hpp"
@@ -45,10 +44,9 @@ PolicyReplay replay_with(Models models, const Policy& policy, const std::string&
 
 PolicyReplay replay_contender(const Contender& contender, const Scene& scene, const ReplayCommand& command) {
     return with_policy(contender.policy, command.policy_options, [&]<class P>(P policy) {
-        const bool unaware = command.availability == "ignored";
-        const WithTiesBroken<WithoutLosses<P>> with_ties{
-            .policy = {.policy = std::move(policy), .unaware = unaware}, .seed = command.seed};
-        return replay_with(contender.models, goodput::ChosenPolicy(with_ties), std::string(contender.name),
+        const ReplayedPolicy<P> replayed{
+            .policy = std::move(policy), .unaware = command.availability == "ignored", .seed = command.seed};
+        return replay_with(contender.models, goodput::ChosenPolicy(replayed), std::string(contender.name),
                            scene, command);
     });
 }

@@ -17,11 +17,7 @@
 #include "replay/scene.hpp"
 #include "report/report.hpp"
 #include "report/result_file.hpp"
-#include "worlds/replay_elasticflow.hpp"
 #include "worlds/replay_fixed.hpp"
-#include "worlds/replay_synergy.hpp"
-#include "worlds/replay_tasks.hpp"
-#include "worlds/replay_time_shared.hpp"
 #include "worlds/rigid_policy.hpp"
 
 namespace cli {
@@ -71,11 +67,10 @@ int run_replay(const ReplayCommand& command, std::ostream& out) {
                               1e-3);  // so that time passes
     goodput::require_at_least("--load", "factor", command.load, 1e-6);
     refuse_options_of_other_worlds(command);
-    if (command.world == "gavel") return run_gavel_replay(command, out);
-    if (command.world == "synergy") return run_synergy_replay(command, out);
-    if (command.world == "shockwave") return run_shockwave_replay(command, out);
-    if (command.world == "elasticflow") return run_elasticflow_replay(command, out);
-    if (command.world == "tasks") return run_tasks_replay(command, out);
+    return world_called(command.world).run(command, out);
+}
+
+int run_sia_replay(const ReplayCommand& command, std::ostream& out) {
     goodput::require_positive("--checkpoint", "seconds", command.checkpoint_seconds);
     const std::vector<Contender> chosen = chosen_contenders(command.policies, command.models);
     if (!command.policy_options.empty() && chosen.size() != 1)

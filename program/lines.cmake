@@ -24,7 +24,7 @@ function(goodput_line_objects target)
     CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
 endfunction()
 
-goodput_line_objects(goodput_json_objects json/json_fields json/json_parse)
+goodput_line_objects(goodput_json_objects json/agent_lines json/json_fields json/json_parse)
 goodput_line_objects(goodput_lines json/json_lines plan/allot plan/fit plan/line_planner plan/pair_estimates plan/plan
   plan/proof_files plan/round
   plan/share)

@@ -67,10 +67,8 @@ void check_command(const CLI::App& app, const std::string& word) {
     for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
         names.push_back(command->get_name());
     if (std::find(names.begin(), names.end(), word) != names.end()) return;
-    std::string list;
-    for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
     throw std::invalid_argument("there is no command '" + word + "'" + cli::did_you_mean(word, names) +
-                                "; there are " + list);
+                                "; there are " + cli::joined(names));
 }
 
 /// Returns what the parsed command does not have, an option or a file as argument, or an empty text.
@@ -237,7 +235,7 @@ int run(int argc, char** argv) {
 
     cli::ReplayCommand replay;
     std::vector<std::string> world_names;
-    for (const cli::ReplayWorld& world : cli::replay_worlds) world_names.emplace_back(world.name);
+    for (const cli::ReplayWorld& world : cli::replay_worlds()) world_names.emplace_back(world.name);
     CLI::App* replay_app = app.add_subcommand("replay", "Replay a trace of jobs under each policy");
     const auto group = [&](const std::string& name) { return replay_app->option_defaults()->group(name); };
 
@@ -438,7 +436,9 @@ int run(int argc, char** argv) {
         if (share_app->parsed()) return serve(strict_share, cli::share_server());
         if (parallel_app->parsed()) return run_parallel(parallel, std::cin, std::cout);
         replay.own_rounds = interval->count() == 0;
-        if (replay.own_rounds) replay.interval_seconds = cli::usual_interval(replay.world);
+        if (replay.own_rounds) replay.interval_seconds = cli::world_called(replay.world).interval_seconds;
+        for (const CLI::Option* option : replay_app->get_options())
+            if (option->count() > 0) replay.given.push_back(option->get_name());
         replay.line = command_line(argc, argv);
         return run_replay(replay, std::cout);
     } catch (const CLI::ParseError& error) {

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "agent_lines.hpp"
 #include "goodput/agent/training_agent.hpp"
+#include "json/agent_lines.hpp"
 #include "support.hpp"
 
 struct goodput_agent {
@@ -284,7 +284,7 @@ goodput_status goodput_agent_adopt(goodput_agent* agent, int32_t local_batch, in
 goodput_status goodput_agent_adopt_text(goodput_agent* agent, const char* text, int32_t* changed) {
     return with_agent(agent, [&](goodput::TrainingAgent& it) {
         require_given(text, "agent", "text");
-        const auto plan = read_plan(text);
+        const auto plan = cli::read_plan(text);
         say(changed, plan && it.adopt(*plan));
     });
 }
@@ -325,7 +325,7 @@ goodput_status goodput_agent_report(goodput_agent* agent, char* text, size_t cap
     return with_agent(agent, [&](goodput::TrainingAgent& it) {
         const auto report = it.report();
         if (!report) throw Failure(GOODPUT_NOT_YET, "agent: the present plan has not been timed yet");
-        write_text(line_of(*report), text, capacity, length);
+        write_text(cli::line_of(*report), text, capacity, length);
     });
 }
 

@@ -9,7 +9,7 @@
 #include "goodput/goodput.h"
 #include "goodput/line_service.hpp"
 #include "goodput/version.hpp"
-#include "json_text.hpp"
+#include "json/agent_lines.hpp"
 
 struct goodput_lines {
     std::unique_ptr<goodput::LineService> service{};  ///< null if the options cannot be used
@@ -76,7 +76,7 @@ const char* goodput_answer(goodput_lines* lines, const char* line) {
     if (!lines) return no_memory;
     try {
         lines->answer = lines->service ? lines->service->answer(line ? line : "")
-                                       : R"({"error": )" + goodput::c::json_text(lines->error) + "}";
+                                       : R"({"error": )" + cli::json_text(lines->error) + "}";
         return lines->answer.c_str();
     } catch (const std::bad_alloc&) {
         return no_memory;

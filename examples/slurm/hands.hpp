@@ -14,7 +14,6 @@
 // Each step follows from what Slurm says at that moment, and steps are some seconds apart. So a step that
 // failed, or that a crash interrupted, is simply repeated.
 
-#include <chrono>
 #include <exception>
 #include <fstream>
 #include <iostream>
@@ -40,8 +39,7 @@ public:
         if (!file.empty() && !file_) throw std::runtime_error("cannot write " + file);
     }
     void operator()(LogEntry entry) {
-        const auto now = std::chrono::system_clock::now().time_since_epoch();
-        entry["time_s"] = std::chrono::duration<double>(now).count();
+        entry["time_s"] = seconds_since_1970();
         (file_.is_open() ? file_ : std::cerr)
             << entry.dump(-1, ' ', false, LogEntry::error_handler_t::replace) << std::endl;
     }
@@ -143,12 +141,6 @@ private:
     int changes_ = 0;
 };
 
-/// Returns "big0,big1".
-inline std::string names_of(const Share& share) {
-    std::string names;
-    for (const std::string& node : share.nodes) names += (names.empty() ? "" : ",") + node;
-    return names;
-}
 /// Returns "gres:gpu:a100:4", with the beginning of the job's own request.
 inline std::string gres_of(const Job& job, const Share& share) {
     return job.gres_word + "gpu:" + (job.gpu_type.empty() ? "" : job.gpu_type + ":") +

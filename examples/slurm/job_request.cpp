@@ -1,7 +1,6 @@
 #include "job_request.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <map>
 #include <string>
@@ -10,17 +9,13 @@
 
 #include "goodput/core/detail/names.hpp"
 #include "goodput/core/error.hpp"
+#include "json/text_parts.hpp"
 
 namespace slurm {
 
 namespace {
 
-std::string_view next_part(std::string_view& text, char separator) {
-    const std::size_t end = std::min(text.find(separator), text.size());
-    const std::string_view part = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    return part;
-}
+using cli::next_part;
 
 constexpr std::string_view known_keys[]{"gpus", "batch", "local", "rate", "restart", "work", "pause"};
 
@@ -57,11 +52,9 @@ public:
     template <class Number>
     [[nodiscard]] Number number(std::string_view key, std::string_view text,
                                 std::string_view expected) const {
-        Number number{};
-        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-        if (error != std::errc{} || end != text.data() + text.size())
-            goodput::bad_input(subject_, key, value(key, expected), expected);
-        return number;
+        const auto number = cli::number_in<Number>(text);
+        if (!number) goodput::bad_input(subject_, key, value(key, expected), expected);
+        return *number;
     }
 
     /// "least-most".

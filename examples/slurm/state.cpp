@@ -1,8 +1,6 @@
 #include "state.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <chrono>
 #include <cmath>
 #include <iterator>
 #include <limits>
@@ -15,6 +13,8 @@
 
 #include "command.hpp"
 #include "json/json_fields.hpp"
+#include "json/names.hpp"
+#include "json/text_parts.hpp"
 
 namespace slurm {
 
@@ -48,11 +48,9 @@ int restarts_of(const Field& job) {
 
 std::vector<std::string> split(std::string_view list, char separator) {
     std::vector<std::string> parts;
-    while (!list.empty()) {
-        const std::size_t end = std::min(list.find(separator), list.size());
-        if (end > 0) parts.emplace_back(list.substr(0, end));
-        list.remove_prefix(std::min(end + 1, list.size()));
-    }
+    while (!list.empty())
+        if (const std::string_view part = cli::next_part(list, separator); !part.empty())
+            parts.emplace_back(part);
     return parts;
 }
 
@@ -78,10 +76,8 @@ Gpus read_gpus(std::string_view gres) {
     const std::vector<std::string> parts = split(plain, ':');
     if (parts.empty() || parts.front() != "gpu") return {};
     Gpus gpus{{}, 1};
-    const std::string& last = parts.back();
-    const auto [end, error] = std::from_chars(last.data(), last.data() + last.size(), gpus.count);
-    const bool counted = error == std::errc{} && end == last.data() + last.size();
-    if (!counted) gpus.count = 1;
+    const std::optional<int> counted = cli::number_in<int>(parts.back());
+    if (counted) gpus.count = *counted;
     if (gpus.count < 0 || gpus.count > most_gpus) return {};
     if (parts.size() == 3 || (parts.size() == 2 && !counted)) gpus.type = parts[1];
     return gpus;
@@ -102,14 +98,10 @@ bool append_names(std::string_view list, std::vector<std::string>& names) {
     for (const std::string& range : split(list.substr(open + 1, close - open - 1), ',')) {
         const std::string first = range.substr(0, range.find('-'));
         const std::string last = range.substr(std::min(first.size() + 1, range.size()));
-        const auto read = [](const std::string& digits, unsigned long& value) {
-            const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-            return error == std::errc{} && end == digits.data() + digits.size();
-        };
-        unsigned long from = 0, to = 0;
-        if (!read(first, from) || !read(first.size() < range.size() ? last : first, to)) return false;
-        if (to < from || to - from >= most_nodes) return false;
-        for (unsigned long i = from; i <= to; ++i) {
+        const auto from = cli::number_in<unsigned long>(first);
+        const auto to = cli::number_in<unsigned long>(first.size() < range.size() ? last : first);
+        if (!from || !to || *to < *from || *to - *from >= most_nodes) return false;
+        for (unsigned long i = *from; i <= *to; ++i) {
             std::string name = std::to_string(i);
             name.insert(0, first.size() - std::min(first.size(), name.size()), '0');
             name.insert(0, list.substr(0, open)).append(list.substr(close + 1));
@@ -241,8 +233,7 @@ std::optional<JobWords> read_job(const Field& job, const std::map<std::string, s
     words.admin_comment = text(about["admin_comment"]);
     words.folder = text(about["current_working_directory"]);
     words.nodes = text(about["nodes"]);
-    for (const std::string& name : names_of(about["required_nodes"]))
-        words.required_nodes += (words.required_nodes.empty() ? "" : ",") + name;
+    words.required_nodes = cli::joined(names_of(about["required_nodes"]), {}, ",");
     words.tres_per_node = text(about["tres_per_node"]);
     words.submitted_seconds = seconds(about["submit_time"]);
     words.started_seconds = seconds(about["start_time"]);
@@ -272,11 +263,11 @@ bool lists_nodes(std::string_view nodes) {
 
 }  // namespace
 
+std::string names_of(const Share& share) { return cli::joined(share.nodes, {}, ","); }
+
 std::string text_of(const Share& share) {
     if (share.empty()) return "nothing";
-    std::string names;
-    for (const std::string& node : share.nodes) names += (names.empty() ? "" : ",") + node;
-    return names + ":" + std::to_string(share.gpus_per_node);
+    return names_of(share) + ":" + std::to_string(share.gpus_per_node);
 }
 
 std::optional<Node> node_of(std::string name, std::string_view gres, bool drained, bool answers) {
@@ -353,14 +344,12 @@ State read_state(std::string_view queue, std::string_view nodes, std::string_vie
     const Json node_document = Json::parse(nodes), job_document = Json::parse(queue);
     const std::string of_nodes = source_of("the list of nodes", node_document);
     const std::string of_jobs = source_of("squeue", job_document);
-    try {
+    cli::read_checked([&] {
         state.nodes = read_nodes(Field(node_document, of_nodes));
         Field(job_document, of_jobs)["jobs"].for_each([&](const Field& each) {
             if (const auto words = read_job(each, in_full)) state.jobs.push_back(job_of(*words));
         });
-    } catch (const std::invalid_argument& error) {
-        throw std::runtime_error(error.what());
-    }
+    });
     sort_jobs(state.jobs);
     return state;
 }
@@ -376,8 +365,7 @@ State ask_slurm(double answer_seconds) {
     std::string nodes = said({"sinfo", "--json"});
     // Since Slurm 23.02 sinfo prints groups of nodes, and only scontrol prints the nodes themselves.
     if (!lists_nodes(nodes)) nodes = said({"scontrol", "-a", "--json", "show", "nodes"});
-    const auto now = std::chrono::system_clock::now().time_since_epoch();
-    return read_state(queue, nodes, states, std::chrono::duration<double>(now).count());
+    return read_state(queue, nodes, states, seconds_since_1970());
 }
 
 }  // namespace slurm

@@ -4,6 +4,7 @@
 // The state of Slurm: its nodes with GPUs, and the jobs that wait or run. Everything that the controller
 // needs after a restart is here or in the jobs' own folders.
 
+#include <chrono>
 #include <compare>
 #include <optional>
 #include <string>
@@ -25,6 +26,13 @@ struct Share {
 
 /// Returns "big0,big1:8", or "nothing" for an empty share.
 std::string text_of(const Share& share);
+/// Returns "big0,big1".
+std::string names_of(const Share& share);
+
+/// Returns the present time.
+inline double seconds_since_1970() {
+    return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
 
 struct Node {
     std::string name{};

@@ -16,7 +16,8 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <nlohmann/json.hpp>
+#include <iterator>
+#include <map>
 #include <span>
 #include <string>
 #include <thread>
@@ -24,6 +25,7 @@
 
 #include "goodput/agent/training_agent.hpp"
 #include "goodput/fit/noise_scale.hpp"
+#include "json/agent_lines.hpp"
 #include "network.hpp"
 #include "optimiser.hpp"
 
@@ -210,30 +212,13 @@ void Training::step() {
     seconds_ += now() - begun;
 }
 
-// A report in the format that goodput plan and goodput-slurm read.
-nlohmann::json line_of(const goodput::TrainingReport& report) {
-    const goodput::ThroughputSample& sample = report.sample;
-    nlohmann::json line{{"gpu_type", report.gpu_type},
-                        {"nodes", sample.shape.nodes},
-                        {"gpus", sample.shape.gpus},
-                        {"local_batch", sample.plan.atomic_batch},
-                        {"accumulation", sample.plan.accumulation_steps},
-                        {sample.whole_iteration ? "iteration_s" : "step_s", sample.step_seconds}};
-    if (sample.sync_known) line["sync_s"] = sample.sync_seconds;
-    if (report.gradient.variance > 0)
-        line["gradient"] = {{"sqr", report.gradient.squared_norm}, {"var", report.gradient.variance}};
-    return line;
-}
-
 // Seconds differ between processes, so the first process decides and tells the others.
 void Training::choose_plan() {
     if (process_ == 0 && options_.plan.empty()) agent_.retune();
     if (process_ == 0 && !options_.plan.empty()) {
-        // The file is empty until a plan has been made.
-        if (std::ifstream file(options_.plan); file && file >> std::ws && !file.eof()) {
-            const auto plan = nlohmann::json::parse(file);
-            agent_.adopt({plan.at("local_batch").get<int>(), plan.value("accumulation", 0)});
-        }
+        std::ifstream file(options_.plan);
+        const std::string text(std::istreambuf_iterator<char>(file), {});
+        if (const auto plan = cli::read_plan(text)) agent_.adopt(*plan);
     }
     if (processes_ == 1) return;
     std::array<int, 2> plan{agent_.plan().atomic_batch, agent_.plan().accumulation_steps};
@@ -291,7 +276,7 @@ void Training::evaluate() {
         log_ << std::endl;
     }
     if (reports_)
-        if (const auto report = agent_.report()) reports_ << line_of(*report) << std::endl;
+        if (const auto report = agent_.report()) reports_ << cli::line_of(*report) << std::endl;
     ++evaluations_;
 }
 

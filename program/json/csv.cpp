@@ -1,7 +1,6 @@
 #include "json/csv.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <fstream>
 #include <iterator>
@@ -9,6 +8,7 @@
 #include <utility>
 
 #include "goodput/core/error.hpp"
+#include "json/text_parts.hpp"
 
 namespace goodput::traces {
 
@@ -139,12 +139,9 @@ std::size_t CsvTable::column(std::initializer_list<std::string_view> names) cons
 }
 
 double CsvTable::number(std::size_t row, std::size_t column) const {
-    const std::string& cell = text(row, column);
-    double value = 0;
-    const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-    if (error != std::errc{} || end != cell.data() + cell.size() || !std::isfinite(value))
-        refuse(row, column, "a finite number");
-    return value;
+    const auto value = cli::number_in<double>(text(row, column));
+    if (!value || !std::isfinite(*value)) refuse(row, column, "a finite number");
+    return *value;
 }
 
 double CsvTable::time(std::size_t row, std::size_t column) const {

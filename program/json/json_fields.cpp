@@ -19,16 +19,7 @@ std::string shown(const Json* value) {
     if (!value) return "missing";
     if (value->is_object()) return "an object";
     if (value->is_array()) return "an array of " + goodput::text_of(value->size());
-    std::string text = value->dump(-1, ' ', false, Json::error_handler_t::replace);
-    constexpr std::size_t most = 80;
-    if (text.size() > most) {
-        std::size_t end = most;
-        while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U)
-            --end;  // whole characters
-        text.resize(end);
-        text += "...";
-    }
-    return text;
+    return cut_off(value->dump(-1, ' ', false, Json::error_handler_t::replace), 80);
 }
 
 }  // namespace
@@ -209,6 +200,14 @@ std::string Field::path() const {
 
 void Field::refuse(std::string_view expected) const {
     goodput::bad_input(subject_, path(), std::string_view(shown(value_)), expected);
+}
+
+void read_checked(const std::function<void()>& read) {
+    try {
+        read();
+    } catch (const std::invalid_argument& error) {
+        throw std::runtime_error(error.what());
+    }
 }
 
 }  // namespace cli

@@ -7,9 +7,11 @@
 
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <initializer_list>
 #include <iosfwd>
 #include <limits>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -109,6 +111,27 @@ public:
     /// Returns an integer that is at least `least`, which messages call `least_name`.
     [[nodiscard]] int count_from(int least, std::string_view least_name, int most) const;
 
+    /// Writes the value to `to` if it is given. Limits are those of number_at_least() and count().
+    void into(bool& to) const {
+        if (given()) to = boolean();
+    }
+    void into(std::string& to) const {
+        if (given()) to = text();
+    }
+    void into(int& to, int least = 0, int most = std::numeric_limits<int>::max()) const {
+        if (given()) to = count(least, most);
+    }
+    void into(double& to) const {
+        if (given()) to = number();
+    }
+    void into(double& to, double least) const {
+        if (given()) to = number_at_least(least);
+    }
+    template <class Value, class... Limits>
+    void into(std::optional<Value>& to, Limits... limits) const {
+        if (given()) into(to.emplace(), limits...);
+    }
+
     /// Calls visit(element) for the elements of an array.
     template <class Visit>
     void for_each(Visit visit) const {
@@ -136,6 +159,9 @@ private:
     std::array<Step, 8> steps_{};  // enough for the documents of this program
     std::size_t depth_ = 0;
 };
+
+/// Calls read(), and turns its errors about a document into errors about the file, not about an option.
+void read_checked(const std::function<void()>& read);
 
 }  // namespace cli
 

@@ -13,6 +13,7 @@
 #include "goodput/core/error.hpp"
 #include "json/json_parse.hpp"
 #include "json/names.hpp"
+#include "json/text_parts.hpp"
 
 namespace cli {
 
@@ -66,12 +67,11 @@ void read_json_lines_of(const std::string& path, const std::function<void(const 
     }
 }
 
-void read_checked(const std::function<void()>& read) {
-    try {
-        read();
-    } catch (const std::invalid_argument& error) {
-        throw std::runtime_error(error.what());
-    }
+int integer_of_name(std::string_view name, const Field& field, int least) {
+    const auto number = number_in<int>(name);
+    if (!number || *number < least)
+        field.refuse("named by an integer of at least " + goodput::text_of(least));
+    return *number;
 }
 
 }  // namespace cli

@@ -21,8 +21,8 @@ Json read_json_file(const std::string& path, bool strict = false,
 /// Calls visit(document) for each line of a file.
 void read_json_lines_of(const std::string& path, const std::function<void(const Field&)>& visit);
 
-/// Calls read(), and turns its errors about a document into errors about the file, not about an option.
-void read_checked(const std::function<void()>& read);
+/// Returns the name of a field as an integer. Refuses the field unless that is at least `least`.
+int integer_of_name(std::string_view name, const Field& field, int least);
 
 }  // namespace cli
 

@@ -28,11 +28,7 @@ std::string plain(const std::string& message) {
     std::string text = message.front() == '[' && end != std::string::npos ? message.substr(end + 2) : message;
     if (const std::string prefix = "parse error at line 1, "; text.starts_with(prefix))
         text = "at " + text.substr(prefix.size());
-    if (text.size() > 300) {
-        text.resize(300);
-        text += "...";
-    }
-    return text;
+    return cut_off(text, 300);
 }
 
 constexpr const char* blanks = " \t\r\v\f";

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "goodput/core/error.hpp"
+#include "json/names.hpp"
 
 namespace cli {
 
@@ -58,9 +59,9 @@ public:
                 if (!place.empty()) place += ".";
                 place += level.key;
             }
-            if (place.size() > 200) return place.substr(0, 200) + "...";
+            if (place.size() > 200) break;
         }
-        return place;
+        return cut_off(place, 200);
     }
     [[nodiscard]] Json take() { return std::move(document_); }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -16,12 +15,16 @@
 #include "goodput/proving.hpp"
 #include "plan/proof_files.hpp"
 #include "plan/solver_options.hpp"
-#include "plan/status.hpp"
 #include "plan/stopwatch.hpp"
 
 namespace cli {
 
 namespace {
+
+const char* name_of(goodput::StopReason reason) {
+    constexpr const char* names[] = {"proven", "deadline", "memory", "states"};
+    return names[static_cast<int>(reason)];
+}
 
 constexpr const char* subject = "allotment problem";
 
@@ -78,26 +81,9 @@ Json index_or_null(std::size_t index) {
 }
 
 const char* name_of(goodput::JobReason reason) {
-    switch (reason) {
-        case goodput::JobReason::got_wanted:
-            return "got_wanted";
-        case goodput::JobReason::priced_out:
-            return "priced_out";
-        case goodput::JobReason::no_room:
-            return "no_room";
-        case goodput::JobReason::within_gap:
-            return "within_gap";
-        case goodput::JobReason::too_large:
-            return "too_large";
-        case goodput::JobReason::nothing_offered:
-            break;
-    }
-    return "nothing_offered";
-}
-
-/// Returns nothing if the value is unknown or not a number.
-Json number_or_null(double number, bool known) {
-    return known && std::isfinite(number) ? Json(number) : Json();
+    constexpr const char* names[] = {"got_wanted", "priced_out", "no_room",
+                                     "within_gap", "too_large",  "nothing_offered"};
+    return names[static_cast<int>(reason)];
 }
 
 Json to_json(const goodput::Explanation& explanation) {
@@ -120,8 +106,8 @@ Json to_json(const goodput::Explanation& explanation) {
         Json resource;
         resource["price"] = worth.price;
         resource["idle"] = worth.idle;
-        resource["worth_of_more"] = number_or_null(worth.worth_of_more, worth.in_time);
-        resource["loss_of_fewer"] = number_or_null(worth.loss_of_fewer, worth.in_time);
+        resource["worth_of_more"] = worth.in_time ? Json(worth.worth_of_more) : Json();
+        resource["loss_of_fewer"] = worth.in_time ? Json(worth.loss_of_fewer) : Json();
         resources.push_back(std::move(resource));
     }
     Json json;

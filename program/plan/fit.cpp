@@ -132,8 +132,7 @@ Question read_question(const Field& field, Job& job) {
     question.shape.nodes = field["nodes"].count(1, most);
     question.shape.gpus = field["gpus"].count(question.shape.nodes, most);
     question.plan.atomic_batch = field["local_batch"].count(1, 1 << 30);
-    if (const Field steps = field["accumulation"]; steps.given())
-        question.plan.accumulation_steps = steps.count(0, most);
+    field["accumulation"].into(question.plan.accumulation_steps, 0, most);
     return question;
 }
 
@@ -184,15 +183,8 @@ Json host_answer(const Field& host) {
 }
 
 const char* name_of(goodput::MemoryKnowledge knowledge) {
-    switch (knowledge) {
-        case goodput::MemoryKnowledge::measured:
-            return "measured";
-        case goodput::MemoryKnowledge::fixed_assumed:
-            return "fixed_assumed";
-        case goodput::MemoryKnowledge::no_growth:
-            break;
-    }
-    return "no_growth";
+    constexpr const char* names[] = {"measured", "fixed_assumed", "no_growth"};
+    return names[static_cast<int>(knowledge)];
 }
 
 /// The memory that a batch needs by GPU type, and the largest batch that fits.
@@ -322,9 +314,8 @@ Json convergence_answer(const Field& convergence, const Field& batches, const Fi
         if (row.examples < goodput::least_examples || row.examples > goodput::most_examples)
             training["examples"].refuse("between " + goodput::text_of(goodput::least_examples) + " and " +
                                         goodput::text_of(goodput::most_examples));
-        if (const Field runs = training["runs"]; runs.given()) row.runs = runs.count(1, most_batch);
-        if (const Field deviation = training["std"]; deviation.given())
-            row.deviation = deviation.number_at_least(0);
+        training["runs"].into(row.runs, 1, most_batch);
+        training["std"].into(row.deviation, 0);
         trainings.push_back(row);
     });
     const auto write = [](Json& json, const char* name, const goodput::ConvergenceEstimate& estimate) {

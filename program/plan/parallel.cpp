@@ -20,6 +20,7 @@
 #include "goodput/parallel/parallel_planner.hpp"
 #include "goodput/parallel/refined_constants.hpp"
 #include "json/json_lines.hpp"
+#include "json/names.hpp"
 #include "plan/parallel_profiles.hpp"
 #include "plan/stopwatch.hpp"
 #include "report/parallel_report.hpp"
@@ -51,14 +52,6 @@ double bytes_per_parameter(const Field& optimizer) {
     return 24;
 }
 
-/// Returns "a, b, c" for a list of named things.
-template <class List, class Name>
-std::string names_of(const List& list, Name name) {
-    std::string names;
-    for (const auto& thing : list) names.append(names.empty() ? "" : ", ").append(name(thing));
-    return names;
-}
-
 /// Returns the index of the thing with that name. If there is none, refuses the field, which must be
 /// `expected` one of the list.
 template <class List, class Name>
@@ -66,7 +59,7 @@ std::size_t index_of(const std::string& text, const List& list, Name name, const
                      const char* expected) {
     const auto found =
         std::find_if(list.begin(), list.end(), [&](const auto& thing) { return name(thing) == text; });
-    if (found == list.end()) field.refuse(expected + names_of(list, name));
+    if (found == list.end()) field.refuse(expected + joined(list, name));
     return static_cast<std::size_t>(found - list.begin());
 }
 
@@ -79,23 +72,11 @@ std::size_t index_of(const Field& field, const List& list, Name name) {
 constexpr const char* named = "named by one of ";  // for a field whose own name is wrong
 
 const auto own_name = [](const auto& thing) -> const std::string& { return thing.name; };
-const auto itself = [](const std::string& text) -> const std::string& { return text; };
-
-/// Returns a number, or null if it is not finite.
-Json finite(double number) { return std::isfinite(number) ? Json(number) : Json(); }
+constexpr std::identity itself;
 
 const char* name_of(goodput::PlanStatus status) {
-    switch (status) {
-        case goodput::PlanStatus::optimal:
-            return "optimal";
-        case goodput::PlanStatus::feasible:
-            return "feasible";
-        case goodput::PlanStatus::none:
-            return "none";
-        case goodput::PlanStatus::unknown:
-            break;
-    }
-    return "unknown";
+    constexpr const char* names[] = {"optimal", "feasible", "none", "unknown"};
+    return names[static_cast<int>(status)];
 }
 
 Json to_json(const goodput::ParallelPlan& plan, const goodput::ParallelCluster& cluster) {
@@ -239,10 +220,10 @@ private:
     /// Describes a plan, in the order of the format.
     Json describe(const goodput::ParallelPlan& plan, const goodput::PlanScore& score) {
         const bool some = !plan.stages.empty();
-        const auto known = [&](double number) { return some ? finite(number) : Json(); };
+        const auto known = [&](double number) { return some ? Json(number) : Json(); };
         Json json, memory = Json::array();
         for (const goodput::StageScore& stage : score.stages)
-            memory.push_back(finite(stage.memory_bytes / goodput::bytes_per_gib));
+            memory.push_back(stage.memory_bytes / goodput::bytes_per_gib);
         json["plan"] = some ? to_json(plan, cluster()) : Json();
         json["iteration_s"] = known(score.iteration_seconds);
         json["throughput"] = std::isfinite(score.iteration_seconds) ? known(score.throughput()) : Json();
@@ -344,14 +325,12 @@ private:
         question.global_batch = line["global_batch"].count(1, 1 << 30);
         if (!line["gpus"].given()) line["gpus"].refuse("an object: GPUs by zone and type");
         read_gpus(line["gpus"]);
-        if (const Field most = line["most_usd"]; most.given()) question.most_usd = most.number_at_least(0);
-        if (const Field least = line["least_throughput"]; least.given())
-            question.least_throughput = least.number_at_least(0);
-        if (const Field mixed = line["mixed_stages"]; mixed.given()) question.mixed_stages = mixed.boolean();
-        if (const Field gap = line["gap"]; gap.given()) question.gap = gap.number_at_least(0);
+        line["most_usd"].into(question.most_usd, 0);
+        line["least_throughput"].into(question.least_throughput, 0);
+        line["mixed_stages"].into(question.mixed_stages);
+        line["gap"].into(question.gap, 0);
         std::optional<double> deadline_ms;
-        if (const Field deadline = line["deadline_ms"]; deadline.given())
-            deadline_ms = deadline.number_at_least(0);
+        line["deadline_ms"].into(deadline_ms, 0);
 
         const Measured measured = read_measured(line, model);
         const Stopwatch watch;
@@ -368,9 +347,9 @@ private:
                                : goodput::text_of(found.searched) + " partial plans were looked at") +
                           " before a plan was found");
         Json json = describe(found.plan, found.score);
-        json["objective"] = some ? finite(found.objective) : Json();
-        json["bound"] = none ? Json() : finite(found.bound);
-        json["gap"] = some ? finite(found.gap()) : Json();
+        json["objective"] = some ? Json(found.objective) : Json();
+        json["bound"] = none ? Json() : Json(found.bound);
+        json["gap"] = some ? Json(found.gap()) : Json();
         json["status"] = name_of(found.status);
         json["searched"] = found.searched;
         json["why"] = why;
@@ -410,7 +389,7 @@ int run_parallel(const ParallelCommand& command, std::istream& in, std::ostream&
     });
     if (time_model == time_models.end())
         goodput::bad_input("parallel", "--time-model", std::string_view(command.time_model),
-                           "one of " + names_of(time_model_names(), itself));
+                           "one of " + joined(time_model_names()));
     ResultFile page(command.report);
     Planner planner(command.profiles, command.strict, *time_model);
     const int status = serve_lines(in, out, command.strict, [&](const Json& document, Warnings& warnings) {

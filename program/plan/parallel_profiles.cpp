@@ -1,7 +1,6 @@
 #include "plan/parallel_profiles.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <filesystem>
 #include <functional>
@@ -37,16 +36,6 @@ void add_named_type(const std::string& name, std::vector<goodput::GpuType>& type
     types.push_back({name, 4, std::stod(name.substr(digits)), 0});
 }
 
-/// Reads a field's name as the number of a layer, a micro-batch or a tensor-parallel degree.
-int number_of(const std::string& name, const Field& field, int least) {
-    int number = 0;
-    const char* const end = name.data() + name.size();
-    const auto [stopped, error] = std::from_chars(name.data(), end, number);
-    if (error != std::errc{} || stopped != end || number < least)
-        field.refuse("named by an integer of at least " + goodput::text_of(least));
-    return number;
-}
-
 /// Calls visit(document) for a file of the folder.
 void read_file(const std::filesystem::path& path, bool strict,
                const std::function<void(const Field&)>& visit) {
@@ -66,7 +55,7 @@ std::vector<Entry> by_layer(const Field& field, Read read) {
     std::vector<Entry> entries(fields.size());
     std::vector<char> given(fields.size(), 0);
     for (const auto& [name, layer] : fields) {
-        const auto index = static_cast<std::size_t>(number_of(name, layer, 0));
+        const auto index = static_cast<std::size_t>(integer_of_name(name, layer, 0));
         if (index >= entries.size()) return {};
         entries[index] = read(layer);
         given[index] = 1;
@@ -95,7 +84,7 @@ void read_sizes(const Field& document, std::vector<goodput::LayeredModel>& model
         goodput::LayeredModel model;
         model.name = name;
         for (const auto& [degree, layers] : by_degree.fields())
-            model.sizes[number_of(degree, layers, 1)] =
+            model.sizes[integer_of_name(degree, layers, 1)] =
                 by_layer<goodput::LayerSize>(layers, [](const Field& layer) {
                     return goodput::LayerSize{layer["params_floats"].number_at_least(0),
                                               layer["act_output_floats"].number_at_least(0),
@@ -125,8 +114,8 @@ void read_times(const Field& document, const std::vector<std::string>& types,
                     });
                     // Skip a profile without some of the layers: it covers no plan of the whole model.
                     if (times.size() == model.layers)
-                        model.times[type][{number_of(batch, by_degree, 1), number_of(degree, layers, 1)}] =
-                            std::move(times);
+                        model.times[type][{integer_of_name(batch, by_degree, 1),
+                                           integer_of_name(degree, layers, 1)}] = std::move(times);
                 }
         }
     }
@@ -143,7 +132,7 @@ void read_links(const Field& document, const std::vector<std::string>& types,
                 const std::size_t type = index_in(types, type_name);
                 if (type == types.size()) continue;
                 for (const auto& [count, field] : by_count.fields())
-                    visit(goodput::LinkEnd{zone, type, number_of(count, field, 1)}, field);
+                    visit(goodput::LinkEnd{zone, type, integer_of_name(count, field, 1)}, field);
             }
         }
     };

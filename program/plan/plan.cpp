@@ -28,7 +28,6 @@
 #include "plan/policies.hpp"
 #include "plan/proof_files.hpp"
 #include "plan/round.hpp"
-#include "plan/status.hpp"
 #include "plan/stopwatch.hpp"
 #include "report/result_file.hpp"
 
@@ -40,20 +39,13 @@ struct Milliseconds {
     double read = 0, fit = 0, value = 0, allot = 0, place = 0, promise = 0;
 };
 
-const char* text_of_knowledge(goodput::Knowledge knowledge) {
-    switch (knowledge) {
-        case goodput::Knowledge::measured:
-            return "measured";
-        case goodput::Knowledge::projected:
-            return "projected";
-        case goodput::Knowledge::unknown:
-            break;
-    }
-    return "unknown";
+const char* name_of(goodput::Knowledge knowledge) {
+    constexpr const char* names[] = {"measured", "projected", "unknown"};
+    return names[static_cast<int>(knowledge)];
 }
 
 /// Returns the word that answers use for an action.
-const char* text_of_action(goodput::Action action) {
+const char* name_of(goodput::Action action) {
     constexpr const char* names[] = {"waits", "start", "stays", "move", "restart", "stops"};
     return names[static_cast<int>(action)];
 }
@@ -87,7 +79,7 @@ void add_host(Json& answer, const goodput::Decision& decision, const goodput::Cl
 Json answer_for(const goodput::Job& job, const goodput::Decision& decision, const goodput::Cluster& cluster) {
     Json answer;
     answer["name"] = job.name;
-    answer["starts"] = text_of_action(decision.action);
+    answer["starts"] = name_of(decision.action);
     answer["costs_restart"] = costs_restart(job, decision);
     if (decision.placement.empty()) {
         answer["nodes"] = Json::array();
@@ -109,7 +101,7 @@ Json answer_for(const goodput::Job& job, const goodput::Decision& decision, cons
     answer["local_batch"] = decision.option.plan.atomic_batch;
     answer["accumulation"] = decision.option.plan.accumulation_steps;
     answer["goodput"] = decision.option.goodput;
-    answer["knowledge"] = text_of_knowledge(decision.option.knowledge);
+    answer["knowledge"] = name_of(decision.option.knowledge);
     if (const goodput::Checkpointing& with = decision.option.checkpointing; with.interval_seconds > 0) {
         answer["availability"] = with.availability;
         if (std::isfinite(with.interval_seconds)) answer["checkpoint_s"] = with.interval_seconds;

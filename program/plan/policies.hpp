@@ -5,7 +5,6 @@
 // settings, one table of them.
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <span>
@@ -23,6 +22,8 @@
 #include "goodput/policy/goodput_policy.hpp"
 #include "goodput/policy/queue.hpp"
 #include "goodput/policy/sia.hpp"
+#include "json/names.hpp"
+#include "json/text_parts.hpp"
 
 namespace cli {
 
@@ -47,9 +48,10 @@ inline std::pair<std::string, std::string> split_setting(const std::string& text
 }
 
 inline void read(std::string_view subject, std::string_view name, const std::string& text, double& number) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(number))
+    const auto given = number_in<double>(text);
+    if (!given || !std::isfinite(*given))
         goodput::bad_input(subject, name, "'" + text + "'", "a finite number");
+    number = *given;
 }
 
 inline void read(std::string_view subject, std::string_view name, const std::string& text, bool& flag) {
@@ -62,11 +64,8 @@ inline void read(std::string_view subject, std::string_view name, const std::str
 inline void read(std::string_view subject, std::string_view name, const std::string& text,
                  std::vector<double>& numbers) {
     numbers.clear();
-    for (std::size_t begin = 0; begin < text.size();) {
-        const std::size_t end = std::min(text.find(',', begin), text.size());
-        read(subject, name, text.substr(begin, end - begin), numbers.emplace_back());
-        begin = end + 1;
-    }
+    for (std::string_view rest = text; !rest.empty();)
+        read(subject, name, std::string(next_part(rest, ',')), numbers.emplace_back());
 }
 
 /// Returns the numbers of a policy as settings.
@@ -84,16 +83,10 @@ P configured(P policy, std::string_view name, const std::vector<Setting<P>>& kno
     const std::string subject = "policy " + std::string(name);
     for (const std::string& text : settings) {
         const auto [key, value] = split_setting(text);
-        const Setting<P>* found = nullptr;
-        std::string names;
-        for (const Setting<P>& setting : known) {
-            if (setting.name == key) found = &setting;
-            names.append(names.empty() ? "" : ", ").append(setting.name);
-        }
-        if (!found) {
-            std::string message = subject + " has no option '" + key + "'; it has ";
-            throw std::invalid_argument(message + (names.empty() ? "none" : names));
-        }
+        const auto found = std::ranges::find(known, key, &Setting<P>::name);
+        if (found == known.end())
+            throw std::invalid_argument(subject + " has no option '" + key + "'; it has " +
+                                        (known.empty() ? "none" : names_of(known)));
         std::visit(
             [&, &key = key, &value = value](auto member) { read(subject, key, value, policy.*member); },
             found->member);

@@ -37,19 +37,16 @@ public:
         round_.snapshot.time_seconds = line["time_s"].number();
         line["nodes"].for_each([&](const Field& node) { read_node_or_set_it_aside(node); });
         round_.topology = goodput::topology_of(sites_);
-        if (const Field budget = line["budget_h"]; budget.given())
-            round_.budget_h = budget.number_at_least(0);
-        if (const Field spot = line["spot_gpus"]; spot.given()) round_.spot_gpus = spot.number_at_least(0);
+        line["budget_h"].into(round_.budget_h, 0);
+        line["spot_gpus"].into(round_.spot_gpus, 0);
         if (const Field offers = line["offers"]; offers.given())
             offers.for_each([&](const Field& offer) { read_offer(offer); });
         there_are_ = cluster().gpu_types;
         if (const Field teams = line["teams"]; teams.given())
             for (const auto& [name, team] : teams.fields()) read_team(name, team);
         round_.allot_options = read_solver_options(line);
-        if (const Field interval = line["interval_s"]; interval.given())
-            round_.interval_s = interval.number_at_least(1e-9);
-        if (const Field worth = line["hour_worth"]; worth.given())
-            round_.hour_worth = worth.number_at_least(1e-9);
+        line["interval_s"].into(round_.interval_s, 1e-9);
+        line["hour_worth"].into(round_.hour_worth, 1e-9);
         if (const Field sharing = line["sharing"]; sharing.given()) {
             if (!sharing.is("time_slicing") && !sharing.is("mps"))
                 sharing.refuse("\"time_slicing\" or \"mps\"");
@@ -196,20 +193,21 @@ private:
         if (nodes_.contains(name)) about["name"].refuse("given only once");
         const std::string type = about["gpu_type"].text();
         const int gpus = about["gpus"].count(1, most_gpus);
-        const Field drained = about["drained"];
-        goodput::Node node{name, type_of(type), gpus, drained.given() && drained.boolean()};
-        read_amount(about["cores"], node.cores);
-        read_amount(about["memory_gib"], node.memory_gib);
-        read_amount(about["price_h"], node.dollars_per_hour);
-        read_amount(about["interruptions_h"], node.interruptions_per_hour);
-        if (const Field spot = about["spot"]; spot.given()) node.spot = spot.boolean();
+        goodput::Node node{name, type_of(type), gpus};
+        about["drained"].into(node.drained);
+        about["cores"].into(node.cores, 0);
+        about["memory_gib"].into(node.memory_gib, 0);
+        about["price_h"].into(node.dollars_per_hour, 0);
+        about["interruptions_h"].into(node.interruptions_per_hour, 0);
+        about["spot"].into(node.spot);
         goodput::NodeTimes times;
-        if (const Field from = about["from_s"]; from.given()) times.from_seconds = from.number();
-        if (const Field until = about["until_s"]; until.given()) times.until_seconds = until.number();
+        about["from_s"].into(times.from_seconds);
+        about["until_s"].into(times.until_seconds);
         if (!(times.until_seconds > times.from_seconds))
             about["until_s"].refuse("after from_s, " + goodput::text_of(times.from_seconds));
-        const auto text_of = [&](const Field& where) { return where.given() ? where.text() : std::string(); };
-        const std::string zone = text_of(about["zone"]), rack = text_of(about["rack"]);
+        goodput::NodeSite site;
+        about["zone"].into(site.zone);
+        about["rack"].into(site.rack);
         validate(node, cluster(), left_);
         left_ -= gpus;
         nodes_.emplace(name, cluster().nodes.size());
@@ -217,7 +215,7 @@ private:
         node.drained |= times.from_seconds > now || times.until_seconds <= now;
         node.leaves_seconds = times.until_seconds - now;
         cluster().nodes.push_back(std::move(node));
-        sites_.push_back({zone, rack});
+        sites_.push_back(std::move(site));
         round_.node_times.push_back(times);
     }
 
@@ -230,9 +228,9 @@ private:
         offer.gpus = about["gpus"].count(1, most_gpus);
         offer.most_nodes = about["most"].count(0, most_gpus);
         offer.dollars_per_hour = about["price_h"].number_at_least(0);
-        read_amount(about["start_s"], offer.start_seconds);
-        read_amount(about["interruptions_h"], offer.interruptions_per_hour);
-        if (const Field spot = about["spot"]; spot.given()) offer.spot = spot.boolean();
+        about["start_s"].into(offer.start_seconds, 0);
+        about["interruptions_h"].into(offer.interruptions_per_hour, 0);
+        about["spot"].into(offer.spot);
         round_.offers.push_back(std::move(offer));
     }
 
@@ -280,9 +278,9 @@ private:
         if (jobs_.contains(job.name)) about["name"].refuse("given only once");
 
         job.submitted_seconds = about["submitted_s"].number();
-        if (const Field restarts = about["restarts"]; restarts.given()) job.restarts = restarts.count();
+        about["restarts"].into(job.restarts);
         job.restart_cost_seconds = read_restart_cost(about);
-        read_amount(about["attained_gpu_s"], job.attained_gpu_seconds);
+        about["attained_gpu_s"].into(job.attained_gpu_seconds, 0);
         const Field gpus = about["gpus"];
         gpus.require_size(2, "a pair [fewest, most]");
         job.min_gpus = gpus[std::size_t{0}].count(1, most_gpus);
@@ -298,30 +296,24 @@ private:
             if (!within.is("rack") && !within.is("zone")) within.refuse("\"rack\" or \"zone\"");
             job.within = within.text();
         }
-        if (const Field accumulates = about["single_gpu_accumulates"]; accumulates.given())
-            job.single_gpu_accumulates = accumulates.boolean();
+        about["single_gpu_accumulates"].into(job.single_gpu_accumulates);
         if (const Field gradient = about["gradient"]; gradient.given())
             job.gradient = read_gradient(gradient, job.initial_batch);
-        if (const Field remaining = about["remaining_examples"]; remaining.given())
-            job.remaining_examples = remaining.number_at_least(0);
-        if (const Field done = about["done_examples"]; done.given())
-            job.done_examples = done.number_at_least(0);
-        if (const Field kind = about["kind"]; kind.given()) job.kind = kind.text();
-        if (const Field team = about["team"]; team.given()) job.team = team.text();
-        if (const Field weight = about["weight"]; weight.given()) job.weight = weight.number_at_least(1e-9);
+        about["remaining_examples"].into(job.remaining_examples, 0);
+        about["done_examples"].into(job.done_examples, 0);
+        about["kind"].into(job.kind);
+        about["team"].into(job.team);
+        about["weight"].into(job.weight, 1e-9);
         if (const auto of_team = weights_.find(job.team); of_team != weights_.end())
             job.weight *= of_team->second;
         if (const Field host = about["host"]; host.given()) job.host = read_host(host);
         if (const Field ways = about["checkpoints"]; ways.given())
             ways.for_each([&](const Field& way) { job.checkpoints.push_back(read_checkpoint(way, job)); });
-        if (const Field interval = about["checkpoint_s"]; interval.given())
-            job.checkpoint_seconds = interval.number_at_least(1e-9);
-        if (const Field spot = about["spot_allowed"]; spot.given()) job.spot_allowed = spot.boolean();
-        if (const Field preemptible = about["preemptible"]; preemptible.given())
-            job.preemptible = preemptible.boolean();
-        if (const Field restarting = about["restarting"]; restarting.given())
-            job.restarting = restarting.boolean();
-        read_amount(about["min_run_s"], job.minimum_run_seconds);
+        about["checkpoint_s"].into(job.checkpoint_seconds, 1e-9);
+        about["spot_allowed"].into(job.spot_allowed);
+        about["preemptible"].into(job.preemptible);
+        about["restarting"].into(job.restarting);
+        about["min_run_s"].into(job.minimum_run_seconds, 0);
         if (const Field placement = about["placement"]; placement.given()) read_placement(placement, job);
         if (const Field given = about["samples"]; given.given())
             given.for_each([&](const Field& sample) {
@@ -417,7 +409,7 @@ private:
         const auto pair = pair_of(name, partner["job"]);
         if (!pair) return;
         auto& [known, position] = *pair;
-        if (const Field gpus = partner["gpus"]; gpus.given()) known.gpus = gpus.count(1, most_gpus);
+        partner["gpus"].into(known.gpus, 1, most_gpus);
         const auto read = [&, &position = position](const Field& field,
                                                     std::map<std::size_t, std::array<double, 2>>& by_type) {
             if (!field.given()) return;
@@ -459,10 +451,6 @@ private:
         return {{round_.pairs.emplace_back(RoundPair{.jobs = {own_index, partner_index}}), 0}};
     }
 
-    static void read_amount(const Field& field, double& amount) {
-        if (field.given()) amount = field.number_at_least(0);
-    }
-
     void read_team(const std::string& name, const Field& field) {
         const std::string subject = "team '" + name + "'";
         if (name.empty()) goodput::bad_input("round", "teams", "a team without a name", "named teams");
@@ -470,16 +458,15 @@ private:
         const Field about = field.about(subject);
         about.knows({"gpus", "gpus_by_type", "budget_h", "spot_gpus", "weight"});
         goodput::TeamQuota quota{.team = name};
-        if (const Field gpus = about["gpus"]; gpus.given()) quota.gpus = gpus.number_at_least(0);
+        about["gpus"].into(quota.gpus, 0);
         if (const Field types = about["gpus_by_type"]; types.given())
             for (const auto& [type, gpus] : types.fields()) {
                 const std::size_t index = type_of(type, gpus);
                 quota.of_type.resize(std::max(quota.of_type.size(), index + 1));
                 quota.of_type[index] = gpus.number_at_least(0);
             }
-        if (const Field budget = about["budget_h"]; budget.given())
-            quota.dollars_per_hour = budget.number_at_least(0);
-        if (const Field spot = about["spot_gpus"]; spot.given()) quota.spot_gpus = spot.number_at_least(0);
+        about["budget_h"].into(quota.dollars_per_hour, 0);
+        about["spot_gpus"].into(quota.spot_gpus, 0);
         if (const Field weight = about["weight"]; weight.given())
             weights_[name] = weight.number_at_least(1e-9);
         round_.teams.push_back(std::move(quota));
@@ -511,16 +498,15 @@ private:
                    "memory_gib_per_gpu", "kept", "stored_every", "saves"});
         goodput::CheckpointMechanism mechanism{.name = way["name"].text(),
                                                .restore_seconds = job.restart_cost_seconds};
-        read_amount(way["pause_s"], mechanism.pause_seconds);
-        read_amount(way["write_s"], mechanism.write_seconds);
-        read_amount(way["write_slowdown"], mechanism.write_slowdown);
-        read_amount(way["restore_s"], mechanism.restore_seconds);
-        read_amount(way["caught"], mechanism.caught);
-        read_amount(way["memory_gib_per_gpu"], mechanism.memory_gib_per_gpu);
-        read_amount(way["kept"], mechanism.kept);
-        if (const Field every = way["stored_every"]; every.given())
-            mechanism.stored_every = static_cast<int>(every.integer(1, goodput::most_stored_every));
-        if (const Field saves = way["saves"]; saves.given()) mechanism.saves = saves.boolean();
+        way["pause_s"].into(mechanism.pause_seconds, 0);
+        way["write_s"].into(mechanism.write_seconds, 0);
+        way["write_slowdown"].into(mechanism.write_slowdown, 0);
+        way["restore_s"].into(mechanism.restore_seconds, 0);
+        way["caught"].into(mechanism.caught, 0);
+        way["memory_gib_per_gpu"].into(mechanism.memory_gib_per_gpu, 0);
+        way["kept"].into(mechanism.kept, 0);
+        way["stored_every"].into(mechanism.stored_every, 1, goodput::most_stored_every);
+        way["saves"].into(mechanism.saves);
         return mechanism;
     }
 

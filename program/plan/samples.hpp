@@ -22,8 +22,7 @@ inline goodput::ThroughputSample read_sample(const Field& field, std::string_vie
     sample.shape.nodes = field["nodes"].count(1, most);
     sample.shape.gpus = field["gpus"].count(1, most);
     sample.plan.atomic_batch = field["local_batch"].count(1, 1 << 30);
-    if (const Field steps = field["accumulation"]; steps.given())
-        sample.plan.accumulation_steps = steps.count(0, most);
+    field["accumulation"].into(sample.plan.accumulation_steps, 0, most);
     sample.whole_iteration = field["iteration_s"].given();
     const char* const timed = sample.whole_iteration ? "iteration_s" : "step_s";
     if (sample.whole_iteration && field["step_s"].given())

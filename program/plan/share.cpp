@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstddef>
 #include <numeric>
 #include <string>
@@ -130,8 +129,8 @@ goodput::ShareJob read_job(const Field& field, std::size_t index, const Question
     goodput::ShareJob job;
     const Field name = field["name"];
     job.name = name.given() ? name.text() : goodput::text_of(index);
-    if (const Field gpus = field["gpus"]; gpus.given()) job.workers = gpus.count(1, 1 << 20);
-    if (const Field weight = field["weight"]; weight.given()) job.weight = weight.number();
+    field["gpus"].into(job.workers, 1, 1 << 20);
+    field["weight"].into(job.weight);
     const Field rate = field["rate"];
     warn_of_unknown_types(rate, question.types);
     for (const std::string& type : question.types) {
@@ -140,9 +139,8 @@ goodput::ShareJob read_job(const Field& field, std::size_t index, const Question
     }
     for (auto [key, number] : {std::pair("left", &job.steps_left), std::pair("age_s", &job.age_seconds),
                                std::pair("isolated_s", &job.isolated_seconds)})
-        if (const Field given = field[key]; given.given()) *number = given.number_at_least(0);
-    if (const Field deadline = field["deadline_s"]; deadline.given())
-        job.deadline_seconds = deadline.number();
+        field[key].into(*number, 0);
+    field["deadline_s"].into(job.deadline_seconds);
     return job;
 }
 
@@ -153,7 +151,7 @@ void read_entities(const Field& line, Question& question) {
     entities.for_each([&](const Field& field) {
         field.knows({"name", "weight", "inside"});
         goodput::ShareEntity entity{.name = field["name"].text()};
-        if (const Field weight = field["weight"]; weight.given()) entity.weight = weight.number();
+        field["weight"].into(entity.weight);
         if (const Field inside = field["inside"]; inside.given()) {
             if (!inside.is("fairness") && !inside.is("fifo")) inside.refuse("\"fairness\" or \"fifo\"");
             entity.in_order = inside.is("fifo");
@@ -205,7 +203,7 @@ void read(const Field& line, Question& question) {
         for (const std::string& type : question.types)
             question.paired.alone.dollars_per_hour.push_back(prices[type].number());
     }
-    if (const Field gap = line["gap"]; gap.given()) question.options.gap = gap.number();
+    line["gap"].into(question.options.gap);
     line["jobs"].for_each([&](const Field& job) {
         question.paired.alone.jobs.push_back(read_job(job, question.paired.alone.jobs.size(), question));
     });
@@ -271,9 +269,8 @@ Json serve(const Field& line) {
     if (!result.pair_shares.empty())
         answer["pair_shares"] = by_type(question.paired.pairs.size(), result.pair_shares);
     answer["rates"] = result.rates;
-    const auto number = [](double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); };
-    answer["objective"] = number(result.objective);
-    answer["bound"] = number(result.bound);
+    answer["objective"] = result.objective;
+    answer["bound"] = result.bound;
     answer["status"] = goodput::name_of(result.status);
     Json& prices = answer["prices"] = Json::object();
     for (std::size_t t = 0; t < question.types.size(); ++t) prices[question.types[t]] = result.prices[t];
@@ -286,12 +283,7 @@ Json serve(const Field& line) {
 
 }  // namespace
 
-std::string share_objective_names() {
-    std::string names;
-    for (const Objective& objective : objectives)
-        if (!objective.name.empty()) names.append(names.empty() ? "" : ", ").append(objective.name);
-    return names;
-}
+std::string share_objective_names() { return names_of(objectives); }
 
 ServeDocument share_server() {
     return

@@ -19,7 +19,7 @@ namespace cli {
 /// without "most_states" has no limit of states: the caller has already said how long the search may take.
 inline goodput::AllotOptions read_solver_options(const Field& line) {
     goodput::AllotOptions options;
-    if (const Field gap = line["gap"]; gap.given()) options.gap = gap.number_at_least(0);
+    line["gap"].into(options.gap, 0);
     if (const Field deadline = line["deadline_ms"]; deadline.given()) {
         constexpr double longest_ms = 1e12;  // thirty years, which does not overflow nanoseconds
         const double milliseconds = std::min(deadline.number_at_least(0), longest_ms);

@@ -31,12 +31,7 @@ Contender contender_called(std::string_view name) {
 
 }  // namespace
 
-std::string contender_names() {
-    std::string names;
-    for (const Contender& contender : contenders)
-        names.append(names.empty() ? "" : ", ").append(contender.name);
-    return names;
-}
+std::string contender_names() { return names_of(contenders); }
 
 std::vector<Contender> chosen_contenders(const std::vector<std::string>& names, std::string_view models) {
     std::vector<Contender> chosen;

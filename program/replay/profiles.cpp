@@ -1,16 +1,15 @@
 #include "replay/profiles.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <set>
 #include <stdexcept>
 #include <string_view>
-#include <system_error>
 
 #include "json/csv.hpp"
+#include "json/text_parts.hpp"
 #include "replay/embedded.hpp"
 
 namespace goodput::traces {
@@ -139,10 +138,9 @@ goodput::ApplicationOnType read_on_type(const fs::path& folder, const std::strin
 std::optional<int> batch_of(const fs::path& path) {
     const std::string name = path.filename().string(), prefix = "validation-", suffix = ".csv";
     if (!name.starts_with(prefix) || !name.ends_with(suffix)) return std::nullopt;
-    const char *begin = name.data() + prefix.size(), *end = name.data() + name.size() - suffix.size();
-    int batch = 0;
-    const auto [stop, error] = std::from_chars(begin, end, batch);
-    return error == std::errc{} && stop == end && batch > 0 ? std::optional(batch) : std::nullopt;
+    const auto batch = cli::number_in<int>(
+        std::string_view(name).substr(prefix.size(), name.size() - prefix.size() - suffix.size()));
+    return batch && *batch > 0 ? batch : std::nullopt;
 }
 
 goodput::TrainingCurve read_curve(const fs::path& folder) {

@@ -13,16 +13,11 @@
 #include "replay/replay_options.hpp"
 #include "replay/replay_rows.hpp"
 #include "replay/replay_with_models.hpp"
+#include "replay/replayed_policy.hpp"
 #include "replay/scene.hpp"
-#include "replay/ties.hpp"
-#include "replay/unaware.hpp"
 #include "report/report.hpp"
 #include "report/result_file.hpp"
-#include "worlds/replay_elasticflow.hpp"
 #include "worlds/replay_fixed.hpp"
-#include "worlds/replay_synergy.hpp"
-#include "worlds/replay_tasks.hpp"
-#include "worlds/replay_time_shared.hpp"
 #include "worlds/rigid_policy.hpp"
 
 namespace cli {
@@ -45,10 +40,9 @@ PolicyReplay replay_with(Models models, const Policy& policy, const std::string&
 
 PolicyReplay replay_contender(const Contender& contender, const Scene& scene, const ReplayCommand& command) {
     return with_policy(contender.policy, command.policy_options, [&]<class P>(P policy) {
-        const bool unaware = command.availability == "ignored";
-        const WithTiesBroken<WithoutLosses<P>> with_ties{
-            .policy = {.policy = std::move(policy), .unaware = unaware}, .seed = command.seed};
-        return replay_with(contender.models, goodput::ChosenPolicy(with_ties), std::string(contender.name),
+        const ReplayedPolicy<P> replayed{
+            .policy = std::move(policy), .unaware = command.availability == "ignored", .seed = command.seed};
+        return replay_with(contender.models, goodput::ChosenPolicy(replayed), std::string(contender.name),
                            scene, command);
     });
 }
@@ -73,11 +67,10 @@ int run_replay(const ReplayCommand& command, std::ostream& out) {
                               1e-3);  // so that time passes
     goodput::require_at_least("--load", "factor", command.load, 1e-6);
     refuse_options_of_other_worlds(command);
-    if (command.world == "gavel") return run_gavel_replay(command, out);
-    if (command.world == "synergy") return run_synergy_replay(command, out);
-    if (command.world == "shockwave") return run_shockwave_replay(command, out);
-    if (command.world == "elasticflow") return run_elasticflow_replay(command, out);
-    if (command.world == "tasks") return run_tasks_replay(command, out);
+    return world_called(command.world).run(command, out);
+}
+
+int run_sia_replay(const ReplayCommand& command, std::ostream& out) {
     goodput::require_positive("--checkpoint", "seconds", command.checkpoint_seconds);
     const std::vector<Contender> chosen = chosen_contenders(command.policies, command.models);
     if (!command.policy_options.empty() && chosen.size() != 1)

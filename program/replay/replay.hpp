@@ -51,12 +51,15 @@ struct ReplayCommand {
     std::string placement{};             ///< placement of published allocators; synergy if empty
     std::string table{};                 ///< table of speeds, only for the world "shockwave"; tacc if empty
     bool json = false;
-    bool jobs = false;  ///< with `json`: the outcome of every job
+    bool jobs = false;                 ///< with `json`: the outcome of every job
+    std::vector<std::string> given{};  ///< names of the options that were given: "--seed"
 };
 
 /// Runs `goodput replay`: how the jobs of a trace fare under each policy. Writes the results to `out` and
 /// returns the exit status.
 int run_replay(const ReplayCommand& command, std::ostream& out);
+/// The same in Sia's world, for options that are known to be in range.
+int run_sia_replay(const ReplayCommand& command, std::ostream& out);
 
 }  // namespace cli
 

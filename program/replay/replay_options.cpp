@@ -15,58 +15,62 @@ namespace cli {
 
 namespace {
 
-/// An option that only one world has.
-struct WorldOption {
-    std::string_view name{};
-    std::string_view world{};
-    bool (*given)(const ReplayCommand& command) = nullptr;
-};
+/// Options that only one world has.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 18> world_options{{
+    {"--policy-option", "sia"},
+    {"--models", "sia"},
+    {"--events", "sia"},
+    {"--checkpoint", "sia"},
+    {"--node-mtbf-h", "sia"},
+    {"--checkpoints", "sia"},
+    {"--availability", "sia"},
+    {"--rent", "sia"},
+    {"--offers", "sia"},
+    {"--sizes", "sia"},
+    {"--rates", "sia"},
+    {"--seed", "sia"},
+    {"--report", "sia"},
+    {"--host", "synergy"},
+    {"--cores", "synergy"},
+    {"--memory-gib", "synergy"},
+    {"--placement", "synergy"},
+    {"--table", "shockwave"},
+}};
 
-constexpr std::array world_options{
-    WorldOption{"--policy-option", "sia", [](const ReplayCommand& c) { return !c.policy_options.empty(); }},
-    WorldOption{"--models", "sia", [](const ReplayCommand& c) { return !c.models.empty(); }},
-    WorldOption{"--events", "sia", [](const ReplayCommand& c) { return !c.events.empty(); }},
-    WorldOption{
-        "--checkpoint", "sia",
-        [](const ReplayCommand& c) { return c.checkpoint_seconds != ReplayCommand().checkpoint_seconds; }},
-    WorldOption{"--node-mtbf-h", "sia", [](const ReplayCommand& c) { return c.node_mtbf_hours != 0; }},
-    WorldOption{"--checkpoints", "sia", [](const ReplayCommand& c) { return !c.checkpoints.empty(); }},
-    WorldOption{"--availability", "sia",
-                [](const ReplayCommand& c) { return c.availability != ReplayCommand().availability; }},
-    WorldOption{"--rent", "sia", [](const ReplayCommand& c) { return !c.rent.empty(); }},
-    WorldOption{"--offers", "sia", [](const ReplayCommand& c) { return !c.offers.empty(); }},
-    WorldOption{"--sizes", "sia", [](const ReplayCommand& c) { return c.sizes != ReplayCommand().sizes; }},
-    WorldOption{"--rates", "sia", [](const ReplayCommand& c) { return c.rates != ReplayCommand().rates; }},
-    WorldOption{"--seed", "sia", [](const ReplayCommand& c) { return c.seed != ReplayCommand().seed; }},
-    WorldOption{"--report", "sia", [](const ReplayCommand& c) { return !c.report.empty(); }},
-    WorldOption{"--host", "synergy", [](const ReplayCommand& c) { return !c.hosts.empty(); }},
-    WorldOption{"--cores", "synergy", [](const ReplayCommand& c) { return c.cores.has_value(); }},
-    WorldOption{"--memory-gib", "synergy", [](const ReplayCommand& c) { return c.memory_gib.has_value(); }},
-    WorldOption{"--placement", "synergy", [](const ReplayCommand& c) { return !c.placement.empty(); }},
-    WorldOption{"--table", "shockwave", [](const ReplayCommand& c) { return !c.table.empty(); }},
+std::string sia_policy_names() { return contender_names() + ", " + fixed_policy_names(); }
+
+constexpr std::array worlds{
+    ReplayWorld{"sia", 60, sia_policy_names, run_sia_replay},
+    ReplayWorld{"gavel", 360, gavel_policy_names, run_gavel_replay},
+    ReplayWorld{"synergy", 300, synergy_policy_names, run_synergy_replay},
+    ReplayWorld{"shockwave", 120, shockwave_policy_names, run_shockwave_replay},
+    ReplayWorld{"elasticflow", 60, elasticflow_policy_names, run_elasticflow_replay},
+    ReplayWorld{"tasks", 3600, tasks_policy_names, run_tasks_replay},
 };
 
 }  // namespace
 
+std::span<const ReplayWorld> replay_worlds() { return worlds; }
+
+const ReplayWorld& world_called(std::string_view name) {
+    const auto found = std::ranges::find(worlds, name, &ReplayWorld::name);
+    if (found == worlds.end()) goodput::bad_input("--world", "world", name, "one of " + names_of(worlds));
+    return *found;
+}
+
 void refuse_options_of_other_worlds(const ReplayCommand& command) {
-    for (const WorldOption& option : world_options)
-        if (option.world != command.world && option.given(command))
-            goodput::bad_input(option.name, "world", command.world,
-                               std::string(option.world) + ", the only one with that option");
+    for (const auto& [option, world] : world_options)
+        if (world != command.world && std::ranges::find(command.given, option) != command.given.end())
+            goodput::bad_input(option, "world", command.world,
+                               std::string(world) + ", the only one with that option");
 }
 
 std::string worlds_with(const std::string& policy) {
-    const std::array policies_by_world{std::pair{"sia", contender_names() + ", " + fixed_policy_names()},
-                                       std::pair{"gavel", gavel_policy_names()},
-                                       std::pair{"synergy", synergy_policy_names()},
-                                       std::pair{"shockwave", shockwave_policy_names()},
-                                       std::pair{"elasticflow", elasticflow_policy_names()},
-                                       std::pair{"tasks", tasks_policy_names()}};
-    std::string worlds;
-    for (const auto& [world, names] : policies_by_world)
-        if ((", " + names + ",").find(", " + policy + ",") != std::string::npos)
-            worlds.append(worlds.empty() ? "" : ", ").append(world);
-    return worlds.empty() ? worlds : "; it runs in " + worlds;
+    std::vector<std::string_view> others;
+    for (const ReplayWorld& world : worlds)
+        if ((", " + world.policy_names() + ",").find(", " + policy + ",") != std::string::npos)
+            others.push_back(world.name);
+    return others.empty() ? "" : "; it runs in " + joined(others);
 }
 
 void require_files(const ReplayCommand& command) {

@@ -4,33 +4,31 @@
 // The worlds of `goodput replay`, and the options that belong to each.
 
 #include <algorithm>
-#include <array>
+#include <iosfwd>
 #include <iterator>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "goodput/core/cluster.hpp"
+#include "json/names.hpp"
 #include "replay/replay.hpp"
+#include "replay/workload.hpp"
 
 namespace cli {
 
 struct ReplayWorld {
     std::string_view name{};
-    double interval_seconds = 0;  ///< default length of a round
+    double interval_seconds = 0;              ///< default length of a round
+    std::string (*policy_names)() = nullptr;  ///< separated by ", "
+    int (*run)(const ReplayCommand& command, std::ostream& out) = nullptr;
 };
-inline constexpr std::array replay_worlds{
-    ReplayWorld{"sia", 60},        ReplayWorld{"gavel", 360},      ReplayWorld{"synergy", 300},
-    ReplayWorld{"shockwave", 120}, ReplayWorld{"elasticflow", 60}, ReplayWorld{"tasks", 3600},
-};
+std::span<const ReplayWorld> replay_worlds();
 
-/// Returns the default length of a round in seconds; 60 for an unknown world.
-inline double usual_interval(std::string_view world) {
-    for (const ReplayWorld& known : replay_worlds)
-        if (known.name == world) return known.interval_seconds;
-    return replay_worlds.front().interval_seconds;
-}
+/// Returns the world of that name. Throws std::invalid_argument if there is none.
+const ReplayWorld& world_called(std::string_view name);
 
 /// Throws std::invalid_argument for options that only other worlds have.
 void refuse_options_of_other_worlds(const ReplayCommand& command);
@@ -47,11 +45,15 @@ goodput::Cluster plain_cluster(const ReplayCommand& command, const std::string& 
 /// is none.
 std::string worlds_with(const std::string& policy);
 
-/// Returns the names of a list, separated by commas.
-template <class List>
-std::string names_of(const List& list) {
-    std::string names;
-    for (const auto& entry : list) names.append(names.empty() ? "" : ", ").append(entry.name);
+/// Applies --trace-seed and --load to the jobs of a trace. Returns their names.
+template <class Job>
+std::vector<std::string> shuffle_and_squeeze(const ReplayCommand& command, std::vector<Job>& jobs) {
+    if (command.trace_seed) shuffle_jobs(jobs, &Job::submitted_seconds, *command.trace_seed);
+    std::vector<std::string> names;
+    for (Job& job : jobs) {
+        job.submitted_seconds /= command.load;
+        names.push_back(job.name);
+    }
     return names;
 }
 

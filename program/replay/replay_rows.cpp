@@ -101,10 +101,8 @@ Json completions_of(const PolicyReplay& replay, std::span<const std::string> nam
         const goodput::JobOutcome& outcome = replay.result.jobs[i];
         Json job;
         job["name"] = names[i];
-        if (outcome.completed_seconds)
-            job["completion_h"] = (*outcome.completed_seconds - outcome.submitted_seconds) / 3600;
-        else
-            job["completion_h"] = nullptr;
+        const auto completion = outcome.completion_hours();
+        job["completion_h"] = completion ? Json(*completion) : Json();
         job["restarts"] = outcome.restarts;
         if (replay.deadlines) {
             job["admitted"] = replay.deadlines->jobs[i].admitted;

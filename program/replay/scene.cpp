@@ -32,14 +32,12 @@ std::vector<goodput::Application> embedded_models(std::span<const std::string> n
                                                   const goodput::Cluster& cluster) {
     const std::vector<goodput::Application> all = embedded_applications();
     constexpr auto types = embedded_gpu_types;
-    std::string known;
-    for (const char* type : types) known.append(known.empty() ? "" : ", ").append(type);
     std::vector<std::size_t> type_indices;
     for (const std::string& type : cluster.gpu_types) {
         const auto found = std::find(types.begin(), types.end(), type_behind(type));
         if (found == types.end())
             goodput::bad_input("cluster", "GPU type", "'" + type + "'",
-                               "one of " + known + " (or give --profiles)");
+                               "one of " + joined(types) + " (or give --profiles)");
         type_indices.push_back(static_cast<std::size_t>(found - types.begin()));
     }
     std::vector<goodput::Application> applications;
@@ -60,12 +58,10 @@ std::vector<goodput::Application> embedded_models(std::span<const std::string> n
 void require_measured_types(const goodput::Cluster& cluster, const std::string& profiles) {
     const std::vector<std::string> known = measured_gpu_types(profiles);
     if (known.empty()) return;  // reading such profiles gives a better message
-    std::string names;
-    for (const std::string& type : known) names += (names.empty() ? "" : ", ") + type;
     for (const std::string& type : cluster.gpu_types)
         if (std::find(known.begin(), known.end(), type) == known.end())
             goodput::bad_input("--cluster", "GPU type", "'" + type + "'",
-                               "one that the profiles have: " + names + did_you_mean(type, known));
+                               "one that the profiles have: " + joined(known) + did_you_mean(type, known));
 }
 
 /// Warns of probable mistakes in a trace whose jobs are in the order of their times. `gpus` is the largest
@@ -127,7 +123,7 @@ Scene make_scene(const ReplayCommand& command) {
     if (scene.offers.empty()) fails.nodes = scene.cluster.nodes;
     for (const goodput::RentOffer& offer : scene.offers)
         for (int node = 0; node < offer.most_nodes; ++node)
-            fails.nodes.push_back(goodput::node_of(offer, offer.name + "-" + goodput::text_of(node)));
+            fails.nodes.push_back(goodput::node_of(offer, node));
     if (!command.workload.empty()) {
         double gpus = 0;
         for (const goodput::Node& node : fails.nodes) gpus += node.gpus;
@@ -144,14 +140,11 @@ Scene make_scene(const ReplayCommand& command) {
     scene.applications = command.profiles.empty() ? embedded_models(scene.names, scene.cluster)
                                                   : read_applications(command.profiles, scene.names,
                                                                       scene.cluster.gpu_types, &as_published);
-    if (!as_published.empty()) {
-        std::string names;
-        for (const std::string& name : as_published) names.append(names.empty() ? "" : ", ").append(name);
+    if (!as_published.empty())
         scene.warnings.push_back(
             "--profiles: what starts cost and how much slower progress is than the steps say is taken from "
             "Sia's public simulator for " +
-            names + ", by name; APPLICATION/constants.csv states your own");
-    }
+            joined(as_published) + ", by name; APPLICATION/constants.csv states your own");
     for (std::size_t type = 0; type < scene.cluster.gpu_types.size() && !scene.applications.empty(); ++type) {
         if (std::any_of(scene.applications.begin(), scene.applications.end(), [&](const auto& application) {
                 return application.types[type].max_atomic_batch > 0;

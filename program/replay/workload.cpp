@@ -1,7 +1,6 @@
 #include "replay/workload.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -12,6 +11,7 @@
 
 #include "goodput/core/error.hpp"
 #include "json/csv.hpp"
+#include "json/text_parts.hpp"
 
 namespace goodput::traces {
 
@@ -33,8 +33,7 @@ Workload read_workload(const std::string& path) {
                                         static_cast<int>(table.integer(row, gpus, 1, 1 << 20)),
                                         static_cast<int>(table.integer(row, batch, 1, 1 << 30))});
     }
-    std::stable_sort(workload.submissions.begin(), workload.submissions.end(),
-                     [](const auto& a, const auto& b) { return a.time_seconds < b.time_seconds; });
+    std::ranges::stable_sort(workload.submissions, {}, &goodput::Submission::time_seconds);
     return workload;
 }
 
@@ -118,11 +117,9 @@ void read_groups(std::string_view option, const std::string& text, std::string_v
             goodput::bad_input(option, "'" + std::string(part) + "'", what, wanted);
         };
         const auto number = [&](std::string_view digits) {
-            double value = 0;
-            const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-            if (error != std::errc{} || end != digits.data() + digits.size() || !(value >= 0 && value < 1e9))
-                refuse(form);
-            return value;
+            const auto value = cli::number_in<double>(digits);
+            if (!value || !(*value >= 0 && *value < 1e9)) refuse(form);
+            return *value;
         };
         const auto integer = [&](std::string_view digits, int least) {
             const double value = number(digits);

@@ -38,7 +38,7 @@ std::string name_of(const PolicyReplay& replay) {
 std::vector<double> completion_hours(const PolicyReplay& replay) {
     std::vector<double> hours;
     for (const goodput::JobOutcome& job : replay.result.jobs)
-        if (job.completed_seconds) hours.push_back((*job.completed_seconds - job.submitted_seconds) / 3600);
+        if (const auto completion = job.completion_hours()) hours.push_back(*completion);
     std::sort(hours.begin(), hours.end());
     return hours;
 }

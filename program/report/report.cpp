@@ -19,12 +19,6 @@ namespace cli {
 
 namespace {
 
-std::vector<int> gpus_by_type(const goodput::Cluster& cluster) {
-    std::vector<int> gpus(cluster.gpu_types.size());
-    for (const goodput::Node& node : cluster.nodes) gpus[node.gpu_type] += node.gpus;
-    return gpus;
-}
-
 std::string summary_of(const ReplayedTrace& trace, std::span<const PolicyReplay> replays) {
     const std::vector<int> gpus = gpus_by_type(trace.cluster);
     std::string text = counted(trace.submissions.size(), "job of ", "jobs of ") +
@@ -127,9 +121,8 @@ Json json_of(const Chart& chart) {
 Json json_of(const ReplayedTrace& trace, const PolicyReplay& replay, double shown, double quantum_seconds) {
     Json hours = Json::array(), restarts = Json::array(), gpu_hours = Json::array();
     for (const goodput::JobOutcome& job : replay.result.jobs) {
-        hours.push_back(job.completed_seconds
-                            ? Json(rounded((*job.completed_seconds - job.submitted_seconds) / 3600))
-                            : Json());
+        const auto completion = job.completion_hours();
+        hours.push_back(completion ? Json(rounded(*completion)) : Json());
         restarts.push_back(job.restarts);
         gpu_hours.push_back(rounded(job.gpu_seconds / 3600));
     }

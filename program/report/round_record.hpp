@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "goodput/core/cluster.hpp"
 #include "goodput/core/job.hpp"
 #include "goodput/core/placement.hpp"
 #include "goodput/schedule/snapshot.hpp"
@@ -44,6 +45,13 @@ struct RoundRecord {
     std::vector<std::vector<goodput::Capacity>> capacity{};  ///< by GPU type
     std::vector<Restart> restarts{};                         ///< by time
 };
+
+/// Returns the GPUs of each type.
+inline std::vector<int> gpus_by_type(const goodput::Cluster& cluster) {
+    std::vector<int> gpus(cluster.gpu_types.size());
+    for (const goodput::Node& node : cluster.nodes) gpus[node.gpu_type] += node.gpus;
+    return gpus;
+}
 
 /// Records every round of one replay of `jobs`, whose names differ. `moves_restart` is as in
 /// goodput::ReplayOptions.
@@ -79,13 +87,12 @@ private:
     }
 
     void note_capacity(const goodput::Snapshot& snapshot) {
-        gpus_.assign(snapshot.cluster.gpu_types.size(), 0);
-        for (const goodput::Node& node : snapshot.cluster.nodes) gpus_[node.gpu_type] += node.gpus;
-        record_.capacity.resize(gpus_.size());
-        for (std::size_t type = 0; type < gpus_.size(); ++type) {
+        const std::vector<int> gpus = gpus_by_type(snapshot.cluster);
+        record_.capacity.resize(gpus.size());
+        for (std::size_t type = 0; type < gpus.size(); ++type) {
             std::vector<goodput::Capacity>& steps = record_.capacity[type];
             const double since = steps.empty() ? 0 : snapshot.time_seconds;
-            if (steps.empty() || steps.back().gpus != gpus_[type]) steps.push_back({since, gpus_[type]});
+            if (steps.empty() || steps.back().gpus != gpus[type]) steps.push_back({since, gpus[type]});
         }
     }
 
@@ -108,7 +115,6 @@ private:
     RoundRecord record_;
     std::map<std::string, std::size_t, std::less<>> index_of_;
     std::vector<int> starts_;  ///< by submission
-    std::vector<int> gpus_;
 };
 
 }  // namespace cli

@@ -81,8 +81,7 @@ ElasticflowTrace read_elasticflow_trace(const std::string& path) {
         trace.gpus_per_node = root["cluster"]["gpus_per_node"].count(1, most_gpus);
         trace.slot_seconds = root["slot_s"].number_at_least(1);
     });
-    std::stable_sort(trace.jobs.begin(), trace.jobs.end(),
-                     [](const auto& a, const auto& b) { return a.submitted_seconds < b.submitted_seconds; });
+    std::ranges::stable_sort(trace.jobs, {}, &ElasticflowJob::submitted_seconds);
     return trace;
 }
 

@@ -62,8 +62,7 @@ std::vector<goodput::GavelJob> read_gavel_jobs(const std::string& trace, const s
             }
         });
     }
-    std::stable_sort(jobs.begin(), jobs.end(),
-                     [](const auto& a, const auto& b) { return a.submitted_seconds < b.submitted_seconds; });
+    std::ranges::stable_sort(jobs, {}, &goodput::GavelJob::submitted_seconds);
     return jobs;
 }
 

@@ -17,7 +17,7 @@ namespace {
 
 using goodput::peers::FixedSiaWorld;
 
-const std::array fixed_policies = joined(
+const std::array fixed_policies = concatenated(
     gavel_programs<FixedSiaWorld>,
     std::array{
         gavel_isolated<FixedSiaWorld>,

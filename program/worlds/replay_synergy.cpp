@@ -101,13 +101,9 @@ int run_synergy_replay(const ReplayCommand& command, std::ostream& out) {
     const goodput::Cluster cluster = cluster_of(command);
     std::vector<goodput::SynergyJob> jobs =
         read_synergy_jobs(command.workload, command.profiles, goodput::proportional_share(cluster));
-    if (command.trace_seed) shuffle_jobs(jobs, &goodput::SynergyJob::submitted_seconds, *command.trace_seed);
-    std::vector<std::string> names, kinds;
-    for (goodput::SynergyJob& job : jobs) {
-        job.submitted_seconds /= command.load;
-        names.push_back(job.name);
-        kinds.push_back(job.model);
-    }
+    const std::vector<std::string> names = shuffle_and_squeeze(command, jobs);
+    std::vector<std::string> kinds;
+    for (const goodput::SynergyJob& job : jobs) kinds.push_back(job.model);
 
     ReplayRows rows(command, out, names, cluster.gpu_types,
                     warnings_of_sizes(kinds, goodput::SynergyWorld(cluster, jobs),

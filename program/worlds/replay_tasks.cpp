@@ -51,8 +51,7 @@ std::vector<goodput::TaskJob> read_task_jobs(const std::string& path) {
         if (line["strata"].given())
             line["strata"].for_each([&](const Field& stratum) { job.strata.push_back(stratum.count()); });
     });
-    std::stable_sort(jobs.begin(), jobs.end(),
-                     [](const auto& a, const auto& b) { return a.submitted_seconds < b.submitted_seconds; });
+    std::ranges::stable_sort(jobs, {}, &goodput::TaskJob::submitted_seconds);
     return jobs;
 }
 
@@ -66,12 +65,7 @@ int run_tasks_replay(const ReplayCommand& command, std::ostream& out) {
     const auto policies = chosen(tasks_policies, command.policies, "policy", "tasks");
     const goodput::Cluster cluster = plain_cluster(command, "gpu:64x1");
     std::vector<goodput::TaskJob> jobs = read_task_jobs(command.workload);
-    if (command.trace_seed) shuffle_jobs(jobs, &goodput::TaskJob::submitted_seconds, *command.trace_seed);
-    std::vector<std::string> names;
-    for (goodput::TaskJob& job : jobs) {
-        job.submitted_seconds /= command.load;
-        names.push_back(job.name);
-    }
+    const std::vector<std::string> names = shuffle_and_squeeze(command, jobs);
     ReplayRows rows(command, out, names, cluster.gpu_types);
     for (const TasksPolicy& policy : policies) {
         goodput::TaskWorld world(cluster, jobs);

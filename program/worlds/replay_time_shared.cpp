@@ -44,7 +44,7 @@ namespace peers = goodput::peers;
 using InGavel = TimeSharedPolicy<GavelWorld>;
 using InShockwave = TimeSharedPolicy<ShockwaveWorld>;
 
-const std::array gavel_policies = joined(
+const std::array gavel_policies = concatenated(
     gavel_programs<GavelWorld>,
     std::array{
         InGavel{"fifo",
@@ -127,11 +127,9 @@ template <class Jobs, class Policies, class MakeWorld>
 int run(const ReplayCommand& command, std::ostream& out, const goodput::Cluster& cluster, Jobs jobs,
         const Policies& policies, double reset_seconds, MakeWorld make_world) {
     using Job = typename Jobs::value_type;
-    if (command.trace_seed) shuffle_jobs(jobs, &Job::submitted_seconds, *command.trace_seed);
-    std::vector<std::string> names, kinds;
-    for (Job& job : jobs) {
-        job.submitted_seconds /= command.load;
-        names.push_back(job.name);
+    const std::vector<std::string> names = shuffle_and_squeeze(command, jobs);
+    std::vector<std::string> kinds;
+    for (const Job& job : jobs) {
         if constexpr (requires { job.program; })
             kinds.push_back(job.program);
         else

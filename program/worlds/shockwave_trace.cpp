@@ -1,7 +1,6 @@
 #include "worlds/shockwave_trace.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -27,15 +26,6 @@ ShockwaveMode mode_of(const Field& field) {
     field.refuse("static, accordion or gns");
 }
 
-/// Returns the name of a field as a number.
-int number_of(const std::string& name, const Field& field) {
-    int number = 0;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (error != std::errc{} || end != name.data() + name.size() || number < 1)
-        field.refuse("called by a number of at least 1");
-    return number;
-}
-
 std::vector<CriticalEpochs::Span> spans_of(const Field& field) {
     std::vector<CriticalEpochs::Span> spans;
     if (field.given())
@@ -54,7 +44,7 @@ CriticalEpochs critical_of(const Field& field) {
         return critical;
     }
     for (const auto& [batch, head] : field["head_by_start_batch"].fields())
-        critical.head_of_batch[number_of(batch, head)] = head.count(0, most_epochs);
+        critical.head_of_batch[integer_of_name(batch, head, 1)] = head.count(0, most_epochs);
     critical.later = spans_of(field["later"]);
     critical.later_of_profile_only = spans_of(field["later_profile_only"]);
     return critical;
@@ -74,8 +64,7 @@ std::vector<goodput::peers::ShockwaveJob> read_shockwave_jobs(const std::string&
         job.steps = static_cast<double>(line["steps"].integer(1, 1LL << 53));
         job.submitted_seconds = line["arrival"].number_at_least(0);
     });
-    std::stable_sort(jobs.begin(), jobs.end(),
-                     [](const auto& a, const auto& b) { return a.submitted_seconds < b.submitted_seconds; });
+    std::ranges::stable_sort(jobs, {}, &goodput::peers::ShockwaveJob::submitted_seconds);
     return jobs;
 }
 
@@ -95,7 +84,7 @@ goodput::peers::ShockwaveModels read_shockwave_models(const std::string& folder,
             model.largest_batch = schedules["largest_batch"][name].count(1, 1 << 24);
             for (const auto& [gpus, by_batch] : speeds[name].fields())
                 for (const auto& [batch, rate] : by_batch.fields())
-                    model.rates[{number_of(gpus, by_batch), number_of(batch, rate)}] =
+                    model.rates[{integer_of_name(gpus, by_batch, 1), integer_of_name(batch, rate, 1)}] =
                         rate.number_at_least(0);
             if (const Field critical = schedules["accordion_critical"][name]; critical.given())
                 model.critical = critical_of(critical);
@@ -103,8 +92,8 @@ goodput::peers::ShockwaveModels read_shockwave_models(const std::string& folder,
             if (!stages.given()) continue;
             for (const auto& [gpus, by_batch] : stages.fields())
                 for (const auto& [batch, list] : by_batch.fields())
-                    list.for_each([&, key = std::pair(number_of(gpus, by_batch), number_of(batch, list))](
-                                      const Field& stage) {
+                    list.for_each([&, key = std::pair(integer_of_name(gpus, by_batch, 1),
+                                                      integer_of_name(batch, list, 1))](const Field& stage) {
                         stage.require_size(2, "first epoch and factor");
                         model.stages[key].push_back(
                             {stage[0].count(0, most_epochs), stage[1].count(1, 1 << 20)});

@@ -34,21 +34,15 @@ public:
     void value_round(const goodput::Round& round, std::span<const goodput::OptionRow> rows) const {
         using goodput::OptionRow;
         using goodput::peers::SynergyOrder;
-        goodput::peers::SynergyAmounts cluster;
-        for (const goodput::Node& node : round.cluster.nodes)
-            cluster += {static_cast<double>(node.gpus), node.cores, node.memory_gib};
-        std::vector<std::size_t> order(rows.size());
+        const auto cluster = goodput::peers::amounts_of(round.cluster);
         std::vector<double> ranks, left;
-        for (std::size_t r = 0; r < rows.size(); ++r) {
-            order[r] = r;
-            const auto standing = standing_of(round, rows[r]);
+        for (const OptionRow& row : rows) {
+            const auto standing = standing_of(round, row);
             ranks.push_back(goodput::peers::synergy_rank(order_, standing, cluster));
             left.push_back(std::max(standing.left_seconds, 1.0));
         }
-        std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-            return ranks[a] != ranks[b] ? ranks[a] < ranks[b]
-                                        : rows[a].job.submitted_seconds < rows[b].job.submitted_seconds;
-        });
+        const std::vector<std::size_t> order =
+            goodput::peers::by_rank(ranks, [&](std::size_t r) { return rows[r].job.submitted_seconds; });
         const bool knows =
             order_ == SynergyOrder::srtf || order_ == SynergyOrder::ftf || order_ == SynergyOrder::tetris;
         const auto weight = [&](const OptionRow& row) {

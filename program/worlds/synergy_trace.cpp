@@ -75,8 +75,7 @@ std::vector<goodput::SynergyJob> read_synergy_jobs(const std::string& trace, con
         job.iterations = static_cast<double>(table.integer(row, 3, 1, 1LL << 53));
         job.gpus = static_cast<int>(table.integer(row, 4, 1, 1 << 20));
     }
-    std::stable_sort(jobs.begin(), jobs.end(),
-                     [](const auto& a, const auto& b) { return a.submitted_seconds < b.submitted_seconds; });
+    std::ranges::stable_sort(jobs, {}, &goodput::SynergyJob::submitted_seconds);
     return jobs;
 }
 

@@ -105,9 +105,9 @@ inline constexpr TimeSharedPolicy<World> gavel_isolated{
                                 rules);
     }};
 
-/// Joins several lists.
+/// Returns the entries of several lists in one.
 template <class T, std::size_t... N>
-constexpr auto joined(const std::array<T, N>&... lists) {
+constexpr auto concatenated(const std::array<T, N>&... lists) {
     std::array<T, (N + ...)> all{};
     std::size_t at = 0;
     const auto append = [&](const auto& list) {

@@ -9,7 +9,7 @@
 
 #include "goodput/agent/training_agent.hpp"
 
-#include "../../compiled/c/agent_lines.hpp"
+#include "json/agent_lines.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -43,7 +43,7 @@ TrainingAgent trained_agent(bool sync_known) {
 TEST_CASE("A report is a line of JSON with the fields that schedulers read") {
     for (const bool sync_known : {true, false}) {
         const TrainingAgent agent = trained_agent(sync_known);
-        const auto report = nlohmann::json::parse(c::line_of(agent.report().value()));
+        const auto report = nlohmann::json::parse(cli::line_of(agent.report().value()));
         CHECK(report.at("gpu_type") == "A100 \"big\"\t");
         CHECK(report.at("nodes") == 1);
         CHECK(report.at("gpus") == 2);
@@ -54,17 +54,17 @@ TEST_CASE("A report is a line of JSON with the fields that schedulers read") {
         if (sync_known) CHECK(report.at("sync_s") == 0.0625);
         CHECK(report.at("gradient").at("sqr") == agent.statistics().squared_norm);
         CHECK(report.at("gradient").at("var") == agent.statistics().variance);
-        CHECK(c::line_of(*agent.report()).find('\n') == std::string::npos);
+        CHECK(cli::line_of(*agent.report()).find('\n') == std::string::npos);
     }
 }
 
 TEST_CASE("A report has the mean of what the driver says of the GPU under the present plan") {
     TrainingAgent agent = trained_agent(true);
     CHECK_FALSE(agent.report()->gpu_utilisation);
-    CHECK(c::line_of(*agent.report()).find("gpu_utilisation") == std::string::npos);
+    CHECK(cli::line_of(*agent.report()).find("gpu_utilisation") == std::string::npos);
     agent.add_gpu_utilisation(0.4);
     agent.add_gpu_utilisation(0.8);
-    const auto report = nlohmann::json::parse(c::line_of(*agent.report()));
+    const auto report = nlohmann::json::parse(cli::line_of(*agent.report()));
     CHECK(report.at("gpu_utilisation").get<double>() == doctest::Approx(0.6));
     for (const double bad : {-0.1, 1.1, 74.0, std::numeric_limits<double>::quiet_NaN()})
         CHECK_THROWS_AS(agent.add_gpu_utilisation(bad), std::invalid_argument);
@@ -86,10 +86,11 @@ TEST_CASE("Before its plan has been timed an agent reports nothing") {
 }
 
 TEST_CASE("Plan files are read, whatever else they hold") {
-    CHECK(c::read_plan("{\"local_batch\": 128, \"accumulation\": 1}\n") == BatchPlan{128, 1});
-    CHECK(c::read_plan("{\"local_batch\":7}") == BatchPlan{7, 0});
-    CHECK(c::read_plan("  \n") == std::nullopt);
-    CHECK(c::read_plan("{\"why\": \"a \\\" b\", \"x\": [1, {\"local_batch\": 3}, null], \"accumulation\": 2,"
+    CHECK(cli::read_plan("{\"local_batch\": 128, \"accumulation\": 1}\n") == BatchPlan{128, 1});
+    CHECK(cli::read_plan("{\"local_batch\":7}") == BatchPlan{7, 0});
+    CHECK(cli::read_plan("  \n") == std::nullopt);
+    CHECK(
+        cli::read_plan("{\"why\": \"a \\\" b\", \"x\": [1, {\"local_batch\": 3}, null], \"accumulation\": 2,"
                        " \"local_batch\": 9}") == BatchPlan{9, 2});
     for (const std::string_view bad :
          {"{", "[]", "{}", "128", "{\"local_batch\": 0}", "{\"local_batch\": 1.5}", "{\"local_batch\": 128",
@@ -97,9 +98,9 @@ TEST_CASE("Plan files are read, whatever else they hold") {
           "{\"local_batch\": 1e30}", "{\"local_batch\": nan}", "{\"local_batch\": \"128\"}",
           "{\"accumulation\": 1}", "{\"local_batch\": 128,}"}) {
         CAPTURE(bad);
-        CHECK_THROWS_AS((void)c::read_plan(bad), std::invalid_argument);
+        CHECK_THROWS_AS((void)cli::read_plan(bad), std::invalid_argument);
     }
-    CHECK_THROWS_AS((void)c::read_plan("{\"x\": " + std::string(100000, '[')), std::invalid_argument);
+    CHECK_THROWS_AS((void)cli::read_plan("{\"x\": " + std::string(100000, '[')), std::invalid_argument);
 }
 
 TEST_CASE("What is no saved agent is refused, and the agent is as it was") {

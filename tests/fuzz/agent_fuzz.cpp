@@ -12,7 +12,7 @@
 
 #include "goodput/agent/training_agent.hpp"
 
-#include "../../compiled/c/agent_lines.hpp"
+#include "json/agent_lines.hpp"
 
 #include "fuzz/support/bytes.hpp"
 #include "fuzz/support/check.hpp"
@@ -34,7 +34,7 @@ void check_answers(const TrainingAgent& agent) {
     const double factor = agent.learning_rate_factor();
     check(factor > 0 && std::isfinite(factor), "learning rate factor", factor);
     if (const auto report = agent.report()) {
-        const std::string line = c::line_of(*report);
+        const std::string line = cli::line_of(*report);
         check(line.starts_with("{\"gpu_type\": \"") && line.ends_with('}'), "the report", 0);
     }
 }
@@ -44,7 +44,7 @@ void check_answers(const TrainingAgent& agent) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     // The same bytes as texts from elsewhere.
     const std::string_view text(reinterpret_cast<const char*>(data), size);
-    fuzz::accepted([&] { (void)c::read_plan(text); });
+    fuzz::accepted([&] { (void)cli::read_plan(text); });
 
     fuzz::Bytes bytes(data, size);
     fuzz::Bytes head = bytes.record();

@@ -253,6 +253,8 @@ TEST_CASE("what makes no sense in a world is refused in one sentence") {
             "goodput: --table: world is gavel, but must be shockwave, the only one with that option\n");
     refused(shockwave.options({"--events", "x"}),
             "goodput: --events: world is shockwave, but must be sia, the only one with that option\n");
+    refused(gavel.options({"--seed", "0"}),
+            "goodput: --seed: world is gavel, but must be sia, the only one with that option\n");
     refused({"sia", "--table", "tacc"},
             "goodput: --table: world is sia, but must be shockwave, the only one with that option\n");
     refused({"gavel"}, "goodput: --workload: file is missing, but must be given in the world gavel\n");

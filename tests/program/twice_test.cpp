@@ -56,6 +56,18 @@ TEST_CASE("fields that stand twice are found with their places, and the last one
     CHECK(found > 200);
 }
 
+TEST_CASE("a long name in a place is cut off between two letters") {
+    for (const std::string before : {"", "x"}) {
+        std::string name = before;
+        for (int letter = 0; letter < 150; ++letter) name += "\u00e9";
+        const std::string place = cli::place_of_error("{\"" + name + "\": [}");
+        CAPTURE(place);
+        CHECK(place.ends_with("\u00e9..."));
+        CHECK(place.size() < 210);
+        CHECK_NOTHROW(Json(place).dump());  // which refuses half a letter
+    }
+}
+
 TEST_CASE("a file with a field that stands twice is read with a warning, and refused where that is strict") {
     const support::Folder folder;
     const std::string path = folder.write("twice.json", R"({"a": {"b": 1, "b": 2}})");

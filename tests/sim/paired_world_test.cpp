@@ -420,7 +420,7 @@ TEST_CASE("Gavel's rounds of pairs give no more than there is and complete every
 }
 
 TEST_CASE("first come, first served, packed: the next one joins the job that it goes best with, or waits") {
-    ShareQuestion question{.gpu_types = {"slow", "fast"}, .gpus = {1, 1}};
+    ShareQuestion question{.gpus = {1, 1}};
     for (std::size_t j = 0; j < 4; ++j) question.jobs.push_back({.job = j, .gpus = 1, .rates = {1, 2}});
     question.pairs = {
         {.jobs = {0, 2}, .rates = {{0.9, 0.9}, {1.6, 1.5}}},  // 1.55 on the fast type, where 0 is
@@ -436,7 +436,7 @@ TEST_CASE("first come, first served, packed: the next one joins the job that it 
 
 TEST_CASE(
     "Gandiva pairs only if there are too few GPUs, tries a pair and parts it if it is worse than turns") {
-    ShareQuestion question{.gpu_types = {"a"}, .gpus = {1}};
+    ShareQuestion question{.gpus = {1}};
     for (std::size_t j = 0; j < 2; ++j) question.jobs.push_back({.job = j, .gpus = 1, .rates = {1}});
     question.pairs = {{.jobs = {0, 1}, .rates = {{0.4, 0.5}}}};
     GandivaShares gandiva;
@@ -447,7 +447,7 @@ TEST_CASE(
     CHECK(gandiva(question) == Shares{{1}, {1}, {0}});
     // With many jobs, each is in one unit. Good pairs stay together, bad ones are parted.
     support::Random random(3);
-    ShareQuestion many{.gpu_types = {"a", "b"}, .gpus = {4, 4}};
+    ShareQuestion many{.gpus = {4, 4}};
     for (std::size_t j = 0; j < 31; ++j)
         many.jobs.push_back({.job = j, .gpus = random.integer(1, 2), .rates = {1, 2}});
     std::map<std::size_t, bool> good;

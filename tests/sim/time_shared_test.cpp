@@ -290,8 +290,7 @@ TEST_CASE("lists are shuffled as Python does it") {
 }
 
 TEST_CASE("shares: an equal part of each type, or the fastest type in the order of submission") {
-    const ShareQuestion question{.gpu_types = {"a", "b"},
-                                 .gpus = {4, 2},
+    const ShareQuestion question{.gpus = {4, 2},
                                  .jobs = {{.job = 0, .gpus = 2, .rates = {1, 2}},
                                           {.job = 1, .gpus = 4, .rates = {1, 2}},
                                           {.job = 2, .gpus = 1, .rates = {1, 2}}}};
@@ -301,7 +300,7 @@ TEST_CASE("shares: an equal part of each type, or the fastest type in the order 
     CHECK(isolated[0][1] == doctest::Approx(2 / 3.0 / 2));
     CHECK(isolated[1][0] == doctest::Approx(4 / 3.0 / 4));
     CHECK(isolated[2][0] + isolated[2][1] == doctest::Approx(1));
-    ShareQuestion one{.gpu_types = {"a"}, .gpus = {4}};
+    ShareQuestion one{.gpus = {4}};
     for (std::size_t j = 0; j < 5; ++j) one.jobs.push_back({.job = j, .gpus = 3, .rates = {1}});
     CHECK(gandiva_fair_shares(one) == Shares(5, {0.8}));
 }
@@ -432,7 +431,7 @@ TEST_CASE("a batch grows a round after the job's epochs ask for it, and epochs a
 TEST_CASE("first come, first served promises more than there is where a holder has ended") {
     ShockwaveFifo fifo;
     const auto ask = [&](std::vector<std::pair<std::size_t, int>> jobs) {
-        ShareQuestion question{.gpu_types = {"gpu"}, .gpus = {4}};
+        ShareQuestion question{.gpus = {4}};
         for (const auto& [job, gpus] : jobs)
             question.jobs.push_back({.job = job, .gpus = gpus, .rates = {1}});
         return fifo(question);
@@ -488,7 +487,7 @@ TEST_CASE("shares of the least total time are in the middle: no others have a la
     const auto near = [&](double share) { return share * (1 + random.between(-1e-3, 1e-3)); };
     int tried = 0;
     for (int trial = 0; trial < 30; ++trial) {
-        ShareQuestion question{.gpu_types = {"a", "b"}, .gpus = {random.integer(2, 9), random.integer(2, 9)}};
+        ShareQuestion question{.gpus = {random.integer(2, 9), random.integer(2, 9)}};
         for (std::size_t j = 0; j < 6; ++j)
             question.jobs.push_back(
                 {.job = j,

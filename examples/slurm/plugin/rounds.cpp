@@ -82,8 +82,7 @@ slurm::State read_slurm() {
     std::sort(reading.state.nodes.begin(), reading.state.nodes.end(),
               [](const slurm::Node& a, const slurm::Node& b) { return a.name < b.name; });
     slurm::sort_jobs(reading.state.jobs);
-    const auto now = std::chrono::system_clock::now().time_since_epoch();
-    reading.state.time_seconds = std::chrono::duration<double>(now).count();
+    reading.state.time_seconds = slurm::seconds_since_1970();
     return std::move(reading.state);
 }
 

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "goodput/core/error.hpp"
@@ -69,6 +70,12 @@ enum class AllotStatus {
                  ///< bound is proven, `choice` is empty and the objective is 0
 };
 
+/// Returns the status as a word.
+[[nodiscard]] constexpr std::string_view name_of(AllotStatus status) {
+    constexpr std::string_view names[] = {"optimal", "feasible", "infeasible", "unknown"};
+    return names[static_cast<int>(status)];
+}
+
 /// Returns whether a result of this status has an allotment that keeps all constraints.
 [[nodiscard]] constexpr bool found_allotment(AllotStatus status) {
     return status == AllotStatus::optimal || status == AllotStatus::feasible;
@@ -106,12 +113,11 @@ struct AllotResult {
 
     /// Returns one line for a log.
     [[nodiscard]] std::string report() const {
-        static constexpr const char* statuses[] = {"optimal", "feasible", "infeasible", "unknown"};
         static constexpr const char* stops[] = {"proven", "deadline reached", "memory limit reached",
                                                 "state limit reached"};
-        return std::string(statuses[static_cast<int>(status)]) + " (" + stops[static_cast<int>(stopped)] +
-               "): objective " + rounded_text_of(objective) + ", bound " + rounded_text_of(bound) + ", " +
-               text_of(passes) + " price passes, " + text_of(nodes) + " search states";
+        return std::string(name_of(status)) + " (" + stops[static_cast<int>(stopped)] + "): objective " +
+               rounded_text_of(objective) + ", bound " + rounded_text_of(bound) + ", " + text_of(passes) +
+               " price passes, " + text_of(nodes) + " search states";
     }
 };
 

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "goodput/core/cluster.hpp"
@@ -51,9 +50,9 @@ inline void validate(std::span<const RentOffer> offers, const Cluster& cluster) 
     detail::require_own_names("offer", names);
 }
 
-/// Returns a node of an offer.
-[[nodiscard]] inline Node node_of(const RentOffer& offer, std::string name) {
-    return {.name = std::move(name),
+/// Returns the node of that number of an offer, called OFFER-NUMBER.
+[[nodiscard]] inline Node node_of(const RentOffer& offer, int number) {
+    return {.name = offer.name + "-" + text_of(number),
             .gpu_type = offer.gpu_type,
             .gpus = offer.gpus,
             .dollars_per_hour = offer.dollars_per_hour,

@@ -132,7 +132,7 @@ private:
         for (const RentOffer& offer : offers) {
             const double useful = std::min<double>(
                 offer.most_nodes, std::ceil(most_gpus / offer.gpus) + double(snapshot.jobs.size()));
-            for (int node = 0; node < useful; ++node) all_.nodes.push_back(node_of(offer, offer.name));
+            for (int node = 0; node < useful; ++node) all_.nodes.push_back(node_of(offer, node));
         }
         pools_ = pools_of(all_);
         terms_.assign(pools_.size(), {});
@@ -237,7 +237,7 @@ private:
         problem_.capacity.clear();
         for (std::size_t p = 0; p < pools_.size(); ++p) problem_.capacity.push_back(gpus_of(p));
         for (const LimitRow& row : rows_.all()) problem_.capacity.push_back(row.capacity);
-        // HiddenState GPUs may exceed the capacity, so it is raised.
+        // Kept GPUs may exceed the capacity, so it is raised.
         for (std::size_t r = 0; r < kept_.size(); ++r)
             problem_.capacity[r] = std::max(problem_.capacity[r], kept_[r]);
         for (std::size_t j = 0; j < wishes_.size(); ++j) {

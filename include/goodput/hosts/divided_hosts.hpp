@@ -87,10 +87,7 @@ public:
 private:
     [[nodiscard]] double units(const Configuration& configuration, const NodeShare& held,
                                std::size_t r) const {
-        const Node& node = cluster_->nodes[held.node];
-        const HostShare share = configuration.host();
-        return held.gpus *
-               (share.empty() ? detail::host_capacity(node, r) / node.gpus : detail::a_gpu_of(share, r));
+        return detail::host_units(cluster_->nodes[held.node], held.gpus, configuration.host(), r);
     }
 
     /// Adds the claim of a job. Its variants are the options with the same GPUs and a value above 0.

@@ -141,9 +141,8 @@ inline FairShare::FairShare(const Application& application, const Cluster& clust
                 detail::share_of(static_cast<int>(std::floor(total + 1e-9)), part.shape, limits);
             if (plan == last) continue;
             last = plan;
-            const StepSeconds times = type.seconds(part.shape, plan.atomic_batch);
             of_option.push_back({static_cast<double>(plan.total(part.shape.gpus)),
-                                 times.step + plan.accumulation_steps * (times.step - times.sync)});
+                                 type.seconds(part.shape, plan.atomic_batch).iteration(plan)});
         }
         const std::size_t pool = find_pool(pools, part);
         holdings_.push_back({part.occupied_gpus(), pools[pool].gpus()});

@@ -115,8 +115,7 @@ public:
         run = {.begin_seconds = begin,
                .end_seconds = round.end_seconds,
                .ran_seconds = round.end_seconds - starts_.start_of(begin, seconds),
-               .steps = round.steps,
-               .rate = rate_with(job, held)};
+               .steps = round.steps};
         run.empty = std::floor(round.steps / truth_[job].gpus) <= 0 || run.ran_seconds <= 0;
         if (run.empty) {
             run.steps = 0;

@@ -150,7 +150,7 @@ inline ReplayMetrics metrics_of(const ReplayResult& result) {
         waited += std::max(job.completed_seconds.value_or(result.end_seconds) - job.submitted_seconds, 0.0);
         if (!job.completed_seconds) continue;
         last = std::max(last, *job.completed_seconds);
-        hours.push_back((*job.completed_seconds - job.submitted_seconds) / 3600);
+        hours.push_back(*job.completion_hours());
         metrics.average_hours += hours.back();
     }
     for (const HeldPeriod& period : result.held_periods) {

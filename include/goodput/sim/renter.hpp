@@ -69,7 +69,7 @@ public:
         for (std::size_t o = 0; o < offers.size(); ++o)
             for (int n = 0; n < offers[o].most_nodes; ++n) {
                 nodes_.push_back({o});
-                known_.push_back(node_of(offers[o], offers[o].name + "-" + text_of(n)));
+                known_.push_back(node_of(offers[o], n));
             }
         rented_.assign(offers.size(), 0);
     }

@@ -37,6 +37,12 @@ struct JobOutcome {
     int failures = 0;    ///< number of times that it went back to its last checkpoint
     double done = 0;     ///< part of its work done at the end, from 0 to 1
     double lost_gpu_seconds = 0;  ///< part of gpu_seconds spent on starts, checkpoints, and repeated work
+
+    /// Returns the hours from submission to completion; empty if the job is not complete.
+    [[nodiscard]] std::optional<double> completion_hours() const {
+        if (!completed_seconds) return std::nullopt;
+        return (*completed_seconds - submitted_seconds) / 3600;
+    }
 };
 
 /// The number of GPUs from `seconds` on.

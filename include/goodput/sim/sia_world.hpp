@@ -135,6 +135,14 @@ public:
         known.remaining_examples = remaining_examples(job);
         model = history(job).model();
     }
+    /// Returns the work that it reports as left.
+    [[nodiscard]] std::optional<double> remaining_examples(std::size_t job) const {
+        const Training& training = trainings_[job];
+        if (rules_.work == WorkReport::declared)
+            return (application(job).curve.total_progress() - training.progress) * known_[job].initial_batch;
+        if (training.epoch == 0) return std::nullopt;
+        return std::max(training.expected_progress - training.progress, 0.0) * known_[job].initial_batch;
+    }
     /// Returns the predictor of the modelling.
     [[nodiscard]] auto predictor() const { return typename Modelling::Predictor(); }
     /// Starts or restarts a job. Returns the seconds that this takes.
@@ -236,8 +244,7 @@ private:
         const auto total = static_cast<double>(plan.total(gpus));
         const GradientStatistics gradient = application(job).curve.gradient(total, trainings_[job].epoch);
         const double gain = efficiency(job, gradient).efficiency(total) * total / known_[job].initial_batch;
-        const double iteration = times.step + plan.accumulation_steps * (times.step - times.sync);
-        return gain / iteration / application(job).slowdown;
+        return gain / times.iteration(plan) / application(job).slowdown;
     }
     [[nodiscard]] BatchLimits limits_of(std::size_t job, const PoolShare& on) const {
         return {known_[job].initial_batch, application(job).curve.max_batch(),
@@ -251,14 +258,6 @@ private:
         training.since_checkpoint = std::fmod(training.since_checkpoint, rules_.checkpoint_seconds);
         training.saved = {training.progress + rate * std::max(seconds - training.since_checkpoint, 0.0),
                           training.epoch};
-    }
-    /// Returns the work that it reports as left.
-    [[nodiscard]] std::optional<double> remaining_examples(std::size_t job) const {
-        const Training& training = trainings_[job];
-        if (rules_.work == WorkReport::declared)
-            return (application(job).curve.total_progress() - training.progress) * known_[job].initial_batch;
-        if (training.epoch == 0) return std::nullopt;
-        return std::max(training.expected_progress - training.progress, 0.0) * known_[job].initial_batch;
     }
     void estimate(std::size_t job);
     void measure(std::size_t job, const PoolShare& on, StepSeconds times) {

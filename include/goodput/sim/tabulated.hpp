@@ -51,6 +51,12 @@ struct PlacementSample {
 struct StepSeconds {
     double step = 0;  ///< including synchronisation
     double sync = 0;  ///< part of the step spent in synchronisation
+
+    /// Returns the seconds of one iteration: the step that synchronises, and computing alone for each
+    /// further step.
+    [[nodiscard]] double iteration(const BatchPlan& plan) const {
+        return step + plan.accumulation_steps * (step - sync);
+    }
 };
 
 /// A table of measurements with interpolation; a ThroughputModel.
@@ -84,11 +90,9 @@ public:
     /// Returns the largest number of nodes of any measurement.
     [[nodiscard]] int max_nodes() const { return columns_.back().shape.nodes; }
 
-    /// Returns the seconds of one iteration: the step that synchronises, and computing alone for each
-    /// further step.
+    /// Returns the seconds of one iteration.
     [[nodiscard]] double iteration_seconds(Shape shape, BatchPlan plan) const {
-        const StepSeconds last = seconds(shape, plan.atomic_batch);
-        return last.step + plan.accumulation_steps * (last.step - last.sync);
+        return seconds(shape, plan.atomic_batch).iteration(plan);
     }
 
 private:

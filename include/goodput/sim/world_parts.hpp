@@ -90,7 +90,6 @@ struct RoundRun {
     double end_seconds = 0;     ///< when it had done its last step
     double ran_seconds = 0;     ///< seconds that count as run, see RoundStarts
     double steps = 0;           ///< steps that count as done
-    double rate = 0;            ///< steps per second at which it did them
     int batch = 0;              ///< examples per step, if the world knows them
     bool empty = false;         ///< it could not do anything
 };

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <functional>
-#include <string>
 #include <vector>
 
 #include "goodput/pairs/paired_problem.hpp"
@@ -28,8 +27,7 @@ struct ShareJob {
 /// All present jobs, by their number, the pairs of them that may share GPUs (if the policy asks for them),
 /// and the GPUs.
 struct ShareQuestion {
-    std::vector<std::string> gpu_types{};  ///< names, in alphabetical order
-    std::vector<int> gpus{};               ///< by GPU type
+    std::vector<int> gpus{};  ///< by GPU type
     std::vector<ShareJob> jobs{};
     std::vector<SharePair> pairs{};  ///< pairs of `jobs`, the later job second; only those that can run
                                      ///< somewhere

@@ -115,7 +115,6 @@ private:
         std::iota(types_.begin(), types_.end(), std::size_t{0});
         std::sort(types_.begin(), types_.end(),
                   [&](std::size_t a, std::size_t b) { return cluster.gpu_types[a] < cluster.gpu_types[b]; });
-        for (const std::size_t type : types_) question_.gpu_types.push_back(cluster.gpu_types[type]);
         question_.gpus.resize(types_.size());
         worked_.resize(types_.size());
     }

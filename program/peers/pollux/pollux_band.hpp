@@ -106,7 +106,7 @@ private:
         int gpus = 0;
         for (std::size_t o = 0; o < offers.size(); ++o)
             for (int n = 0; n < nodes[o]; ++n) {
-                candidate_.cluster.nodes.push_back(node_of(offers[o], offers[o].name + "-" + text_of(n)));
+                candidate_.cluster.nodes.push_back(node_of(offers[o], n));
                 gpus += offers[o].gpus;
             }
         const Plan& plan = scheduler_.plan(candidate_);

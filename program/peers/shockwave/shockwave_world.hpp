@@ -98,7 +98,6 @@ public:
         run = {.end_seconds = round.end_seconds,
                .ran_seconds = round.end_seconds - starts_.start_of(begin, seconds),
                .steps = round.steps,
-               .rate = training.rate(),
                .batch = training.batch()};
         if (resumes && run.ran_seconds > interval_seconds_ - spared) {
             run.steps = std::trunc(run.steps * ((run.ran_seconds - overhead_seconds) / run.ran_seconds));

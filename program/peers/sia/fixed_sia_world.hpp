@@ -78,11 +78,7 @@ public:
         return world_.fixed_rate(job, {gpu_type, of_node, {(gpus + of_node - 1) / of_node, gpus}});
     }
     [[nodiscard]] double steps_left(std::size_t job) const {
-        const Job& known = world_.jobs()[job];
-        Job now = known;
-        JobModel ignored;
-        world_.report(job, now, ignored);
-        return now.remaining_examples.value_or(0);
+        return world_.remaining_examples(job).value_or(0);
     }
     [[nodiscard]] const RoundRun& last_run(std::size_t job) const { return last_run_[job]; }
 

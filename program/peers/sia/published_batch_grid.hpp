@@ -69,7 +69,7 @@ public:
 
 private:
     using Totals = std::array<double, size>;
-    struct HiddenState {
+    struct KnownTotals {
         int first = 0, last = 0;
         Totals totals{};
     };
@@ -82,7 +82,7 @@ private:
     static void visit_plans(const Totals& totals, int replicas, const BatchLimits& limits, Visit&& visit);
 
     GridPrecision precision_;
-    std::vector<HiddenState> kept_;
+    std::vector<KnownTotals> kept_;
 };
 
 inline BestPlan PublishedBatchGrid::best_plan(const PolluxThroughput& throughput,
@@ -118,7 +118,7 @@ void PublishedBatchGrid::for_each_plan(int replicas, const BatchLimits& limits, 
 inline const PublishedBatchGrid::Totals& PublishedBatchGrid::totals(int first, int last) {
     // Multiplicative hashing: batch sizes are often powers of two, whose lower bits are alike.
     const std::uint64_t key = (static_cast<std::uint64_t>(first) << 32) | static_cast<std::uint32_t>(last);
-    HiddenState& kept = kept_[static_cast<std::size_t>((key * 0x9e3779b97f4a7c15) >> 58) % kept_pairs];
+    KnownTotals& kept = kept_[static_cast<std::size_t>((key * 0x9e3779b97f4a7c15) >> 58) % kept_pairs];
     if (kept.first != first || kept.last != last) {
         kept.first = first;
         kept.last = last;

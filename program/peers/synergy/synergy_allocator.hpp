@@ -25,7 +25,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <numeric>
 #include <span>
 #include <string>
 #include <utility>
@@ -80,7 +79,7 @@ private:
         HostShare share{};  ///< cores and memory per GPU
         double factor = 1;  ///< factor that it counts with
         bool cut = false;
-        std::vector<SynergyPart> parts{};  ///< empty if it gets nothing
+        Placement parts{};  ///< empty if it gets nothing
     };
 
     /// Returns the share with which the job is fastest, on one server if a server has enough GPUs.
@@ -111,9 +110,7 @@ private:
 
     /// Indices of the snapshot's jobs.
     [[nodiscard]] std::vector<std::size_t> in_order(const Snapshot& snapshot) const {
-        SynergyAmounts cluster;
-        for (const Node& node : snapshot.cluster.nodes)
-            cluster += {static_cast<double>(node.gpus), node.cores, node.memory_gib};
+        const SynergyAmounts cluster = amounts_of(snapshot.cluster);
         std::vector<double> ranks;
         for (std::size_t j = 0; j < asks_.size(); ++j) {
             const Ask& ask = asks_[j];
@@ -127,13 +124,7 @@ private:
                                            .demand = amounts(ask.share) * ask.gpus};
             ranks.push_back(synergy_rank(order_, standing, cluster));
         }
-        std::vector<std::size_t> order(asks_.size());
-        std::iota(order.begin(), order.end(), std::size_t{0});
-        std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-            if (ranks[a] != ranks[b]) return ranks[a] < ranks[b];
-            return snapshot.jobs[a].submitted_seconds < snapshot.jobs[b].submitted_seconds;
-        });
-        return order;
+        return by_rank(ranks, [&](std::size_t j) { return snapshot.jobs[j].submitted_seconds; });
     }
 
     void keep_those_with_gpus(std::vector<std::size_t>& served, const Cluster& cluster) const {
@@ -190,14 +181,14 @@ private:
 
     /// Makes room for a job on the servers that have GPUs for it.
     void cut_others(const Ask& ask, std::span<const std::size_t> before, SynergyServers& servers) {
-        for (const SynergyPart& wanted : servers.gpus_for(ask.gpus)) {
+        for (const NodeShare& wanted : servers.gpus_for(ask.gpus)) {
             std::vector<std::size_t> others;
             for (const std::size_t j : before)
-                if (gpus_on(asks_[j], wanted.server) > 0 && above_share(asks_[j])) others.push_back(j);
+                if (gpus_on(asks_[j], wanted.node) > 0 && above_share(asks_[j])) others.push_back(j);
             std::stable_sort(others.begin(), others.end(),
                              [&](std::size_t a, std::size_t b) { return cut_before(asks_[a], asks_[b]); });
             for (const std::size_t j : others) {
-                if (servers.free()[wanted.server].covers(beside_each(ask) * wanted.gpus)) break;
+                if (servers.free()[wanted.node].covers(beside_each(ask) * wanted.gpus)) break;
                 servers.give_back(asks_[j].parts, beside_each(asks_[j]));
                 cut(asks_[j]);
                 servers.take(asks_[j].parts, beside_each(asks_[j]));
@@ -205,8 +196,8 @@ private:
         }
     }
     static int gpus_on(const Ask& ask, std::size_t server) {
-        for (const SynergyPart& part : ask.parts)
-            if (part.server == server) return part.gpus;
+        for (const NodeShare& part : ask.parts)
+            if (part.node == server) return part.gpus;
         return 0;
     }
     /// Prefers fewer servers, then more cores and memory per GPU.
@@ -269,7 +260,7 @@ private:
             decision.verdict = {Outcome::waits, "the jobs before it have what it asks for"};
             return;
         }
-        for (const SynergyPart& part : ask.parts) decision.placement.push_back({part.server, part.gpus});
+        decision.placement = ask.parts;
         std::sort(decision.placement.begin(), decision.placement.end());
         decision.option.configuration =
             Configuration(pool_share_of(decision.placement, snapshot.cluster), ask.share);

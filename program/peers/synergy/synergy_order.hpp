@@ -5,6 +5,8 @@
 // Only the idea of the others is published; the formulas below reproduce its results to the round.
 
 #include <algorithm>
+#include <cstddef>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -50,6 +52,18 @@ inline double synergy_rank(SynergyOrder order, const SynergyStanding& job, const
             return job.left_seconds * (gpus + cores + memory);
     }
     return -job.waited_seconds;
+}
+
+/// Returns the indices of jobs in the order of their ranks, and of their submission if ranks are equal.
+/// `submitted(index)` returns the time of submission.
+template <class Submitted>
+std::vector<std::size_t> by_rank(std::span<const double> ranks, Submitted submitted) {
+    std::vector<std::size_t> order(ranks.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return ranks[a] != ranks[b] ? ranks[a] < ranks[b] : submitted(a) < submitted(b);
+    });
+    return order;
 }
 
 }  // namespace goodput::peers

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "goodput/core/cluster.hpp"
+#include "goodput/core/placement.hpp"
 
 namespace goodput::peers {
 
@@ -36,11 +37,13 @@ struct SynergyAmounts {
     }
 };
 
-/// The part of a job on one server.
-struct SynergyPart {
-    std::size_t server = 0;
-    int gpus = 0;
-};
+/// Returns the amounts of all nodes together.
+inline SynergyAmounts amounts_of(const Cluster& cluster) {
+    SynergyAmounts amounts;
+    for (const Node& node : cluster.nodes)
+        amounts += {static_cast<double>(node.gpus), node.cores, node.memory_gib};
+    return amounts;
+}
 
 /// The order in which servers are tried.
 enum class SynergyPlacement {
@@ -61,16 +64,16 @@ public:
     [[nodiscard]] int free_gpus(std::size_t server) const { return static_cast<int>(free_[server].gpus); }
 
     /// Finds a place for that many GPUs with that much per GPU. Returns an empty list if there is none.
-    [[nodiscard]] std::vector<SynergyPart> room_for(int gpus, const SynergyAmounts& beside_each) const {
+    [[nodiscard]] Placement room_for(int gpus, const SynergyAmounts& beside_each) const {
         const bool fewest_first = placement_ == SynergyPlacement::fewest_free;
         const std::vector<std::size_t> order = fewest_first ? by_fewest_free_gpus() : in_order();
         if (fewest_first && gpus > 1)
             for (const std::size_t server : order)
                 if (free_[server].covers(beside_each * gpus)) return {{server, gpus}};
-        std::vector<SynergyPart> parts;
+        Placement parts;
         int left = gpus;
         for (const std::size_t server : order) {
-            SynergyPart part{server, 0};
+            NodeShare part{server, 0};
             for (SynergyAmounts rest = free_[server]; left > 0 && rest.covers(beside_each); --left) {
                 rest -= beside_each;
                 ++part.gpus;
@@ -82,11 +85,11 @@ public:
     }
 
     /// Returns the servers whose GPUs a job with that many may have, whatever else is free there.
-    [[nodiscard]] std::vector<SynergyPart> gpus_for(int gpus) const {
+    [[nodiscard]] Placement gpus_for(int gpus) const {
         const std::vector<std::size_t> fewest = by_fewest_free_gpus();
         for (const std::size_t server : gpus > 1 ? in_order() : fewest)
             if (free_gpus(server) >= gpus) return {{server, gpus}};
-        std::vector<SynergyPart> parts;
+        Placement parts;
         for (const std::size_t server : fewest) {
             const int taken = std::min(free_gpus(server), gpus);
             if (taken > 0) parts.push_back({server, taken});
@@ -95,11 +98,11 @@ public:
         return parts;
     }
 
-    void take(std::span<const SynergyPart> parts, const SynergyAmounts& beside_each) {
-        for (const SynergyPart& part : parts) free_[part.server] -= beside_each * part.gpus;
+    void take(std::span<const NodeShare> parts, const SynergyAmounts& beside_each) {
+        for (const NodeShare& part : parts) free_[part.node] -= beside_each * part.gpus;
     }
-    void give_back(std::span<const SynergyPart> parts, const SynergyAmounts& beside_each) {
-        for (const SynergyPart& part : parts) free_[part.server] += beside_each * part.gpus;
+    void give_back(std::span<const NodeShare> parts, const SynergyAmounts& beside_each) {
+        for (const NodeShare& part : parts) free_[part.node] += beside_each * part.gpus;
     }
 
 private:

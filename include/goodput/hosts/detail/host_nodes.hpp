@@ -93,8 +93,7 @@ public:
     /// Returns what a variant takes of a node on which the job has `gpus` GPUs.
     [[nodiscard]] double units(const HostVariant& variant, std::size_t n, int gpus,
                                std::size_t resource) const {
-        return gpus * (variant.share.empty() ? capacity(n, resource) / cluster_->nodes[n].gpus
-                                             : a_gpu_of(variant.share, resource));
+        return host_units(cluster_->nodes[n], gpus, variant.share, resource);
     }
     /// Returns the least that any variant takes of a node on which the job has `gpus` GPUs.
     [[nodiscard]] double least_units(std::size_t c, std::size_t n, int gpus, std::size_t resource) const {

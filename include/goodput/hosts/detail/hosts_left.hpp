@@ -30,6 +30,10 @@ inline double host_capacity(const Node& node, std::size_t resource) {
 inline double a_gpu_of(const HostShare& share, std::size_t resource) {
     return resource == 0 ? share.cores_per_gpu : share.memory_gib_per_gpu;
 }
+/// Returns what `gpus` GPUs with this share take of a node: their part of the node if the share is empty.
+inline double host_units(const Node& node, int gpus, const HostShare& share, std::size_t resource) {
+    return gpus * (share.empty() ? host_capacity(node, resource) / node.gpus : a_gpu_of(share, resource));
+}
 /// Returns whether a share counts cores, or memory.
 inline bool counts(const HostShare& share, std::size_t resource) {
     return resource == 0 ? share.counts_cores() : share.counts_memory();

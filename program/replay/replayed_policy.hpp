@@ -1,15 +1,17 @@
-#ifndef GOODPUT_PROGRAM_REPLAY_TIES_HPP
-#define GOODPUT_PROGRAM_REPLAY_TIES_HPP
+#ifndef GOODPUT_PROGRAM_REPLAY_REPLAYED_POLICY_HPP
+#define GOODPUT_PROGRAM_REPLAY_REPLAYED_POLICY_HPP
 
-// Breaks ties between equal values with a seed. The value of every option that is worth something changes
-// by at most a millionth, drawn from the seed, the job's name and the allotment. Other values keep their
-// order unless they differ by less than that.
+// A policy as a replay runs it: with ties between equal values broken by a seed, and, for comparison, without
+// its knowledge of interruptions. A seed changes the value of every option that is worth something by at most
+// a millionth, drawn from the seed, the job's name and the allotment. Other values keep their order unless
+// they differ by less than that.
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
-#include <utility>
+#include <vector>
 
 #include "goodput/policy/concepts.hpp"
 
@@ -26,16 +28,19 @@ inline std::uint64_t mixed(std::uint64_t bits) {
 
 }  // namespace detail
 
-/// The policy `P` with ties broken by `seed`. With 0, ties follow the order of jobs and options.
+/// The policy `P` with ties broken by `seed`. With 0, ties follow the order of jobs and options. If
+/// `unaware`, it values options as if interruptions cost nothing, while decisions still choose checkpoints.
 template <goodput::Policy P>
-struct WithTiesBroken {
-    static constexpr bool rigid_jobs = requires { requires P::rigid_jobs; };
+struct ReplayedPolicy {
+    static constexpr bool rigid_jobs = goodput::runs_rigid_jobs<P>;
+    static constexpr bool weights_count = false;  ///< the values of `policy` have counted them
 
     P policy{};
+    bool unaware = false;
     std::uint64_t seed = 0;
 
     void value_round(const goodput::Round& round, std::span<const goodput::OptionRow> rows) const {
-        value_rows(policy, round, rows);
+        value_all(round, rows);
         if (seed == 0) return;
         for (const goodput::OptionRow& row : rows) {
             std::uint64_t of_job = detail::mixed(seed);
@@ -59,9 +64,23 @@ struct WithTiesBroken {
                                 std::size_t gpu_type) const requires goodput::GrowthLimit<P> {
         return policy.most_gpus(job, model, gpu_type);
     }
-    [[nodiscard]] auto expected_gradient(
+    [[nodiscard]] std::optional<goodput::GradientStatistics> expected_gradient(
         const goodput::Job& job) const requires goodput::GradientForecast<P> {
         return policy.expected_gradient(job);
+    }
+
+private:
+    void value_all(const goodput::Round& round, std::span<const goodput::OptionRow> rows) const {
+        if (!unaware) return value_rows(policy, round, rows);
+        std::vector<std::vector<goodput::Option>> options;
+        std::vector<goodput::OptionRow> without;
+        options.reserve(rows.size());
+        for (const goodput::OptionRow& row : rows) {
+            auto& row_options = options.emplace_back(row.options.begin(), row.options.end());
+            for (goodput::Option& option : row_options) option.goodput /= option.checkpointing.availability;
+            without.push_back({row.job, row_options, row.values, row.uses});
+        }
+        value_rows(policy, round, std::span<const goodput::OptionRow>(without));
     }
 };
 

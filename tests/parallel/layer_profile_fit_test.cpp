@@ -87,7 +87,7 @@ TEST_CASE("What is more uncertain than allowed stays a gap; what is filled does 
 TEST_CASE("A type with one measurement that is a multiple of another gets its curve to 15 %, less surely") {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
         support::Random random(seed);
-        const LayeredModel model = support::random_layered_model(random);  // the second is thrice as slow
+        const LayeredModel model = support::random_layered_model(random);  // type 1: three times as slow
         LayeredModel one = model;
         one.times[1] = {{{4, 2}, model.times[1].at({4, 2})}};
         LayerProfileFitOptions options;
@@ -99,7 +99,7 @@ TEST_CASE("A type with one measurement that is a multiple of another gets its cu
             CHECK(computing_seconds(*fit.model.times_of(1, filled.key)) ==
                   doctest::Approx(truth).epsilon(0.15));
         }
-        // The farther from what was measured the less sure; and never as sure as with more measurements.
+        // Certainty falls with the distance from measurements and grows with their number.
         const auto deviation = [](const LayerProfileFit& of, LayerProfileKey key) {
             for (const FilledProfile& filled : of.filled)
                 if (filled.key == key) return filled.deviation;
@@ -146,7 +146,7 @@ TEST_SUITE("data") {
             CAPTURE(of.whole.size());
             CHECK(of.quantile(of.whole, 0.5) < median);
             CHECK(of.quantile(of.whole, 0.9) < nine_tenths);
-            // 90 % intervals, of all layers together and of single ones.
+            // The 90 % intervals of whole models and of single layers.
             for (const double cover : {of.whole_cover(), of.layer_cover()}) {
                 CHECK(cover > 0.88);
                 CHECK(cover < 0.97);

@@ -31,7 +31,7 @@ ParallelConstants random_parallel_constants(support::Random& random) {
     return truth;
 }
 
-/// What runs measure where these constants hold, each off by up to `noise`.
+/// Fills in what runs would measure under these constants, with errors of up to `noise` each.
 void measure_parallel_runs(std::vector<ParallelRun>& runs, const std::vector<ParallelConstants>& truth,
                            double noise, support::Random& random) {
     for (ParallelRun& run : runs) {
@@ -79,10 +79,11 @@ TEST_CASE("Overheads of layers and messages count as often as layers and message
     ParallelConstants overhead;
     overhead.layer_overhead_seconds = 1e-4;
     CHECK(alone - seconds(overhead) == doctest::Approx(10 * static_cast<double>(layers) * 1e-4));
-    overhead.layer_overhead_seconds = 1e3;  // more than any layer takes: only the update is left
+    overhead.layer_overhead_seconds = 1e3;  // more than any layer takes, so only the update is left
     CHECK(seconds(overhead) == doctest::Approx(1e-3));
 
-    // Two stages: one message to the next, two of the last; so slow that the last is the straggler.
+    // Two stages: one message to the next stage, two of the last one, which is slow enough to be the
+    // straggler.
     run.plan.stages = {{0, 3, {{0, 1, 0, 1}}}, {4, layers - 1, {{0, 1, 0, 1}}}};
     ParallelConstants slow;
     slow.message_seconds = 50;
@@ -131,7 +132,8 @@ TEST_CASE("The constants on a platform are those that the fit itself explains it
                               {truth, detail::with_fixed_bytes(truth, random.between(2e9, 9e9)),
                                detail::with_fixed_bytes(truth, random.between(2e9, 9e9))},
                               0.02, random);
-        // The first platform has nearly no fixed bytes: without tensor parallelism they would be below 0.
+        // The first platform has almost no fixed bytes: a fit without tensor parallelism would make them
+        // negative.
         for (ParallelRun& run : made.runs)
             if (run.platform == 0) *run.most_bytes *= 0.3;
         const ParallelFit fit = fit_parallel_constants(made.runs);
@@ -246,7 +248,7 @@ TEST_SUITE("data") {
         const support::SailorRuns data = support::read_sailor_runs(GOODPUT_DATA_DIR "/sailor");
         REQUIRE(data.runs.size() == 12);
         ParallelConstants published;
-        published.fixed_bytes_parallel = 4.76e9 + 3e8;  // what it assumes of these runs
+        published.fixed_bytes_parallel = 4.76e9 + 3e8;  // what the published simulator assumes for these runs
         for (std::size_t i = 0; i < data.runs.size(); ++i) {
             const auto [seconds, bytes] = predict_run(data.runs[i], published);
             CAPTURE(data.runs[i].name);
@@ -272,7 +274,7 @@ TEST_SUITE("data") {
         CHECK(mean_error(left_out.bytes_errors, sure_of_bytes) < 0.011);
         CHECK(mean_error(time, sure_of_time) > 0.075);
         CHECK(mean_error(bytes, sure_of_bytes) > 0.1);
-        // With what contradicts its own file (one run's time, three runs' memory).
+        // Includes the measurements that contradict their own file (one run's time, the memory of three).
         const std::vector<bool> all(12, true);
         CHECK(mean_error(left_out.time_errors, all) < 0.135);
         CHECK(mean_error(left_out.bytes_errors, all) < 0.325);

@@ -1,5 +1,5 @@
-// The planner against all plans that there are: what it answers can be run, nothing is beyond its bound, and
-// what it calls the best is the best.
+// Compares the planner with a list of all plans: its plan can be run, no plan exceeds its bound, and the
+// plan that it calls the best is the best.
 
 #include <chrono>
 #include <cmath>
@@ -30,13 +30,13 @@ PlanAnswer answer_of(const ParallelCase& asked, const PlanQuestion& question) {
     return find_plan(asked.model, asked.cluster, question, never, asked.constants);
 }
 
-/// What the planner is asked until it is told to stop.
+/// Returns the planner's answer if it is told to stop after `questions` checks of its stop flag.
 PlanAnswer answer_within(const ParallelCase& asked, const PlanQuestion& question, long long questions) {
     return find_plan(
         asked.model, asked.cluster, question, [&] { return --questions < 0; }, asked.constants);
 }
 
-/// Calls body(asked, all plans, random) for cases of so many seeds that few enough plans are known of.
+/// Calls body(asked, all plans, random) for each of `seeds` random cases that has at most `most_plans` plans.
 template <class Body>
 void for_cases(std::uint64_t seeds, const support::ParallelShape& shape, std::size_t most_plans, Body body) {
     int run = 0;
@@ -52,7 +52,7 @@ void for_cases(std::uint64_t seeds, const support::ParallelShape& shape, std::si
     CHECK(run > static_cast<int>(seeds / 2));
 }
 
-/// An answer that says of the best plan what is so.
+/// Returns an answer with the best plan whose claims are all true.
 PlanAnswer right_answer(const ParallelCase& asked, const PlanQuestion& question,
                         const std::vector<support::KnownPlan>& plans) {
     PlanAnswer answer;
@@ -68,7 +68,7 @@ PlanAnswer right_answer(const ParallelCase& asked, const PlanQuestion& question,
     return answer;
 }
 
-/// The planner's answer, of which all claims are checked.
+/// Returns the planner's answer after checking all of its claims.
 PlanAnswer checked_answer(const ParallelCase& asked, const PlanQuestion& question,
                           const AllParallelPlans& all) {
     PlanAnswer answer = answer_of(asked, question);
@@ -77,7 +77,7 @@ PlanAnswer checked_answer(const ParallelCase& asked, const PlanQuestion& questio
     return answer;
 }
 
-/// Plans to begin with, and two that are none.
+/// Returns plans to start the search from, two of them invalid.
 std::vector<ParallelPlan> some_known(Random& random, const ParallelCase& asked, const AllParallelPlans& all) {
     std::vector<ParallelPlan> known(1);
     for (int n = 0; n < 3 && !all.plans().empty(); ++n) {
@@ -194,7 +194,7 @@ TEST_CASE("several zones: the bound holds of plans across any of them, and what 
 }
 
 TEST_CASE("several zones, messages that differ widely from layer to layer: what is proven is the best") {
-    // Chains that are better but for the zones of their stages hid the best one in 3753.
+    // Seed 3753 failed once: a chain that was better except for the zones of its stages hid the best one.
     for (std::uint64_t seed = 3701; seed <= 3800; ++seed) {
         CAPTURE(seed);
         Random random(seed);
@@ -210,7 +210,7 @@ TEST_CASE("several zones, messages that differ widely from layer to layer: what 
         for (LayerSize& size : asked.model.sizes.at(1))
             size.output_floats = std::floor(support::random_scale(random, 1e5, 1e9));
         for (auto& [ends, curve] : asked.cluster.links) {
-            // Some are fast for large messages, others for small ones.
+            // Some links are fast for large messages, others for small ones.
             const double constant = support::random_scale(random, 0.1, 30);
             curve = {0, constant * (random.chance(0.5) ? 0 : random.between(-0.1, 0.3)), constant};
         }
@@ -224,7 +224,7 @@ TEST_CASE("several zones, messages that differ widely from layer to layer: what 
 
 TEST_CASE("mixed stages, half of the zones far from the others: what is proven is the best") {
     int proven = 0;
-    // Bounds of one class alone were wrong in 2372 and 3189.
+    // Bounds that looked at a single class were wrong for seeds 2372 and 3189.
     for (std::uint64_t seed = 2001; seed <= 3500; ++seed) {
         CAPTURE(seed);
         Random random(seed);
@@ -246,8 +246,8 @@ TEST_CASE("mixed stages, half of the zones far from the others: what is proven i
     CHECK(proven > 1300);
 }
 
-/// A GPU of each of so many types, one layer and several replicas or two layers, whose plans are few enough
-/// to know them all.
+/// One GPU of each type, and either one layer with several replicas or two layers: few enough plans to list
+/// them all.
 ParallelCase many_types(Random& random, std::size_t types, std::size_t layers) {
     ParallelCase asked;
     asked.model.layers = layers;
@@ -310,7 +310,7 @@ TEST_CASE("many thousands of GPUs in several zones: an answer soon after it is t
         for (const std::size_t from : {0U, 1U, 2U})
             for (const std::size_t to : {0U, 1U, 2U})
                 for (const std::size_t other : {0U, 1U, 2U, 3U})
-                    // Bandwidth that falls with the smallest messages: more replicas might reduce faster.
+                    // Bandwidth falls for the smallest messages, so more replicas might reduce faster.
                     asked.cluster.links[{{zone, from, 1}, {other, to, 1}}] =
                         asked.cluster.links[{{other, from, 1}, {zone, to, 1}}] = {0.01, 0, 5};
     }
@@ -333,7 +333,7 @@ TEST_CASE("many thousands of GPUs in several zones: an answer soon after it is t
 TEST_CASE("deep pipelines of few micro-batches: refused by the published memory, found by the refined one") {
     ParallelCase asked;
     asked.model.layers = 6;
-    asked.model.sizes[1].assign(6, {1e6, 1e6, 250e6});  // a GB a layer and micro-batch
+    asked.model.sizes[1].assign(6, {1e6, 1e6, 250e6});  // 1 GB per layer and micro-batch
     asked.model.times.push_back({{{1, 1}, {6, {1, 2, 0.01}}}});
     asked.cluster = {{{"type", 1, 5, 1}}, {"zone"}, {{6}}, {}, {{0}}};
     asked.cluster.links[{{0, 0, 1}, {0, 0, 1}}] = {0, 0, 1};

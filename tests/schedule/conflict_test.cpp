@@ -1,4 +1,4 @@
-// What is kept beyond a limit is named, whatever else goes wrong in the round.
+// A use kept beyond a limit is named, whatever else goes wrong in the round.
 
 #include <cstddef>
 #include <stdexcept>

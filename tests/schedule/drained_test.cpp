@@ -1,4 +1,4 @@
-// Drained nodes keep what runs on them and take nothing new, and nobody is promised what is free there.
+// Drained nodes keep what runs on them and take nothing new. No new job is promised their free GPUs.
 
 #include <cstddef>
 #include <vector>
@@ -68,8 +68,8 @@ TEST_CASE("drained nodes take nothing new, whoever keeps what he holds in whatev
 }
 
 TEST_CASE("staying on drained nodes takes nothing from the others") {
-    // The best plan is worth at least what those who may stay are worth where they are, and what the others
-    // are worth on the open nodes.
+    // The bound is at least two sums together: the values of jobs that may stay, at what they hold, and the
+    // values of the other jobs on the open nodes.
     Random random(3);
     for (int round = 0; round < 600; ++round) {
         CAPTURE(round);
@@ -78,7 +78,7 @@ TEST_CASE("staying on drained nodes takes nothing from the others") {
         const double bound = scheduler.plan(instance.snapshot).bound;
         double stays = 0;
         Snapshot without = instance.snapshot;
-        bool in_part = false;  // somebody has to keep open nodes together with drained ones
+        bool in_part = false;  // whether a job must keep open nodes together with drained ones
         without.jobs.clear();
         without.models.clear();
         for (std::size_t j = 0; j < instance.snapshot.jobs.size(); ++j) {
@@ -113,7 +113,7 @@ TEST_CASE("an unchanged round moves nothing") {
         Scheduler<Fifo> scheduler({.backfill = true});
         apply(scheduler.plan(instance.snapshot), instance.snapshot);
         const Plan again = scheduler.plan(instance.snapshot);
-        bool same = true;  // a node may have been left, and others may have waited for room
+        bool same = true;  // false if the first plan made room for others
         for (std::size_t j = 0; j < instance.snapshot.jobs.size(); ++j)
             same &= again.decisions[j].option.configuration ==
                     configuration_of(instance.snapshot.jobs[j].placement, instance.snapshot.cluster);

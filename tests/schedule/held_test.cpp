@@ -1,4 +1,4 @@
-// What a job holds is on offer to it, exactly as it is, however it came to hold it.
+// A job is offered exactly what it holds, however it came to hold it.
 
 #include <algorithm>
 #include <string>
@@ -31,8 +31,8 @@ Job holding(const std::string& name, Placement placement, const Cluster& cluster
     return job;
 }
 
-/// Jobs that fill parts of nodes as other systems let them: over nodes of unlike size and type, and beside
-/// others.
+/// Jobs that hold parts of nodes in ways that other systems allow: across nodes of different size and type,
+/// and on nodes shared with other jobs.
 Snapshot random_holders(Random& random) {
     Snapshot snapshot{.time_seconds = 7200};
     Cluster& cluster = snapshot.cluster;
@@ -175,7 +175,7 @@ TEST_CASE("no job is stopped while what it held stays idle") {
         for (const Node& node : snapshot.cluster.nodes) free.push_back(node.gpus);
         for (std::size_t j = 0; j < plan.decisions.size(); ++j) {
             const Decision& decision = plan.decisions[j];
-            // A job that is placed anew over several nodes has them to itself.
+            // A job that is newly placed on several nodes has them to itself.
             const bool whole = decision.starts && decision.option.configuration.first().shape.nodes > 1;
             for (const NodeShare& share : decision.placement)
                 free[share.node] -= whole ? free[share.node] : share.gpus;

@@ -1,4 +1,4 @@
-// Nodes that are announced to leave: jobs that need nodes for longer get others, and none restarts in vain.
+// Nodes with an announced end: jobs that need longer get other nodes, and no job restarts in vain.
 
 #include <limits>
 #include <string>
@@ -41,14 +41,14 @@ Job job_of(int fewest, int most) {
     return job;
 }
 
-/// Speed that grows nearly with the GPUs, measured on so many of them.
+/// A speed that grows almost linearly with the GPUs, measured on up to 24 of them.
 JobModel measured() {
     return {{{.throughput = PolluxThroughput{0.01, 0.01, 0.01, 0, 0.01, 0, 1}, .most_replicas = 24}}};
 }
 
 constexpr double always = std::numeric_limits<double>::infinity();
 
-/// Whether every node of a placement stays for so long.
+/// Returns whether every node of a placement stays for `seconds` more.
 bool stays(const Snapshot& snapshot, const Placement& placement, double seconds) {
     for (const NodeShare& share : placement)
         if (snapshot.cluster.nodes[share.node].leaves_seconds < seconds) return false;
@@ -65,7 +65,7 @@ TEST_CASE("a job alone gets nodes that stay as long as it needs them, whatever t
         snapshot.jobs = {job_of(16, 16)};
         CHECK(stays(snapshot, Scheduler<GoodputPolicy>().plan(snapshot).decisions[0].placement, always));
         CHECK(stays(snapshot, Scheduler<Fifo>().plan(snapshot).decisions[0].placement, always));
-        // More GPUs for a minute are not worth a restart.
+        // More GPUs for one minute are not worth a restart.
         snapshot.jobs = {job_of(8, 24)};
         snapshot.models = {measured()};
         CHECK(stays(snapshot, Scheduler<GoodputPolicy>().plan(snapshot).decisions[0].placement, always));
@@ -116,7 +116,7 @@ TEST_CASE(
         Job& job = snapshot.jobs[0];
         job.placement.clear();
         job.preemptible = true;
-        // One type and size, and GPUs that are all the same to it.
+        // One type and one size, and GPUs that are all equal to the job.
         snapshot.cluster.gpu_types.resize(1);
         job.types.resize(1);
         snapshot.models[0].types.resize(1);

@@ -1,4 +1,4 @@
-// A job or a node that makes no sense is set aside and named, and the rest is planned.
+// An invalid job or node is set aside and named, and the rest is planned.
 
 #include <cmath>
 #include <cstddef>
@@ -36,7 +36,7 @@ std::string refusal_of(Snapshot snapshot) {
     return "";
 }
 
-/// Spoils a job in a way of its own.
+/// Spoils a job. `way` selects how.
 void spoil(Job& job, const Cluster& cluster, int way) {
     switch (way) {
         case 0:
@@ -58,7 +58,7 @@ void spoil(Job& job, const Cluster& cluster, int way) {
             job.initial_batch = 0;
             break;
         case 6:
-            job.within = "rack";  // the placer knows none
+            job.within = "rack";  // the placer knows no racks
             break;
         case 7:
             job.checkpoints = {{.name = "full", .pause_seconds = -1}};
@@ -99,7 +99,7 @@ TEST_CASE(
             CHECK(strict.find("'" + sound.jobs[spoiled].name + "'") != std::string::npos);
             CHECK(made.warnings[0] == strict + "; it is left as it is");
         } else {
-            CHECK(strict == "");  // nothing is wrong with it
+            CHECK(strict == "");  // nothing is wrong with the job
             CHECK(made.warnings[0].find("its owner asked for it") != std::string::npos);
         }
         const Decision& decision = made.decisions[spoiled];
@@ -167,7 +167,7 @@ TEST_CASE("a node that shrank under its jobs: one too many is set aside, and no 
     CHECK(made.warnings[0].find("job 'second': placement on node 'a' is 4") == 0);
     CHECK(made.decisions[1].placement == Placement{{0, 4}});
     for (const NodeShare& share : made.decisions[2].placement) CHECK(share.node == 1);
-    // One that holds more than the whole node.
+    // A job that holds more than the whole node.
     snapshot.jobs = {elastic("large", 8, {{0, 8}}), elastic("new", 8)};
     const Plan one = plan(snapshot);
     CHECK(one.decisions[0].placement == Placement{{0, 8}});

@@ -1,5 +1,5 @@
-// What a stranger may add to a round: factors on the goodput of options, and a station once the nodes are
-// known.
+// Tests what a caller may add to a round: factors on the goodput of options, and a station that runs once
+// the nodes are chosen.
 
 #include <algorithm>
 #include <cstddef>
@@ -25,7 +25,7 @@ namespace stations {
 
 using namespace goodput;
 
-/// At night, GPUs of type 0 are slow.
+/// GPUs of type 0 are slow at night.
 struct Night {
     double factor = 0.5;
     bool falls = true;
@@ -38,7 +38,7 @@ struct Night {
     }
 };
 
-/// The same by the model.
+/// The same effect as part of the predictor.
 struct NightPredictor {
     GoodputPredictor predict{};
     void operator()(const Job& job, const JobModel& model, std::span<Option> options) {
@@ -48,10 +48,10 @@ struct NightPredictor {
     }
 };
 
-/// Each node has room for so many jobs, and those that keep what they hold come first.
+/// Each node has room for `most` jobs. Jobs that keep what they hold come first.
 struct FewJobs {
     int most = 2;
-    std::vector<int> jobs{};  ///< by node
+    std::vector<int> jobs{};  ///< number of jobs on each node
 
     void operator()(const Round& round, const AllotmentProblem&, std::span<PlacedJob> placed) {
         jobs.assign(round.cluster.nodes.size(), 0);
@@ -76,7 +76,7 @@ struct FewJobs {
     }
 };
 
-/// And one that does not say what is left.
+/// The same station, but it does not say what is left.
 struct FewJobsSilently {
     FewJobs few{};
     void operator()(const Round& round, const AllotmentProblem& problem, std::span<PlacedJob> placed) {

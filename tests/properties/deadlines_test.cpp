@@ -1,5 +1,5 @@
-// What holds for every question of admission: of more there is never less, names and order mean nothing, and
-// a plan keeps what it says by a checker that knows nothing of how it was found.
+// Properties of admission: adding resources never admits less, names and order make no difference, and a
+// plan keeps its promises by a checker that knows nothing of the search.
 
 #include <algorithm>
 #include <cstddef>
@@ -27,7 +27,7 @@ AdmissionStatus status_of(const DeadlineCase& asked, const AdmissionOptions& opt
     return answer.status;
 }
 
-/// Adds nodes, gives a job more time or less work, or leaves one out.
+/// Adds nodes, gives a job more time or less work, or removes a job.
 const char* ease(DeadlineCase& asked, Random& random) {
     DeadlineJob& job =
         asked.jobs[static_cast<std::size_t>(random.integer(0, static_cast<int>(asked.jobs.size()) - 1))];

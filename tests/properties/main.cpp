@@ -3,7 +3,7 @@
 
 namespace {
 
-/// Tells properties.hpp of failures; everything else is left to doctest's own reporter.
+/// Reports failures to properties.hpp. Everything else is left to doctest's own reporter.
 struct FailureCounter : doctest::IReporter {
     explicit FailureCounter(const doctest::ContextOptions&) {}
     void report_query(const doctest::QueryData&) override {}

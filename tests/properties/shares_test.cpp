@@ -1,4 +1,4 @@
-// Shares of time: constraints, certificates, and what changes nothing, on random problems of every kind.
+// Properties of shares of time on random problems: constraints, certificates, and what changes nothing.
 
 #include <algorithm>
 #include <cmath>
@@ -35,7 +35,7 @@ void require_feasible(const ShareProblem& problem, const ShareResult& result) {
     for (const double price : result.prices) REQUIRE((std::isfinite(price) && price >= 0));
 }
 
-/// What is proven to the gap is so by an independent bound; what is not proven is counted.
+/// Checks the gap of a proven result by an independent bound. Counts a result that is not proven.
 void require_gap(Case& one, const ShareResult& result, double gap) {
     REQUIRE(gap >= -1e-7);
     if (result.status == ShareStatus::optimal)

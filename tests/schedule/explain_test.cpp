@@ -297,7 +297,7 @@ TEST_CASE("acting on an explanation changes the decision as it says") {
           DecisionReason::keeps, DecisionReason::worth_nothing, DecisionReason::no_batch_plan,
           DecisionReason::no_shape})
         CHECK_MESSAGE(counts.reasons[reason] > 4, static_cast<int>(reason));
-    CHECK(counts.reasons[DecisionReason::not_placed] > 0);  // few: most are offered something else
+    CHECK(counts.reasons[DecisionReason::not_placed] > 0);  // few: most jobs get another offer
     CHECK(counts.limits > 100);
     CHECK(counts.nearest > 100);
     CHECK(counts.factors > 100);

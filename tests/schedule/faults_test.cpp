@@ -374,7 +374,7 @@ TEST_CASE(
                 for (const NodeShare& share : held[j])
                     if (node_of[share.node] < all.cluster.nodes.size())
                         placement.push_back({node_of[share.node], share.gpus});
-                if (placement.size() < held[j].size()) placement.clear();  // it lost a node, and stopped
+                if (placement.size() < held[j].size()) placement.clear();  // the job lost a node
             }
             const Plan& plan = scheduler.plan(now);
             check_plan(now, plan);

@@ -31,7 +31,8 @@ TrainingSettings settings_for(std::size_t parameters) {
     return {.parameters = parameters, .initial_batch = 32, .max_batch = 4096, .max_atomic_batch = 256};
 }
 
-/// Trains `steps` steps of the problem on what the agent holds; seconds by `seconds_of(shape, plan)`.
+/// Trains `steps` steps of the problem on what the agent holds. `seconds_of(shape, plan)`: duration of a
+/// step.
 template <class SecondsOf>
 void train(TrainingAgent& agent, const NoisyQuadratic& problem, Noise& noise, int steps, double& now,
            const SecondsOf& seconds_of, bool retunes = true) {
@@ -50,8 +51,8 @@ void train(TrainingAgent& agent, const NoisyQuadratic& problem, Noise& noise, in
     }
 }
 
-/// A world in which steps take what Pollux's model says, give or take `scatter`, and one in fifty three times
-/// as long.
+/// A world in which steps take what Pollux's model says, with noise of `scatter`. One step in fifty takes
+/// three times as long.
 struct World {
     PolluxThroughput truth{};
     double scatter = 0.05;
@@ -148,7 +149,7 @@ TEST_CASE("Looked at in one step of eight, single gradients say the same") {
         agent.add_gradient(std::span<const double>(one));
         agent.end_step(t + 0.5);
     }
-    CHECK(wanted == 1000);  // pairs
+    CHECK(wanted == 1000);  // counts pairs
     CHECK(relative_error(agent.statistics().variance, 4) < 0.05);
     CHECK(relative_error(agent.statistics().squared_norm, 1) < 0.1);
 }
@@ -172,7 +173,8 @@ TEST_CASE(
             halved += plan.accumulation_steps;
             for (int q = 0; q <= plan.accumulation_steps; ++q) {
                 std::vector<double> one = problem.sample(plan.atomic_batch / 32.0, noise);
-                // Parameters swing over the minimum: every step's gradient has the opposite direction.
+                // Parameters swing across the minimum: the gradients of successive steps have opposite
+                // directions.
                 for (double& value : one) value = t % 2 == 0 ? value : -value;
                 agent.add_gradient(std::span<const double>(one));
             }
@@ -237,7 +239,7 @@ TEST_CASE("Replicas that sum totals and gradients know what one with all microba
                     for (std::size_t i = 0; i < n; ++i) mean[i] += one[i] / 4;
                 }
             }
-            // The all-reduce.
+            // This stands for the all-reduce.
             for (std::size_t i = 0; i < replicas[0].totals().size(); ++i)
                 replicas[0].totals()[i] = replicas[1].totals()[i] += replicas[0].totals()[i];
             for (std::size_t i = 0; i < replicas[0].running_sum().size(); ++i)
@@ -268,7 +270,8 @@ TEST_CASE("At one batch size a training knows the same on one replica, on two, a
         Noise noise(38);
         TrainingSettings settings = settings_for(large ? 2'000'000 : n);
         settings.mean_gradient_given = true;
-        // On one replica, on one that accumulates, on two, and from one to two after 150 steps.
+        // Four trainings: on one replica, on one that accumulates, on two, and from one to two after 150
+        // steps.
         std::vector<TrainingAgent> agents(4, TrainingAgent(settings));
         const auto start = [](TrainingAgent& agent, int gpus, BatchPlan plan) {
             agent.hold({.gpus = gpus});
@@ -380,7 +383,7 @@ TEST_CASE("After a restart on other GPUs the agent goes on with what it knows") 
     second.restore(first.save());
     CHECK(second.useful_examples() == first.useful_examples());
     second.hold({.gpu_type = "t4", .gpus = 4});
-    // At once a plan by what two GPUs have shown, not the initial batch.
+    // The plan follows at once from what two GPUs have shown, and is not the initial batch.
     CHECK(second.total_batch() > 64);
     now = 0;  // another machine's clock
     train(second, problem, noise, 400, now, clock);
@@ -427,7 +430,7 @@ TEST_CASE("Under Adam, too, a restart or another batch keeps the total batch and
     settings.optimizer = Optimizer::adam;
     settings.measure_every = 1;
     const auto metered_steps = [](TrainingAgent& agent, int steps, double& now) {
-        // Two gradients, the second the negative of half the first: norms do not depend on the batch.
+        // Two gradients, the second minus half the first: norms do not depend on the batch.
         const std::vector<double> moments(50, 1.0);
         for (; steps > 0; --steps) {
             agent.begin_step(now, {.adam_updates = 1000});
@@ -453,7 +456,7 @@ TEST_CASE("Under Adam, too, a restart or another batch keeps the total batch and
     for (int step = 0; step < 60; ++step) {
         metered_steps(agent, 1, now);
         CAPTURE(step);
-        // The metric is another one now: until enough was measured in it, what was known is believed.
+        // The metric has changed: until enough is measured in the new one, the agent uses what it knew.
         CHECK(agent.learning_rate_factor() > 1.1);
         TrainingAgent moved(settings);
         moved.restore(agent.save());
@@ -518,7 +521,7 @@ TEST_CASE("An agent that was saved and restored answers the same, bit by bit") {
     CHECK(restored.report()->gradient.variance == agent.report()->gradient.variance);
     for (std::size_t g = 0; g < 2; ++g)
         CHECK(restored.learning_rate_factor(g) == agent.learning_rate_factor(g));
-    // Several gradients a step need no memory of the last step: the two stay the same.
+    // With several gradients per step the last step need not be remembered: both agents stay equal.
     for (int t = 0; t < 200; ++t) {
         const int gradients = 4 * (agent.plan().accumulation_steps + 1);
         const double seconds = clock(agent.holding().shape(), agent.plan());
@@ -550,7 +553,7 @@ TEST_CASE("The report says how long the start took, from the caller's word until
     CHECK(trained(100, {79.5}) == doctest::Approx(21));
     CHECK(trained(100, {20, 79.5}) == doctest::Approx(21));
     CHECK(trained(0, {0}) == doctest::Approx(0.5));
-    CHECK(!trained(100, {1000}));  // of another clock
+    CHECK(!trained(100, {1000}));  // from another clock
 
     TrainingAgent agent(settings_for(problem.size()));
     agent.hold({.gpus = 2});
@@ -563,7 +566,7 @@ TEST_CASE("The report says how long the start took, from the caller's word until
     train(
         agent, problem, noise, 20, now, [](Shape, BatchPlan) { return 0.5; }, false);
     CHECK(agent.report()->start_seconds == doctest::Approx(17.5));
-    // The next start is another one.
+    // The next start counts anew.
     agent.hold({.gpus = 2});
     train(
         agent, problem, noise, 20, now, [](Shape, BatchPlan) { return 0.5; }, false);

@@ -23,7 +23,7 @@ TrainingSettings small_settings() {
         .parameters = 3, .initial_batch = 32, .max_batch = 1024, .max_atomic_batch = 64, .split_every = 0};
 }
 
-/// An agent that has trained twenty steps of 0.25 s on two GPUs.
+/// Returns an agent that has trained twenty steps of 0.25 s on two GPUs.
 TrainingAgent trained_agent(bool sync_known) {
     TrainingAgent agent(small_settings());
     agent.hold({.gpu_type = "A100 \"big\"\t", .gpus = 2});
@@ -69,7 +69,7 @@ TEST_CASE("A report has the mean of what the driver says of the GPU under the pr
     for (const double bad : {-0.1, 1.1, 74.0, std::numeric_limits<double>::quiet_NaN()})
         CHECK_THROWS_AS(agent.add_gpu_utilisation(bad), std::invalid_argument);
     CHECK(agent.report()->gpu_utilisation == doctest::Approx(0.6));
-    // Another plan keeps the GPU busy in another way.
+    // Under another plan the GPU is busy differently.
     REQUIRE(agent.adopt({32, 0}));
     REQUIRE(agent.adopt({16, 0}));
     CHECK(agent.report());
@@ -155,7 +155,7 @@ TEST_CASE("Settings, holdings and calls that make no sense are refused") {
     CHECK_THROWS_AS(agent.begin_step(0), std::invalid_argument);  // holds nothing yet
     CHECK_THROWS_AS(agent.hold({.gpus = 0}), std::invalid_argument);
     CHECK_THROWS_AS(agent.hold({.nodes = 3, .gpus = 2}), std::invalid_argument);
-    CHECK_THROWS_AS(agent.hold({.gpus = 2000}), std::invalid_argument);  // not an example each
+    CHECK_THROWS_AS(agent.hold({.gpus = 2000}), std::invalid_argument);  // fewer than one example per GPU
     agent.hold({});
     CHECK_THROWS_AS((void)agent.end_step(0), std::invalid_argument);
     agent.begin_step(5);
@@ -165,7 +165,7 @@ TEST_CASE("Settings, holdings and calls that make no sense are refused") {
     const std::vector<float> gradient{1, 2, 3, 4};
     CHECK_THROWS_AS(agent.add_gradient(std::span<const float>(gradient)), std::invalid_argument);
     agent.add_gradient(std::span<const float>(gradient).first(2));
-    CHECK_THROWS_AS((void)agent.end_step(6), std::invalid_argument);  // not whole
+    CHECK_THROWS_AS((void)agent.end_step(6), std::invalid_argument);  // a gradient that is incomplete
     agent.add_gradient(std::span<const float>(gradient).first(1));
     CHECK_THROWS_AS((void)agent.end_step(4), std::invalid_argument);
     CHECK(agent.end_step(6));

@@ -1,6 +1,6 @@
 #include <goodput/fit/job_fit.hpp>
 
-// The consumer of goodput::ceres makes a fit.
+// Makes a fit with goodput::ceres.
 int main() {
     const goodput::RefinedFit nothing{};
     return nothing.samples == 0 ? 0 : 1;

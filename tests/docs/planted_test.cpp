@@ -1,4 +1,4 @@
-// The checks of the documentation accept what is right and name each fault that is planted.
+// The checks of the documentation accept a correct repository and name each planted fault.
 
 #include <algorithm>
 #include <filesystem>
@@ -14,7 +14,7 @@ namespace {
 
 using docs::Report;
 
-/// A repository with a header, an example, and pages that are right.
+/// A repository with a header, an example, and correct pages.
 class Repository {
 public:
     Repository() {

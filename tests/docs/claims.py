@@ -100,7 +100,7 @@ def fields_read(source):
 
 
 def check_fields(page, sources):
-    """Returns the fields that the sources read but the page does not name in back quotes, alone or after a dot."""
+    """Returns a fault for each field that sources read but the page lacks in back quotes, alone or after a dot."""
     named = set(re.findall(r"[a-z_]+", " ".join(re.findall(r"`([^`\n]+)`", page))))
     return [f"docs/program.md: it does not name the field '{name}' of program/plan/{file}"
             for file, source in sources for name in sorted(fields_read(source) - named)]

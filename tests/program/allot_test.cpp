@@ -1,4 +1,4 @@
-// `goodput allot`, driven through pipes.
+// Tests `goodput allot` through pipes.
 
 #include <algorithm>
 #include <cmath>
@@ -45,7 +45,7 @@ Json random_problem(support::Random& random) {
     return problem;
 }
 
-/// (option, fraction) parts by job, whichever of the two forms the answer has.
+/// Returns (option, fraction) parts by job, whichever of the two forms the answer has.
 std::vector<std::vector<std::pair<std::size_t, double>>> parts_of(const Json& answer) {
     std::vector<std::vector<std::pair<std::size_t, double>>> parts;
     for (const Json& choice : answer["choice"]) {
@@ -59,7 +59,7 @@ std::vector<std::vector<std::pair<std::size_t, double>>> parts_of(const Json& an
     return parts;
 }
 
-/// The answer keeps the problem's constraints and says the truth about itself.
+/// Checks that the answer keeps the problem's constraints, and that what it states about itself is true.
 void check_certificate(const Json& problem, const Json& answer, double gap) {
     const auto parts = parts_of(answer);
     REQUIRE(parts.size() == problem["jobs"].size());
@@ -107,7 +107,7 @@ TEST_CASE("an answer has the fields of the format, in their order") {
 }
 
 TEST_CASE("a search that is cut off says why, and does not call infeasible what is not proven so") {
-    // Jobs that must run and leave next to nothing over where each takes the least that it can.
+    // Jobs that must run and leave almost nothing over even if each takes the least that it can.
     support::Random random(3);
     Json problem;
     problem["capacity"] = Json::array();
@@ -250,7 +250,7 @@ TEST_CASE("explanations come on demand: by job and by resource, beside an answer
     CHECK(explanations["resources"][0]["idle"] == 0);
     CHECK(explanations["resources"][0]["worth_of_more"].get<double>() == doctest::Approx(1.5));
     CHECK(explanations["resources"][0]["loss_of_fewer"].get<double>() == doctest::Approx(3));
-    CHECK(explanations["resources"][2]["loss_of_fewer"].is_null());  // a job that must run needs all
+    CHECK(explanations["resources"][2]["loss_of_fewer"].is_null());  // a job that must run needs all of it
     CHECK(plain.finish().status == 0);
     CHECK(explaining.finish().status == 0);
 }

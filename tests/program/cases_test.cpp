@@ -1,5 +1,5 @@
-// Inputs that went wrong once: what `goodput plan` has to say of them (../shared/data/cases/README.md has
-// each).
+// Inputs that failed once, and what `goodput plan` must answer to them (../shared/data/cases/README.md
+// describes each).
 
 #include <filesystem>
 #include <fstream>
@@ -19,9 +19,9 @@ namespace cli_cases {
 using support::Program;
 using namespace support::rounds;
 
-/// The first `lines` of a case, the last one answered.
-/// The last answer to a case. `free_restarts`: jobs that do not say what a restart costs them pay nothing, as
-/// they did when the case was found.
+/// Returns the last answer to a case, of which only the first `lines` are asked.
+/// `free_restarts`: jobs that do not state what a restart costs pay nothing, as they did when
+/// the case was found.
 Json answer_to(const std::string& name, const std::string& policy = "goodput", int lines = 1 << 10,
                bool free_restarts = false) {
     const std::string path = std::string(GOODPUT_DATA_DIR) + "/cases/" + name;

@@ -1,5 +1,5 @@
-// `goodput replay --world elasticflow`: what it prints, what it refuses, and what the published simulator
-// says.
+// Tests `goodput replay --world elasticflow`: what it prints, what it refuses, and that it agrees with the
+// published simulator.
 
 #include <fstream>
 #include <map>
@@ -39,7 +39,7 @@ std::map<std::string, Json> answers_of(Options options) {
     return answers;
 }
 
-/// Three jobs, the second of which nobody could end in time; the third has no deadline.
+/// Three jobs. No cluster could end the second one in time, and the third has no deadline.
 struct Files : support::Folder {
     std::string trace = write("trace.json", R"({"job_columns": ["i", "submit", "iterations", "model", "batch",
         "deadline", "best_effort"], "gpu_type": "A100", "cluster": {"nodes": 1, "gpus_per_node": 4}, "slot_s": 60,

@@ -1,4 +1,4 @@
-// `goodput replay` on rented and on failing nodes, and `goodput plan` about interruptions and offers.
+// Tests `goodput replay` on rented and on failing nodes, and `goodput plan` about interruptions and offers.
 
 #include <sstream>
 #include <string>

@@ -1,4 +1,4 @@
-// `goodput replay`, run on what is embedded and on files.
+// Tests `goodput replay` with embedded data and with files.
 
 #include <algorithm>
 #include <map>
@@ -24,7 +24,7 @@ using support::Program;
 
 Program::End replay(const std::vector<std::string>& options) { return support::replay({}, options); }
 
-/// One application on one GPU type, with the columns in an order of their own, and two jobs of it.
+/// One application on one GPU type, with columns in another order, and two jobs of it.
 struct Files : support::Folder {
     std::string workload, profiles;
     Files() {
@@ -183,7 +183,7 @@ TEST_CASE("--jobs says of every job how long it took and how often it restarted"
     CHECK(names.size() == jobs.size());
     CHECK(hours / 160 == doctest::Approx(usual["average_jct_h"].get<double>()));
     CHECK(restarts / 160 == doctest::Approx(usual["restarts_per_job"].get<double>()));
-    // A job that fits nowhere is never complete.
+    // A job that fits nowhere never completes.
     const Files files;
     files.write("trace.csv",
                 "name,time,application,num_replicas,batch_size\na,10,toy,1,64\nb,20,toy,1000,64\n");
@@ -244,7 +244,7 @@ TEST_CASE("traces and measurements are read from files, by column name") {
     for (const Json& answer : answers) {
         CHECK(answer["jobs"] == 2);
         CHECK(answer["completed"] == 2);
-        // 240 iterations of at least 0.2 s.
+        // A job of 240 iterations of at least 0.2 s.
         CHECK(answer["average_jct_h"].get<double>() * 3600 > 48);
         CHECK(answer["average_jct_h"].get<double>() * 3600 < 600);
     }
@@ -335,7 +335,7 @@ TEST_CASE("work that takes less than a second or more than weeks is told of, her
 TEST_CASE(
     "another seed of the trace gives other jobs of the embedded mix, and the jobs of a file in another "
     "order") {
-    using Hours = std::map<std::string, double>;  // from submission to completion, by job
+    using Hours = std::map<std::string, double>;  // hours from submission to completion, by job
     const auto jobs_of = [](std::vector<std::string> options) {
         options.insert(options.end(), {"--policy", "fifo", "--json", "--jobs"});
         Hours hours;
@@ -436,7 +436,7 @@ TEST_CASE(
           answers[0]);
     CHECK(answers_of(replay({"--policy", "max_min", "--json", "--load", "0.5", "--interval", "720"})).at(0) !=
           answers[0]);
-    // What policies of fixed sizes do anyway is no change.
+    // Fixing what a policy fixes anyway changes nothing.
     const auto with = [](const char* policy, const char* sizes) {
         return answers_of(replay({"--policy", policy, "--json", "--load", "0.5", "--sizes", sizes})).at(0);
     };
@@ -582,7 +582,7 @@ TEST_SUITE("data") {
         const std::string folder = GOODPUT_DATA_DIR "/sia/";
         struct Case {
             std::string trace;
-            double average_hours;  // ../reference: average over faithful replays that break ties otherwise
+            double average_hours;  // ../reference: average over faithful replays with other tie-breaks
         };
         for (const Case& known : {Case{"saturn/workload-1", 0.586}, Case{"philly/workload-1", 0.537}}) {
             double sum = 0;

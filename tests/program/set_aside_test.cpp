@@ -1,5 +1,5 @@
-// One job or node of a line that makes no sense is set aside and named, and the rest is planned; so are names
-// that stand twice in one object. --strict refuses such lines.
+// An invalid job or node of a line is set aside and named, and the rest is planned. The same holds for
+// names that occur twice in an object. With --strict, the program refuses such lines.
 
 #include <fstream>
 #include <string>
@@ -23,7 +23,7 @@ Program run(std::vector<std::string> options) {
     return Program(std::move(options));
 }
 
-/// A line with a job that runs and is to be spoiled, and one that waits.
+/// Returns a line with a running job, which a test spoils, and a waiting one.
 Json two_jobs() {
     Json bad = job("bad");
     bad["placement"] = placement({{"aws-0", 2}});

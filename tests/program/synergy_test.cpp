@@ -1,4 +1,4 @@
-// `goodput replay --world synergy`: traces that one can reckon by hand, and the published results.
+// Tests `goodput replay --world synergy` with traces that can be computed by hand, and the published results.
 
 #include <algorithm>
 #include <cmath>
@@ -28,7 +28,7 @@ Program::End replay(const std::vector<std::string>& options) {
     return support::replay({"--world", "synergy"}, options);
 }
 
-/// Two models, one that is twice as fast with three cores a GPU as with two, and one that needs but one.
+/// Two models: one is twice as fast with three cores per GPU as with two, the other needs only one core.
 const std::string profiles = R"({
     "cpu_values": [1, 2, 3], "mem_values_gb": [25, 50],
     "profiles": {"models": {
@@ -47,7 +47,7 @@ struct Files : support::Folder {
     }
 };
 
-/// Seconds from submission to completion of every job, in whole seconds, by host.
+/// Returns the whole seconds from submission to completion of every job, by host.
 std::map<std::string, std::vector<double>> seconds_by_host(const Files& files, const std::string& trace,
                                                            const std::string& policy = "fifo") {
     std::map<std::string, std::vector<double>> seconds;
@@ -82,7 +82,7 @@ TEST_CASE(
 
 TEST_CASE("a demand that no node has is cut to the node, and its speed is drawn on a line") {
     const Files files;
-    // Two of four cores for each GPU: as many as in proportion, so no faster.
+    // Two of four cores per GPU equal the proportional share, so the job is not faster.
     const auto seconds = seconds_by_host(files, "a,hungry,0,600,2\n");
     for (const auto& times : seconds) {
         CAPTURE(times.first);
@@ -95,7 +95,7 @@ TEST_CASE("whole iterations a round, decisions at the end of the round in which 
     const auto seconds = seconds_by_host(files, "a,frugal,10,301,1\nb,frugal,310.5,300,1\n");
     for (const auto& times : seconds) {
         CAPTURE(times.first);
-        CHECK(times.second == Seconds{890, 590});  // decided at 300 and 600
+        CHECK(times.second == Seconds{890, 590});  // decisions at 300 and 600
     }
 }
 
@@ -129,7 +129,7 @@ TEST_CASE("one row for each pair of policy and host, with both names") {
     CHECK(table.status == 0);
     CHECK(table.errors == "");
     const std::vector<std::string> lines = lines_of(table.output);
-    // Six orders under five hosts, and two policies of ours under one.
+    // Six orders under five host mechanisms, and two of our policies under one.
     CHECK(lines.size() == 3 * (1 + 6 * 5 + 2) + 2);
     CHECK(lines.at(0).starts_with("policy            host "));
     CHECK(lines.at(1).starts_with("fifo              proportional "));
@@ -142,7 +142,7 @@ TEST_CASE(
     const Files files;
     std::vector<std::string> options =
         files.options("a,hungry,0,600,1\n", {"--policy", "fifo", "--host", "proportional,greedy", "--json"});
-    options[7] = "6";  // three cores a GPU
+    options[7] = "6";  // three cores per GPU
     for (const Json& answer : answers_of(replay(options)))
         CHECK(answer["average_jct_h"].get<double>() == doctest::Approx(301 / 3600.0));
 }

@@ -1,4 +1,4 @@
-// A name that stands twice in one object is found at any depth, and nowhere else.
+// A name that occurs twice in one object is found at any depth, and nothing else is reported.
 
 #include <algorithm>
 #include <sstream>
@@ -19,7 +19,7 @@ namespace cli_twice {
 using cli::Json;
 using support::Random;
 
-/// A random document, whose places of fields that stand twice are appended to `twice` in their order.
+/// Returns a random document. Appends the places of fields that occur twice to `twice`, in order.
 std::string document(Random& random, const std::string& place, int depth, std::vector<std::string>& twice) {
     const int kind = depth == 0 ? 0 : random.integer(0, 3);
     if (kind == 0) return random.chance(0.5) ? "7" : R"("a \"text\": {")";

@@ -29,7 +29,7 @@ COMMANDS = ("plan", "allot", "fit", "share")
 
 
 def objects(schema, value, way=()):
-    """The places of objects with fields of their own in a value."""
+    """Returns the places in a value of objects with their own fields."""
     for _ in range(2):
         schema = json_schema.resolved(schema, SCHEMA)
         if "properties" not in schema and "anyOf" in schema:

@@ -1,4 +1,4 @@
-// What the Slurm controller reads: Slurm's JSON, comments of jobs, and reports of their training.
+// Tests what the Slurm controller reads: Slurm's JSON, comments of jobs, and reports of trainings.
 
 #include <filesystem>
 #include <fstream>
@@ -22,7 +22,7 @@ const std::string nodes = R"json({"nodes": [
     {"name": "n4", "state": "idle", "state_flags": [], "gres": ""},
     {"name": "n5", "state": "idle", "state_flags": [], "gres": "gpu:t4:2,gpu:a100:2"}]})json";
 
-/// The one job that `squeue --json` tells of, with the state that plain squeue has.
+/// Returns the one job in the output of `squeue --json`, with the state that plain squeue prints.
 slurm::Job read_job(const std::string& fields, const std::string& full_state) {
     const std::string queue = R"({"jobs": [{"job_id": 7, "tres_per_node": "gres:gpu:1", )" + fields + "}]}";
     const slurm::State state = slurm::read_state(queue, nodes, "7 " + full_state + "\n", 100);
@@ -121,7 +121,7 @@ TEST_CASE("a comment says what a job may get") {
     CHECK(job.types[1].reference_rate == 2500);
     CHECK(read_comment(good).job.restart_cost_seconds == 30);
     CHECK(read_comment(good + " pause").pause);
-    // Submitted with --gres=gpu:a100:1: nothing else will do.
+    // Submitted with --gres=gpu:a100:1, so no other type will do.
     CHECK(read_comment(good, "a100").job.types[0].max_atomic_batch == 0);
 }
 

@@ -1,5 +1,5 @@
-// What `squeue --json`, `sinfo --json` and `scontrol --json show nodes` print differs from version to version
-// of Slurm: every form is read alike, and one that is not known is refused with the field and the version.
+// The output of `squeue --json`, `sinfo --json` and `scontrol --json show nodes` differs between versions
+// of Slurm. Every form is read alike, and an unknown one is refused with the field and the version.
 
 #include <stdexcept>
 #include <string>
@@ -25,7 +25,7 @@ Json meta_of(const std::string& version) {
     return {{"Slurm", {{"release", version}, {"version", {{"major", 22}}}}}};
 }
 
-/// A number that may be none.
+/// Returns a number, which may be unset.
 Json number_of(const std::string& version, long long number, const char* object_since) {
     if (!since(version, object_since)) return number;
     return {{"set", true}, {"infinite", false}, {"number", number}};
@@ -225,7 +225,7 @@ TEST_CASE("a field of a form that no version had is refused with its name and th
             queue["jobs"][1].erase(name);
             CHECK(names(refusal_of(queue, nodes_of(version)), std::string(name) + " is missing"));
         }
-        // Groups of nodes, as sinfo prints them since 23.02.
+        // Groups of nodes, as sinfo has printed them since 23.02.
         const Json groups{{"meta", meta_of(version)}, {"sinfo", Json::array()}};
         CHECK(names(refusal_of(queue_of(version), groups), "Slurm " + version + ": nodes is missing"));
         CHECK(names(refusal_of(groups, nodes_of(version)), "Slurm " + version + ": jobs is missing"));
@@ -248,7 +248,7 @@ TEST_CASE("where Slurm does not say what a running job holds, that is known") {
         CHECK(read(queue, nodes_of(version)).jobs[0].unclear != "");
         queue["jobs"][0]["gres_detail"] = {"gpu:a100:4(IDX:0-3)"};
         CHECK(read(queue, nodes_of(version)).jobs[0].unclear != "");
-        // The shortened list stands in for resources that are left out.
+        // The shortened list replaces resources that are left out.
         queue = queue_of(version);
         queue["jobs"][0]["job_resources"] = nullptr;
         CHECK(read(queue, nodes_of(version)).jobs[0].held_gpus == std::vector<int>{4, 2});

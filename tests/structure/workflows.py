@@ -15,7 +15,7 @@ import yaml
 SOURCE = sys.argv[1]
 FOLDER = os.path.join(SOURCE, ".github", "workflows")
 RUNS = {"ci.yml": ".ci/run", "nightly.yml": ".ci/nightly", "release.yml": "packaging/release.sh"}  # the command that does the work
-BESIDE = {"apt-get", "git"}  # to have what that needs
+BESIDE = {"apt-get", "git"}  # commands that install what the work needs
 
 
 def faults_of(name, text):

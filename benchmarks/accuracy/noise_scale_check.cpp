@@ -1,4 +1,4 @@
-// How good are gradient statistics, and what they predict? Prints, in one run,
+// Measures how good gradient statistics and their predictions are. Prints, in one run,
 //
 // 1. relative errors of squared norm, variance and noise scale after 1,000 steps on a quadratic with known
 //    gradient covariance: 1 and 8 replicas, SGD's metric and Adam's; a larger part of the noise in one

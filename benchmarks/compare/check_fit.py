@@ -32,8 +32,8 @@ class Program:
         self.process = subprocess.Popen([path, "fit"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def predict(self, samples, asked):
-        """From samples by GPU type, for what is asked by GPU type: by type the median step time and the ends of
-        the central 90 %, one row a row."""
+        """Returns predictions for `asked` by GPU type, after samples by GPU type: by type, one line per row, the
+        median step time and the ends of the central 90 %."""
         line = {"samples": [self.configuration(gpu_type, row) | {"step_s": row[STEP], "sync_s": row[SYNC]}
                             for gpu_type, rows in samples.items() for row in rows.tolist()],
                 "predict": [self.configuration(gpu_type, row)

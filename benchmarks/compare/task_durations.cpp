@@ -3,7 +3,7 @@
 // these means are normal around that of all (variance between, default 1). Prints for each setting how far
 // estimates are off, and the average completion time under each rule, over that of shortest-first by history.
 //
-//     task_durations [SEEDS]          10 of them if not said otherwise; some ten minutes
+//     task_durations [SEEDS]          default 10; takes about ten minutes
 //
 // plot_durations.py draws the sweep of variances from this output.
 

@@ -69,7 +69,7 @@ def pages(folder):
 
 
 def faults_of(page, name, address, looks=(False, True)):
-    """Returns a sentence for each fault of a page. `looks`: whether the page is dark."""
+    """Yields a sentence for each fault of a page. `looks`: whether the page is dark."""
     for width in (1280, 400):
         for dark in looks:
             where = f"{name}, {width} pixels, {'dark' if dark else 'light'}"

@@ -18,7 +18,7 @@ known = structs_of(declared)
 
 
 def of_python():
-    """Prints one fact per line, like the C program below."""
+    """Yields one fact per line, like the C program below."""
     for name, fields in declared.items():
         yield f"{name} {ctypes.sizeof(known[name])}"
         for _, field in fields:

@@ -29,7 +29,7 @@ COMMANDS = ("plan", "allot", "fit", "share")
 
 
 def objects(schema, value, way=()):
-    """Returns the places in a value of objects with their own fields."""
+    """Yields the places in a value of objects with their own fields."""
     for _ in range(2):
         schema = json_schema.resolved(schema, SCHEMA)
         if "properties" not in schema and "anyOf" in schema:

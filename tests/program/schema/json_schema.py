@@ -38,7 +38,7 @@ def resolved(schema, root):
 
 
 def subschemas(schema):
-    """Returns the schemas directly inside a schema, each with its path."""
+    """Yields the schemas directly inside a schema, each with its path."""
     for name in ("properties", "$defs"):
         for key, inside in schema.get(name, {}).items():
             yield f"{name}.{key}", inside

@@ -47,7 +47,7 @@ def no_number(text):
 
 
 def write_profiles(folder):
-    """Returns what `goodput parallel` reads: a model "small" of six layers, two GPU types in two zones.
+    """Writes what `goodput parallel` reads: a model "small" of six layers, two GPU types in two zones.
 
     V100-16 was not measured at micro-batch 2.
     """

@@ -31,7 +31,7 @@ def code_words(text):
 
 
 def unnamed(schema, page, direction):
-    """Returns fields of the schema that the page names neither where it describes their command nor where it
+    """Yields fields of the schema that the page names neither where it describes their command nor where it
     describes all lines. In the latter place, the table of warnings does not count."""
     of_all = code_words(section(page, "Lines") + section(page, "Warnings").partition("\n|")[0])
     words = {command: of_all | code_words(section(page, f"goodput {command}")) for command in lines.COMMANDS}

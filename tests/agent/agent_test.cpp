@@ -154,8 +154,7 @@ TEST_CASE("Looked at in one step of eight, single gradients say the same") {
     CHECK(relative_error(agent.statistics().squared_norm, 1) < 0.1);
 }
 
-TEST_CASE(
-    "A lone gradient is halved now and then, which is right where successive gradients say the opposite") {
+TEST_CASE("A lone gradient is halved now and then, which stays right if successive gradients are opposite") {
     const NoisyQuadratic problem(500, 1, 4, 75);
     for (const int split_every : {8, 0}) {
         CAPTURE(split_every);
@@ -212,7 +211,7 @@ TEST_CASE("Large models have their gradients halved more rarely") {
     }
 }
 
-TEST_CASE("Replicas that sum totals and gradients know what one with all microbatches knows") {
+TEST_CASE("Replicas that sum totals and gradients know as much as one with all microbatches") {
     constexpr std::size_t n = 300;
     const NoisyQuadratic problem(n, 1, 4, 35);
     for (const bool mean_given : {false, true}) {

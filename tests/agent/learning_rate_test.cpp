@@ -85,7 +85,7 @@ TEST_CASE("AdaScale goes from linear where noise dominates to 1 where it does no
     CHECK(factor(square_root, 16, {}) == 4);
 }
 
-TEST_CASE("Learning-rate rules refuse what cannot be") {
+TEST_CASE("Learning-rate rules refuse impossible input") {
     const double nan = std::numeric_limits<double>::quiet_NaN();
     for (const double scale : {0.0, -1.0, nan, std::numeric_limits<double>::infinity()}) {
         CHECK_THROWS_AS((void)factor(linear, scale, {}), std::invalid_argument);

@@ -58,7 +58,7 @@ TEST_CASE("A report is a line of JSON with the fields that schedulers read") {
     }
 }
 
-TEST_CASE("A report has the mean of what the driver says of the GPU under the present plan") {
+TEST_CASE("A report has the mean GPU utilisation under the present plan, as the driver states it") {
     TrainingAgent agent = trained_agent(true);
     CHECK_FALSE(agent.report()->gpu_utilisation);
     CHECK(c::line_of(*agent.report()).find("gpu_utilisation") == std::string::npos);
@@ -85,7 +85,7 @@ TEST_CASE("Before its plan has been timed an agent reports nothing") {
     CHECK(agent.learning_rate_factor() == 1);
 }
 
-TEST_CASE("Plan files are read, whatever else they hold") {
+TEST_CASE("Plan files are read even if they contain other fields") {
     CHECK(c::read_plan("{\"local_batch\": 128, \"accumulation\": 1}\n") == BatchPlan{128, 1});
     CHECK(c::read_plan("{\"local_batch\":7}") == BatchPlan{7, 0});
     CHECK(c::read_plan("  \n") == std::nullopt);
@@ -102,7 +102,7 @@ TEST_CASE("Plan files are read, whatever else they hold") {
     CHECK_THROWS_AS((void)c::read_plan("{\"x\": " + std::string(100000, '[')), std::invalid_argument);
 }
 
-TEST_CASE("What is no saved agent is refused, and the agent is as it was") {
+TEST_CASE("A text that is not a saved agent is refused, and the agent does not change") {
     const std::string good = trained_agent(true).save();
     TrainingAgent agent = trained_agent(false);
     const std::string before = agent.save();
@@ -177,7 +177,7 @@ TEST_CASE("Settings, holdings and calls that make no sense are refused") {
     CHECK(agent.plan() == BatchPlan{64, 1});
 }
 
-TEST_CASE("The initial batch is split over the replicas, accumulated where it does not fit") {
+TEST_CASE("The initial batch is split over the replicas, and accumulated if it does not fit") {
     TrainingSettings settings = small_settings();
     settings.max_atomic_batch = 8;
     const auto plan_on = [&](int gpus) {

@@ -52,7 +52,7 @@ bool names(const Report& report, const std::string& fault) {
 
 }  // namespace
 
-TEST_CASE("what is right is accepted, and counted") {
+TEST_CASE("a correct repository is accepted, and its parts are counted") {
     const Repository repository;
     Report report = docs::check_snippets(repository.folder.path());
     CHECK(report.faults.empty());
@@ -124,7 +124,7 @@ TEST_CASE("a header without a chapter and a public concept without a comment are
     CHECK(faults_with(guard + chapter + "/// J.\ntemplate <class J>\nconcept Job = true;\n").faults.empty());
 }
 
-TEST_CASE("commands print what stands below them, but for times, spaces and rounding") {
+TEST_CASE("commands print what the page shows below them, except for times, spaces and rounding") {
     Repository repository;
     std::filesystem::path programs = repository.folder.path("programs of the test");
     std::filesystem::create_directories(programs);

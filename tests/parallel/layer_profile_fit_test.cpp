@@ -23,7 +23,7 @@ using support::Profiled;
 using support::profiled_keys;
 using support::shuffled;
 
-TEST_CASE("Filling gaps keeps what was measured, bit for bit, and fills all that has sizes") {
+TEST_CASE("Filling gaps keeps measurements, bit for bit, and fills every gap with known sizes") {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
         support::Random random(seed);
         LayeredModel model = support::random_layered_model(random);
@@ -61,7 +61,7 @@ TEST_CASE("Filling gaps keeps what was measured, bit for bit, and fills all that
     }
 }
 
-TEST_CASE("What is more uncertain than allowed stays a gap; what is filled does not depend on the limit") {
+TEST_CASE("Values more uncertain than the limit stay gaps; filled values do not depend on the limit") {
     support::Random random(7);
     LayeredModel model = support::random_layered_model(random);
     model.times[1] = {{{2, 1}, model.times[1].at({2, 1})}};

@@ -66,7 +66,7 @@ ParallelCase equal_layers(Random& random, std::size_t layers, std::size_t types,
 
 }  // namespace
 
-TEST_CASE("few equal layers: what is proven is the best of all plans") {
+TEST_CASE("few equal layers: a proven plan is the best of all plans") {
     int proven = 0;
     for (std::uint64_t seed = 1; seed <= 50; ++seed) {
         CAPTURE(seed);

@@ -172,7 +172,7 @@ TEST_CASE("A dozen runs that are off by 3 % predict others to 2 % in the mean, t
     CHECK(bytes_sum / count < 0.01);
 }
 
-TEST_CASE("Without runs the start is kept; what runs do not measure is kept as well") {
+TEST_CASE("Without runs the start is kept, and so is what the runs do not measure") {
     const ParallelFit nothing = fit_parallel_constants({});
     CHECK(nothing.status == FitStatus::prior_kept);
     CHECK(nothing.constants.reduce_factor == 1);
@@ -192,7 +192,7 @@ TEST_CASE("Without runs the start is kept; what runs do not measure is kept as w
     CHECK(timed.deviations[5] == doctest::Approx(options.deviations.fixed_bytes));
 }
 
-TEST_CASE("Constants stay at 0 where the runs would rather have them negative") {
+TEST_CASE("Constants stay at 0 if negative ones would fit the runs better") {
     support::Random random(5);
     support::RandomParallelRuns made(30, 1, random);
     for (ParallelRun& run : made.runs) {
@@ -282,7 +282,7 @@ TEST_SUITE("data") {
         CHECK(mean_error(bytes, all) > 0.39);
     }
 
-    TEST_CASE("refined_constants are what the fit to all measured runs finds") {
+    TEST_CASE("refined_constants equal the fit to all measured runs") {
         const support::SailorRuns data = support::read_sailor_runs(GOODPUT_DATA_DIR "/sailor");
         const ParallelFit fit = fit_parallel_constants(data.runs);
         const ParallelConstants kept = refined_constants();

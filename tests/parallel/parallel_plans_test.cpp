@@ -170,7 +170,7 @@ TEST_CASE("under our own policy, too") {
     check_planned_rounds(random, GoodputPolicy{}, 20);
 }
 
-TEST_CASE("who runs is offered what it holds, with the same plan, and goes on without a restart") {
+TEST_CASE("a running job is offered what it holds, with the same plan, and goes on without a restart") {
     Random random(13);
     int ran = 0;
     for (int n = 0; n < 20; ++n) {
@@ -207,7 +207,7 @@ TEST_CASE("who runs is offered what it holds, with the same plan, and goes on wi
     CHECK(ran > 5);
 }
 
-TEST_CASE("what is placed holds the plan: groups within nodes, a stage on as few nodes as possible") {
+TEST_CASE("a placement fits the plan: groups within nodes, a stage on as few nodes as possible") {
     Random random(14);
     int placed = 0;
     for (int n = 0; n < 30; ++n) {
@@ -310,7 +310,7 @@ TEST_CASE("a plan is laid out on as few nodes a stage as any layout needs") {
     }
 }
 
-TEST_CASE("where nothing fits, the verdict says what the planner says") {
+TEST_CASE("if nothing fits, the verdict repeats the planner's reason") {
     Random random(16);
     PlannedRound round(random);
     std::vector<double> slowness(round.now.cluster.gpu_types.size(), 1);

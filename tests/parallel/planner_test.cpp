@@ -93,7 +93,7 @@ std::vector<ParallelPlan> some_known(Random& random, const ParallelCase& asked, 
 
 }  // namespace
 
-TEST_CASE("the claims below hold of a right answer and of no wrong one") {
+TEST_CASE("the claims below hold for a right answer and for no wrong one") {
     int with_plan = 0, without = 0;
     for_cases(150, {.most_gpus = 4}, 2000,
               [&](const ParallelCase& asked, const AllParallelPlans& all, Random& random) {
@@ -134,7 +134,7 @@ TEST_CASE("the claims below hold of a right answer and of no wrong one") {
     CHECK(without > 5);
 }
 
-TEST_CASE("small cases: the plan can be run, the bound holds, and what is proven is the best of all plans") {
+TEST_CASE("small cases: the plan can be run, the bound holds, and a proven plan is the best of all plans") {
     int proven = 0, none = 0, open = 0, mixed = 0;
     for_cases(300, {}, 20000, [&](const ParallelCase& asked, const AllParallelPlans& all, Random& random) {
         for (int repeat = 0; repeat < 3; ++repeat) {
@@ -173,7 +173,7 @@ TEST_CASE("links and profiles without gaps: the same with more GPUs") {
               });
 }
 
-TEST_CASE("several zones: the bound holds of plans across any of them, and what is proven is the best") {
+TEST_CASE("several zones: the bound holds for plans across any of them, and a proven plan is the best") {
     int proven = 0, across = 0, open = 0;
     for_cases(400, {.most_layers = 4, .most_types = 2, .least_zones = 3, .most_zones = 5}, 20000,
               [&](const ParallelCase& asked, const AllParallelPlans& all, Random& random) {
@@ -193,7 +193,7 @@ TEST_CASE("several zones: the bound holds of plans across any of them, and what 
     CHECK(open < 10);
 }
 
-TEST_CASE("several zones, messages that differ widely from layer to layer: what is proven is the best") {
+TEST_CASE("several zones, messages that differ widely from layer to layer: a proven plan is the best") {
     // Seed 3753 failed once: a chain that was better except for the zones of its stages hid the best one.
     for (std::uint64_t seed = 3701; seed <= 3800; ++seed) {
         CAPTURE(seed);
@@ -222,7 +222,7 @@ TEST_CASE("several zones, messages that differ widely from layer to layer: what 
     }
 }
 
-TEST_CASE("mixed stages, half of the zones far from the others: what is proven is the best") {
+TEST_CASE("mixed stages, half of the zones far from the others: a proven plan is the best") {
     int proven = 0;
     // Bounds that looked at a single class were wrong for seeds 2372 and 3189.
     for (std::uint64_t seed = 2001; seed <= 3500; ++seed) {
@@ -267,7 +267,7 @@ ParallelCase many_types(Random& random, std::size_t types, std::size_t layers) {
     return asked;
 }
 
-TEST_CASE("more GPU types than there are bits in a word: what is proven is the best of all plans") {
+TEST_CASE("more GPU types than a word has bits: a proven plan is the best of all plans") {
     for (std::uint64_t seed = 1; seed <= 12; ++seed) {
         CAPTURE(seed);
         Random random(seed);
@@ -350,7 +350,7 @@ TEST_CASE("deep pipelines of few micro-batches: refused by the published memory,
     CHECK(refined.plan.stages.size() > 1);
 }
 
-TEST_CASE("limits that no plan keeps: why there is none is so, whenever it is told to stop") {
+TEST_CASE("limits that no plan keeps: the stated reason is true, whenever the planner is told to stop") {
     int none = 0, cut_short = 0;
     for_cases(60, {}, 5000, [&](const ParallelCase& asked, const AllParallelPlans& all, Random& random) {
         PlanQuestion question = support::random_plan_question(random, asked, all.plans());
@@ -381,7 +381,7 @@ TEST_CASE("limits that no plan keeps: why there is none is so, whenever it is to
     CHECK(cut_short > 20);
 }
 
-TEST_CASE("told to stop, it answers with what it has and a bound that holds") {
+TEST_CASE("told to stop, the planner answers with its best plan so far and a valid bound") {
     for_cases(80, {}, 5000, [&](const ParallelCase& asked, const AllParallelPlans& all, Random& random) {
         const PlanQuestion question = support::random_plan_question(random, asked, all.plans());
         for (const long long questions : {0, 1, 2, 3, 5, 10, 30, 100, 1000}) {

@@ -188,7 +188,7 @@ TEST_CASE("memory: no more micro-batches are under way than there are, but in th
     CHECK_FALSE(refined_constants().whole_pipeline_in_flight);
 }
 
-TEST_CASE("messages are of what one GPU would hand on, however wide the group is") {
+TEST_CASE("messages have the size that one GPU would hand on, however wide the group is") {
     ParallelCase asked = even_case(3);
     asked.model.sizes[1][2].output_floats = 2500e6;  // the last layer hands on ten times as much,
     asked.model.sizes[2][2].output_floats = 1250e6;  // half of it on each of two GPUs
@@ -251,7 +251,7 @@ TEST_CASE("bytes between zones cost, forward, backward and around the ring") {
     CHECK(score_of(asked, plan).traffic_usd == doctest::Approx(2 * (0.5 + 0.25) * 0.004));
 }
 
-TEST_CASE("what was not measured and what cannot be sent takes for ever") {
+TEST_CASE("a plan without measurements, or with a message that cannot be sent, takes for ever") {
     ParallelCase asked = even_case(2);
     const ParallelPlan plan = chain(asked, 2);
     REQUIRE(std::isfinite(score_of(asked, plan).iteration_seconds));

@@ -106,7 +106,7 @@ TEST_CASE("an answer has the fields of the format, in their order") {
     CHECK(program.finish().status == 0);
 }
 
-TEST_CASE("a search that is cut off says why, and does not call infeasible what is not proven so") {
+TEST_CASE("a search that is cut off says why, and says infeasible only if that is proven") {
     // Jobs that must run and leave almost nothing over even if each takes the least that it can.
     support::Random random(3);
     Json problem;
@@ -194,7 +194,7 @@ TEST_CASE("jobs that must run and do not fit together are infeasible, not an err
     }
 }
 
-TEST_CASE("where jobs do not fit together, the conflict names them and what they lack") {
+TEST_CASE("if jobs do not fit together, the conflict names them and what they lack") {
     const std::string line =
         R"({"capacity":[9,4,8],"jobs":[{"options":[{"value":1,"use":[[0,1]]}],"must":true},)"
         R"({"options":[{"value":1,"use":[[1,3]]}],"must":true},{"options":[{"value":1,"use":[[1,3]]}]},)"
@@ -210,7 +210,7 @@ TEST_CASE("where jobs do not fit together, the conflict names them and what they
     }
 }
 
-TEST_CASE("explanations come on demand: by job and by resource, beside an answer that stays as it is") {
+TEST_CASE("explanations come on demand, by job and by resource, and do not change the answer") {
     const std::string line =
         R"({"capacity":[3,5,2],"jobs":[{"options":[{"value":4,"use":[[0,1]]},{"value":7,"use":[[0,2]]}]},)"
         R"({"options":[{"value":3.5,"use":[[0,1]]},{"value":5,"use":[[0,2]]}]},{"options":[]},)"
@@ -380,7 +380,7 @@ TEST_CASE("--proof writes a certificate for each line") {
     CHECK(allot({"--proof", folder.path("no/such/folder")}).finish().status != 0);
 }
 
-TEST_CASE("options that nobody knows end with status 2 and no output") {
+TEST_CASE("unknown options end with status 2 and no output") {
     for (const std::vector<std::string>& options : {std::vector<std::string>{"allot", "--hot"},
                                                     {"allot", "--explain", "--relax"},
                                                     {"allocate"},

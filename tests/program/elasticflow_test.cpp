@@ -53,7 +53,7 @@ struct Files : support::Folder {
     }
 };
 
-TEST_CASE("who is admitted, and which deadlines are met, are fields of their own") {
+TEST_CASE("separate fields say which jobs are admitted and which deadlines are met") {
     const Files files;
     const auto answers = answers_of(files.options());
     REQUIRE(answers.size() == 4);
@@ -72,7 +72,7 @@ TEST_CASE("who is admitted, and which deadlines are met, are fields of their own
     CHECK(answers.at("edf")["deadlines_met"] == 0);
 }
 
-TEST_CASE("the folder of the speeds will do, and others play where they are named") {
+TEST_CASE("the folder of the speeds suffices, and other policies run if they are named") {
     const Files files;
     const auto answers =
         answers_of({"--workload", files.trace, "--profiles", files.path(), "--policy",

@@ -135,7 +135,7 @@ TEST_CASE("exact measurements are predicted to a per cent, accumulation included
     CHECK(program.finish().status == 0);
 }
 
-TEST_CASE("measurements that follow Pollux's law are met where they are, and covered far from there") {
+TEST_CASE("measurements by Pollux's law are fitted where they are, and covered by intervals far away") {
     Json line = empty_line();
     add_samples(line, "aws", published, shapes);
     for (const Shape shape : shapes) line["predict"].push_back(question("aws", shape, 77));
@@ -153,7 +153,7 @@ TEST_CASE("measurements that follow Pollux's law are met where they are, and cov
     }
 }
 
-TEST_CASE("an answer has the published parameters of every measured type, and what they are made of") {
+TEST_CASE("an answer has the published parameters of every measured type, and their components") {
     Json line = empty_line();
     add_samples(line, "rtx", slower(refined, 2), {{1, 1}});
     add_samples(line, "aws", refined, more_shapes);
@@ -349,7 +349,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("a GPU type measured on one and two GPUs borrows what further replicas add") {
+TEST_CASE("a GPU type measured on one and two GPUs borrows the cost of further replicas") {
     Json line = empty_line();
     add_samples(line, "aws", published, shapes);
     const PolluxThroughput slow = slower(published, 3);
@@ -605,7 +605,7 @@ TEST_CASE("a log of nodes says how often a node is interrupted, as a node of pla
     CHECK(program.finish().status == 1);
 }
 
-TEST_CASE("gradients at several batches say what an example is worth at any batch") {
+TEST_CASE("gradients at several batches show the worth of an example at any batch") {
     Json line{{"samples", {sample("aws", published, {1, 1}, 64)}},
               {"predict", {question("aws", {1, 4}, 64)}},
               {"initial_batch", 64}};

@@ -157,7 +157,7 @@ TEST_CASE("a document over several lines is one mistake, and the next document i
     CHECK(end.status == 1);
 }
 
-TEST_CASE("fields and GPU types that nobody knows are named once each, with what was probably meant") {
+TEST_CASE("unknown fields and GPU types are named once each, with what was probably meant") {
     Json line = with_job("sample", Json::array());
     line["jobs"][0]["batch"]["locall"] = 1;
     line["jobs"][0]["batch"]["rate"] = {{"L40", 100}, {"dxg", 10}};

@@ -142,7 +142,7 @@ TEST_CASE(
     CHECK(program.finish().status == 0);
 }
 
-TEST_CASE("an evaluated plan takes what the formulas say") {
+TEST_CASE("an evaluated plan has the time, cost and memory of the formulas") {
     const Folder folder;
     Program program = parallel(write_profiles(folder));
     const Json answer =
@@ -233,7 +233,7 @@ TEST_CASE("constants are fitted to measured runs of the model, for their line al
     CHECK(program.finish().status == 1);
 }
 
-TEST_CASE("times that were not measured are estimated where the line asks for it") {
+TEST_CASE("times that were not measured are estimated if the line asks for it") {
     const Folder folder;
     const std::string profiles = write_profiles(folder);
     const std::string path = folder.path("profiles/profiles_tmp.json");
@@ -282,7 +282,7 @@ TEST_CASE("times that were not measured are estimated where the line asks for it
     CHECK(ask(program, search)["error"].get<std::string>().find("estimate_times") != std::string::npos);
 }
 
-TEST_CASE("a plan that nobody should run says why, and has what numbers it can") {
+TEST_CASE("the answer to a plan that cannot be run says why, and has the numbers that exist") {
     const Folder folder;
     Program program = parallel(write_profiles(folder));
     struct Case {
@@ -324,7 +324,7 @@ TEST_CASE("a plan that nobody should run says why, and has what numbers it can")
     CHECK(program.finish().status == 0);
 }
 
-TEST_CASE("where no plan fits, it is null, and why says so") {
+TEST_CASE("if no plan fits, the plan is null, and \"why\" says so") {
     const Folder folder;
     Program program = parallel(write_profiles(folder));
     Json asked = question("throughput");
@@ -384,7 +384,7 @@ TEST_CASE("with stages of mixed replicas allowed, no plan is worse") {
     CHECK(program.finish().status == 0);
 }
 
-TEST_CASE("a deadline ends the search, and what it has by then is answered") {
+TEST_CASE("a deadline ends the search, which answers with what it has by then") {
     const Folder folder;
     Program program = parallel(write_profiles(folder));
     Json asked = question("throughput");
@@ -536,7 +536,7 @@ TEST_CASE("a GPU type that only the profiles know has nodes of 4, and the memory
     CHECK(program.finish().status == 0);
 }
 
-TEST_CASE("nodes are those of the cluster's file beside the profiles; memory stays that of the type") {
+TEST_CASE("the cluster's file next to the profiles sets the nodes; memory stays that of the type") {
     const Folder folder;
     const std::string profiles = write_profiles(folder);
     Json asked = two_stages(group("A100-40", 8, "east", 1), group("A100-40", 8, "east", 1));

@@ -106,7 +106,7 @@ private:
     int round_ = 0, count_ = 0;
 };
 
-TEST_CASE("round after round nobody gets what is not there, under every policy") {
+TEST_CASE("round after round no job gets GPUs that do not exist, under every policy") {
     const std::vector<std::vector<std::string>> policies{
         {},
         {"--policy-option", "p=1", "--policy-option", "lambda=-2"},
@@ -183,7 +183,7 @@ TEST_CASE("a program that is started again with the memory of another plans as t
     std::filesystem::remove(file);
 }
 
-TEST_CASE("what runs stays where it is when nothing changes") {
+TEST_CASE("running jobs stay where they are if nothing changes") {
     for (const char* policy : {"sia", "fifo"}) {
         Program program = plan({"--policy", policy});
         Json jobs = Json::array();
@@ -256,7 +256,7 @@ int carry_out(Json& jobs, const Json& answer) {
     return changed;
 }
 
-TEST_CASE("a quiet round is quiet: where nothing happens but a minute, nobody moves, under every policy") {
+TEST_CASE("a quiet round is quiet: if only a minute passes, no job moves, under every policy") {
     Json nodes = Json::array();
     for (int i = 0; i < 6; ++i) nodes.push_back(node("aws", i, 4));
     for (int i = 0; i < 2; ++i) nodes.push_back(node("dgx", i, 8));
@@ -349,7 +349,7 @@ TEST_CASE(
     CHECK(who_runs(true) == std::string("small"));
 }
 
-TEST_CASE("the order of the nodes and of the jobs does not matter to who gets how much") {
+TEST_CASE("the order of nodes and jobs does not change how much each job gets") {
     Json jobs = Json::array();
     support::Random random(3);
     for (int i = 0; i < 12; ++i) {
@@ -590,7 +590,7 @@ TEST_CASE("a line that cannot be used says why, changes nothing, and the next is
     CHECK(program.finish().status == 1);
 }
 
-TEST_CASE("drained nodes keep who is there, take no new job, and open again") {
+TEST_CASE("drained nodes keep their jobs, take no new job, and open again") {
     for (const char* policy : {"sia", "fifo", "pollux"}) {
         Program program = plan({"--policy", policy});
         Json nodes = Json::array({node("aws", 0, 4), node("aws", 1, 4)});
@@ -772,7 +772,7 @@ TEST_CASE("plan: a job that does not say what a restart costs gets an estimate f
     }
 }
 
-TEST_CASE("the answer says who starts, restarts, moves, stays, stops and waits, and what costs a restart") {
+TEST_CASE("the answer says which jobs start, restart, move, stay, stop and wait, and what costs a restart") {
     const Json nodes = Json::array({node("aws", 0, 4), node("aws", 1, 4), node("aws", 2, 4)});
     const auto fixed = [&](const std::string& name, int gpus, const Json& held) {
         Json one = job(name);
@@ -885,7 +885,7 @@ TEST_CASE("a batch fits the GPU type that is given, wherever the job was measure
             }
 }
 
-TEST_CASE("who gets GPUs has a batch that fits, though nothing is known of its gradient yet") {
+TEST_CASE("a job with GPUs has a batch that fits, even if nothing is known about its gradient yet") {
     Json one = job("a");
     one["gradient"] = nullptr;
     one["samples"] = Json::array({sample("aws", {1, 1}, 64), sample("aws", {1, 1}, 256)});
@@ -1014,7 +1014,7 @@ Json two_that_share() {
 
 }  // namespace
 
-TEST_CASE("plan: two jobs have the same GPU, each at its speed beside the other") {
+TEST_CASE("plan: two jobs have the same GPU, each at its speed while sharing") {
     for (const char* policy : {"sia", "goodput", "goodput-declared", "optimus"}) {
         CAPTURE(std::string(policy));
         Program program = plan({"--policy", policy});
@@ -1057,7 +1057,7 @@ TEST_CASE("plan: two jobs have the same GPU, each at its speed beside the other"
     }
 }
 
-TEST_CASE("plan: what is said of partners that there are not, or that makes no sense, is named") {
+TEST_CASE("plan: partners that do not exist, and pairs that make no sense, are named") {
     Json line = two_that_share();
     line["jobs"][0]["shares_with"] = {{{"job", "rankin"}, {"part", {{"aws", {0.75, 0.7}}}}}};
     Program program = plan();
@@ -1083,7 +1083,7 @@ TEST_CASE("plan: what is said of partners that there are not, or that makes no s
           std::string::npos);
 }
 
-TEST_CASE("plan: of a partner that has ended a line says once that it is not there") {
+TEST_CASE("plan: the answer says once that a partner that has ended is not there") {
     Json line = two_that_share();
     line["jobs"].erase(1);
     line["jobs"][0]["name"] = "p";
@@ -1139,7 +1139,7 @@ TEST_CASE("plan: a job with a promise shares its GPU as long as it ends in time"
     }
 }
 
-TEST_CASE("plan: times of a job that shares its GPUs say nothing of its speed alone") {
+TEST_CASE("plan: times of a job that shares its GPUs do not count for its speed alone") {
     Json line = two_that_share();
     line["jobs"][0]["shares_with"] = {{{"job", "ranking"}, {"part", {{"aws", {0.9, 0.9}}}}}};
     line["jobs"][0]["with"] = "ranking";
@@ -1177,7 +1177,7 @@ TEST_CASE("plan: a limit that a pair exceeds by what it keeps names the pair's t
     }
 }
 
-TEST_CASE("plan: rates beside another job say nothing where the speed alone is not known") {
+TEST_CASE("plan: rates while sharing do not count if the speed alone is unknown") {
     Json line = two_that_share();
     for (Json& each : line["jobs"]) each["batch"].erase("rate");
     line["jobs"][0]["shares_with"] = {{{"job", "ranking"}, {"rate", {{"aws", {300, 300}}}}}};
@@ -1187,7 +1187,7 @@ TEST_CASE("plan: rates beside another job say nothing where the speed alone is n
     for (const Json& each : answer["plan"]) CHECK(!each.contains("with"));
 }
 
-TEST_CASE("plan: speeds of a pair that nobody measured follow from how busy each job keeps the GPU") {
+TEST_CASE("plan: speeds of an unmeasured pair follow from how busy each job keeps the GPU") {
     Json line = two_that_share();
     line["jobs"][1]["shares_with"] = {{{"job", "images"}}};
     line["jobs"][0]["gpu_utilisation"] = 0.3;
@@ -1243,7 +1243,7 @@ TEST_CASE("plan: a pair whose gain is not likely is not offered, and the answer 
     CHECK(stays["pairs"][0]["why"].get<std::string>().find("but they share GPUs now") != std::string::npos);
 }
 
-TEST_CASE("plan: what is not known of a pair is assumed, and said") {
+TEST_CASE("plan: unknown values of a pair are assumed, and the answer says so") {
     Json line = two_that_share();
     line["jobs"][0]["shares_with"] = {{{"job", "ranking"}}};
     Program program = plan();
@@ -1322,7 +1322,7 @@ Json two_with_deadlines(double first_s, double second_s) {
     return line;
 }
 
-TEST_CASE("plan: an end in time is promised where there is a plan for it, whatever the policy thinks") {
+TEST_CASE("plan: an end in time is promised if there is a plan for it, whatever the policy prefers") {
     // 1e5 examples at 95 per second, as a promise counts them, take 1053 s: too long after a round's wait.
     for (const char* policy : {"goodput", "sia", "fifo", "srtf"}) {
         INFO(policy);

@@ -25,7 +25,7 @@ Json replayed(std::vector<std::string> options) {
     return Json::parse(end.output);
 }
 
-TEST_CASE("a fixed cluster costs its price, and who rents what is worth it pays less of it") {
+TEST_CASE("a fixed cluster costs its price, and renting only what is worth it costs less") {
     const std::string offers = "T4:6x4@4,A100:2x8@32";
     const Json fixed = replayed({"--rent", "fixed", "--offers", offers});
     CHECK(fixed["completed"] == fixed["jobs"]);
@@ -40,7 +40,7 @@ TEST_CASE("a fixed cluster costs its price, and who rents what is worth it pays 
     CHECK(dear["average_jct_h"] < cheap["average_jct_h"]);
 }
 
-TEST_CASE("who may rent nothing pays nothing, and nobody is done") {
+TEST_CASE("without permission to rent, nothing is paid, and no job completes") {
     const Json nothing = replayed({"--offers", "T4:0x4@4"});
     CHECK(nothing["dollars"] == 0);
     CHECK(nothing["dollars_per_job"] == 0);

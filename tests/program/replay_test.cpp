@@ -104,7 +104,7 @@ TEST_CASE("--json has one document a policy, with the fields of the format, in t
     }
 }
 
-TEST_CASE("under every policy every job is completed, and who looks at goodput beats who does not") {
+TEST_CASE("under every policy every job completes, and policies that use goodput beat the others") {
     const std::vector<Json> answers = answers_of(replay({"--json"}));
     std::map<std::string, double> hours;
     for (const Json& answer : answers) {
@@ -195,7 +195,7 @@ TEST_CASE("--jobs says of every job how long it took and how often it restarted"
     CHECK(waits[0]["completions"][1]["completion_h"] == nullptr);
 }
 
-TEST_CASE("--load presses the same jobs into less time, at any load everybody is done") {
+TEST_CASE("--load puts the same jobs into less time, and at any load all jobs complete") {
     std::map<std::string, double> makespan;
     for (const char* load : {"0.5", "1", "4"}) {
         for (const Json& answer : answers_of(replay({"--policy", "goodput", "--load", load, "--json"}))) {
@@ -293,7 +293,7 @@ TEST_CASE("rows of equal time may stand in any order") {
 }
 
 TEST_CASE(
-    "a GPU type that the profiles have no measurements of is refused; one that only others have is told of") {
+    "a GPU type without measurements is refused; one that only other applications have gets a warning") {
     const Files files;
     const auto run = [&](const std::string& cluster) {
         return replay({"--workload", files.workload, "--profiles", files.profiles, "--policy", "fifo",
@@ -314,7 +314,7 @@ TEST_CASE(
     CHECK(Json::parse(idle.output)["average_jct_h"] == Json::parse(without.output)["average_jct_h"]);
 }
 
-TEST_CASE("work that takes less than a second or more than weeks is told of, here and in --json") {
+TEST_CASE("work that takes less than a second or more than weeks causes a warning, here and in --json") {
     const Files files;
     const auto warned = [&](double progress) {
         const std::string half = std::to_string(progress / 2), all = std::to_string(progress);
@@ -451,8 +451,7 @@ TEST_CASE(
     CHECK(elsewhere.errors.find("it runs in shockwave") != std::string::npos);
 }
 
-TEST_CASE(
-    "what starts cost is an owner's, or Sia's for applications that are called like its own, and said") {
+TEST_CASE("start costs are the owner's, or Sia's for applications with its names, and the output says so") {
     const Files files;
     files.write("trace.csv", "name,time,application,num_replicas,batch_size\na,10,bert,1,64\n");
     for (const std::string file : {"placements-gpu.csv", "validation-32.csv", "validation-64.csv"})

@@ -183,7 +183,7 @@ TEST_CASE("a page begins with its result in a sentence") {
     CHECK(count(twins.page, "<p class=\"result\">Jobs complete equally soon under las and las, ") == 1);
 }
 
-TEST_CASE("the best of our policies and Sia's are beside each other at first") {
+TEST_CASE("at first the page compares the best of our policies with Sia's") {
     const auto shown = [](const std::string& policies) {
         const Report report = report_of({"--policy", policies});
         const Json data = data_of(report.page);
@@ -199,7 +199,7 @@ TEST_CASE("the best of our policies and Sia's are beside each other at first") {
     CHECK(shown("fifo") == Names{"fifo", "fifo"});
 }
 
-TEST_CASE("time axes end where one policy alone is left") {
+TEST_CASE("time axes end when only one policy is left") {
     const auto data_under = [](const std::string& policies) {
         return data_of(report_of({"--policy", policies}).page);
     };
@@ -224,7 +224,7 @@ TEST_CASE("time axes end where one policy alone is left") {
     CHECK(alone["shown_h"].get<double>() == doctest::Approx(end_of(alone, 0)).epsilon(0.01));
 }
 
-TEST_CASE("lines of charts are what --json has in one number") {
+TEST_CASE("lines of charts agree with the single numbers of --json") {
     const Report report = report_of({"--policy", "sia,las"});
     const Json data = data_of(report.page);
     for (std::size_t p = 0; p < 2; ++p) {
@@ -270,7 +270,7 @@ TEST_CASE("lines of charts are what --json has in one number") {
     }
 }
 
-TEST_CASE("equal input gives equal bytes but for what the clock says") {
+TEST_CASE("equal input gives equal bytes, except for times of the clock") {
     const std::vector<std::string> options{"--policy", "sia,pollux,tiresias"};
     const std::string first = report_of(options).page, second = report_of(options).page;
     CHECK(without_clocks(data_of(first)).dump() == without_clocks(data_of(second)).dump());
@@ -434,7 +434,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("a file of results is replaced at the end; a link stays one, and what is no file is written to") {
+TEST_CASE("a file of results is replaced at the end; a link stays one, and a pipe is written to") {
     const support::Folder folder;
     const std::string path = folder.write("a.csv", "old"), link = folder.path("link.csv");
     std::filesystem::permissions(path,

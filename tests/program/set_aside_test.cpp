@@ -115,7 +115,7 @@ TEST_CASE("a job that was set aside is as it was when it makes sense again") {
     }
 }
 
-TEST_CASE("no new job comes to a node that makes no sense; what has no name of its own is left out") {
+TEST_CASE("no new job comes to a node that makes no sense; a node or job without its own name is left out") {
     for (const auto& [field, value] : std::vector<std::pair<std::string, Json>>{
              {"gpus", 0}, {"gpus", "four"}, {"gpu_type", 7}, {"drained", "yes"}, {"cores", -1}}) {
         Json line = two_jobs();
@@ -143,7 +143,7 @@ TEST_CASE("no new job comes to a node that makes no sense; what has no name of i
     for (const Json& share : entry(answer, "other")["nodes"]) CHECK(share[1].get<int>() <= 4);
 }
 
-TEST_CASE("a name that stands twice is warned of, and refused with --strict") {
+TEST_CASE("a name that occurs twice causes a warning, and is refused with --strict") {
     const std::string line = two_jobs().dump();
     const std::string twice = line.substr(0, line.size() - 1) + R"(,"jobs":[]})";
     Program program = run({}), strict = run({"--strict"});
@@ -193,7 +193,7 @@ TEST_SUITE("data") {
     }
 }
 
-TEST_CASE("of no completed job there is no average, and that is said") {
+TEST_CASE("without a completed job there is no average, and the output says so") {
     const support::Folder folder;
     const std::string workload = folder.write("huge.csv",
                                               "name,time,application,num_replicas,batch_size\n"

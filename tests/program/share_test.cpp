@@ -222,8 +222,7 @@ TEST_CASE("every objective answers, water filling with levels, and deadlines tha
 }
 
 TEST_CASE(
-    "who is blind to rates shares time: the least is that of GPUs over weights, the rates are the true "
-    "ones") {
+    "objectives blind to rates share time: the least is that of GPUs over weights, and rates are true") {
     Program program = share();
     support::Random random(11);
     for (int round = 0; round < 60; ++round) {
@@ -334,7 +333,7 @@ TEST_CASE("within entities water rises as the entity says") {
     CHECK(program.finish().status == 0);
 }
 
-TEST_CASE("who can never run is named with the reason, and no time is told where nobody can") {
+TEST_CASE("a job that can never run is named with the reason, and if none can, no time is stated") {
     Program program = share();
     Json question = Json::parse(
         R"({"gpus":{"v":4,"k":4},"price_h":{"v":2,"k":1},"jobs":[

@@ -60,7 +60,7 @@ std::map<std::string, std::vector<double>> seconds_by_host(const Files& files, c
 
 using Seconds = std::vector<double>;
 
-TEST_CASE("a job with more cores than its part of the node is done in fewer rounds, where they are spared") {
+TEST_CASE("a job with more cores than its share completes in fewer rounds if the cores are free") {
     const Files files;
     const auto seconds = seconds_by_host(files, "a,hungry,0,600,1\nb,frugal,0.001,600,1\n");
     // The first decision is at 1 s, and jobs complete at the end of a round.
@@ -99,7 +99,7 @@ TEST_CASE("whole iterations a round, decisions at the end of the round in which 
     }
 }
 
-TEST_CASE("orders differ in who is served first") {
+TEST_CASE("orders differ in which job is served first") {
     const Files files;
     const std::string trace = "long,frugal,0,900,2\nshort,frugal,0.5,300,2\n";
     CHECK(seconds_by_host(files, trace, "fifo").at("tune") == Seconds{901, 1201});
@@ -232,7 +232,7 @@ TEST_SUITE("data") {
         CHECK(std::exp(logarithms / pairs) < 0.98);
     }
 
-    TEST_CASE("every published result: job by job, or where opt has the choice among equals nearly so") {
+    TEST_CASE("every published result: job by job, or nearly so if opt chooses among equals") {
         const std::string folder = GOODPUT_DATA_DIR "/synergy";
         const std::map<std::string, std::string> hosts{
             {"fair", "proportional"}, {"greedy", "greedy"}, {"tune", "tune"}, {"opt", "opt"}};

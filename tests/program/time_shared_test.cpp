@@ -114,13 +114,13 @@ TEST_CASE("each on the type that it is fastest on, in Gavel's world") {
     CHECK(seconds.at("goodput-declared").at(1) <= 1800 + 900);
 }
 
-TEST_CASE("what is not kept of a file of speeds is not taken for something that is given twice") {
+TEST_CASE("parts of a file of speeds that are not kept are not reported as given twice") {
     const GavelFiles files;
     for (const char* policy : {"fifo", "fifo_packed"})
         CHECK(replay(files.options({"--policy", policy})).errors.find("twice") == std::string::npos);
 }
 
-TEST_CASE("two jobs on the same GPU do what is measured of them together") {
+TEST_CASE("two jobs on the same GPU run at the speeds measured for both together") {
     GavelFiles files;
     // Both jobs run at 1 step per second alone on the GPU, and at 0.8 and 0.9 together: 360 and 405 steps
     // in a round of 450 s. No job starts before shares are computed at 0.
@@ -151,7 +151,7 @@ TEST_CASE("two jobs on the same GPU do what is measured of them together") {
     }
 }
 
-TEST_CASE("policies of pairs run in Gavel's world where they are named, and complete every job") {
+TEST_CASE("policies of pairs run in Gavel's world if they are named, and complete every job") {
     const GavelFiles files;
     const std::string names =
         "max_min_packed,water_filling_packed,finish_time_fairness_packed,makespan_packed,"
@@ -168,7 +168,7 @@ TEST_CASE("policies of pairs run in Gavel's world where they are named, and comp
         for (const Json& named : answers) CHECK(answer["policy"] != named["policy"]);
 }
 
-TEST_CASE("Sia's, Pollux's and other policies of elastic jobs run in Gavel's world where they are named") {
+TEST_CASE("Sia's, Pollux's and other policies of elastic jobs run in Gavel's world if they are named") {
     const GavelFiles files;
     const std::string names = "sia,pollux,optimus,tiresias,las,srtf";
     for (const Json& answer : answers_of(files.options({"--policy", names}))) {
@@ -184,8 +184,7 @@ TEST_CASE("Sia's, Pollux's and other policies of elastic jobs run in Gavel's wor
     CHECK(elsewhere.errors.find("it runs in sia") != std::string::npos);
 }
 
-TEST_CASE(
-    "another seed of the trace gives its jobs in another order, and steps that are too many are told of") {
+TEST_CASE("another seed of the trace reorders its jobs, and too many steps cause a warning") {
     GavelFiles files;
     const auto first = [&](const char* seed) {
         return answers_of(files.options({"--policy", "fifo", "--trace-seed", seed})).at(0)["completions"];
@@ -400,7 +399,7 @@ TEST_SUITE("data") {
         close(averages);
     }
 
-    TEST_CASE("our policy beside Shockwave's own run: better in makespan, average, worst and unfair") {
+    TEST_CASE("our policy against Shockwave's own run: better in makespan, average, worst and unfair") {
         const Json answer =
             answers_of({"shockwave", "--workload", data + "/shockwave/traces/120.jsonl", "--profiles",
                         data + "/shockwave", "--cluster", "v100:32x1", "--policy", "goodput"})

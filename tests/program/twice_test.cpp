@@ -42,7 +42,7 @@ std::string document(Random& random, const std::string& place, int depth, std::v
     return "{" + text + "}";
 }
 
-TEST_CASE("fields that stand twice are found with their places, and the last one counts as ever") {
+TEST_CASE("fields that occur twice are found with their places, and the last one counts as before") {
     Random random(92);
     int found = 0;
     for (int trial = 0; trial < 2000; ++trial) {
@@ -56,7 +56,7 @@ TEST_CASE("fields that stand twice are found with their places, and the last one
     CHECK(found > 200);
 }
 
-TEST_CASE("a file with a field that stands twice is read with a warning, and refused where that is strict") {
+TEST_CASE("a file with a field that occurs twice is read with a warning, and refused if strict") {
     const support::Folder folder;
     const std::string path = folder.write("twice.json", R"({"a": {"b": 1, "b": 2}})");
     CHECK(cli::read_json_file(path)["a"]["b"] == 2);

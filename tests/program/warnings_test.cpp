@@ -401,7 +401,7 @@ TEST_CASE("each trap has its warning, once, and the same round without the trap 
     }
 }
 
-TEST_CASE("a node that the line before had is lost, and one that nobody knows is refused with --strict") {
+TEST_CASE("a node of the line before is lost, and an unknown node is refused with --strict") {
     Json line = sound_line(), lost = sound_line();
     line["jobs"][0]["placement"] = lost["jobs"][0]["placement"] = placement({{"aws-1", 2}});
     lost["nodes"].erase(1);
@@ -414,7 +414,7 @@ TEST_CASE("a node that the line before had is lost, and one that nobody knows is
     CHECK(refused.value("error", "").find("placement names node 'aws-1'") != std::string::npos);
 }
 
-TEST_CASE("what is probably a slip does not refuse a line with --strict") {
+TEST_CASE("a probable slip does not make --strict refuse a line") {
     Json line = sound_line();
     line["budget_h"] = 20;
     Program strict = plan({"--strict"});

@@ -77,7 +77,7 @@ TEST_CASE("Agents: plans keep within the limits, whatever was measured") {
     });
 }
 
-TEST_CASE("Agents: the unit of gradients says nothing") {
+TEST_CASE("Agents: the unit of gradients makes no difference") {
     for_all(25, [](Case& c) {
         const TrainingSettings settings = random_settings(c.random);
         TrainingAgent one(settings), other(settings);
@@ -92,7 +92,7 @@ TEST_CASE("Agents: the unit of gradients says nothing") {
     });
 }
 
-TEST_CASE("Agents: whoever restores goes on like the one that saved") {
+TEST_CASE("Agents: a restored agent goes on like the saved one") {
     for_all(25, [](Case& c) {
         TrainingSettings settings = random_settings(c.random);
         settings.measure_every = 1;

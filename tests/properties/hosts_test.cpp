@@ -46,7 +46,7 @@ Snapshot in_other_units(Snapshot snapshot) {
 
 }  // namespace
 
-TEST_CASE("hosts: no node is over-committed, nobody is below its share, and the plan is worth its sum") {
+TEST_CASE("hosts: no node is over-committed, no job is below its share, and the plan is worth its sum") {
     for_all(20, [](Case& one) {
         auto scheduler = hosted_scheduler(properties::random_policy(one.random));
         Snapshot snapshot = support::hosted_round(one.random, one.random.chance(0.3));
@@ -68,7 +68,7 @@ TEST_CASE("hosts: no node is over-committed, nobody is below its share, and the 
     });
 }
 
-TEST_CASE("hosts: on unlike nodes each gives what it has, to everybody who is there and to who could be") {
+TEST_CASE("hosts: different nodes each give what they have, to present jobs and to jobs that could come") {
     for_all(20, [](Case& one) {
         auto scheduler =
             hosted_scheduler(properties::random_policy(one.random, properties::AnyPolicy::rules));
@@ -88,7 +88,7 @@ TEST_CASE("hosts: on unlike nodes each gives what it has, to everybody who is th
     });
 }
 
-TEST_CASE("hosts: the units of cores and memory say nothing") {
+TEST_CASE("hosts: the units of cores and memory make no difference") {
     for_all(40, [](Case& one) {
         const properties::AnyPolicy policy = properties::random_policy(one.random);
         const Snapshot snapshot = support::hosted_round(one.random, false);

@@ -152,7 +152,7 @@ TEST_CASE("kinds: rounds that are undone leave everything as if they had never b
     for_all(40, [](Case& one) { check_undone<KindHistories>(one, 0.1); });
 }
 
-TEST_CASE("kinds: neither names nor jobs of other kinds say anything, bit for bit") {
+TEST_CASE("kinds: names and jobs of other kinds make no difference, bit for bit") {
     for_all(10, [](Case& one) {
         const std::vector<Measurement> all = random_measurements(one.random, 0.1);
         SharedSpeeds together, apart, other;
@@ -171,8 +171,7 @@ TEST_CASE("kinds: neither names nor jobs of other kinds say anything, bit for bi
     });
 }
 
-TEST_CASE(
-    "kinds: it does not matter which jobs of a kind have measured what, where none is another program") {
+TEST_CASE("kinds: it does not matter which job of a kind measured what, if all are the same program") {
     for_all(10, [](Case& one) {
         const std::vector<Measurement> all = random_measurements(one.random, 0);
         SharedSpeeds histories, other;
@@ -224,7 +223,7 @@ TEST_CASE("kinds: a job of another speed changes no model of the others from the
     });
 }
 
-TEST_CASE("kinds: what is forgotten are jobs, not their kinds, and never one that is there") {
+TEST_CASE("kinds: jobs are forgotten, but not their kinds, and never a job that is present") {
     for_all(10, [](Case& one) {
         const std::vector<Measurement> all = random_measurements(one.random, 0.1);
         SharedSpeeds kept, forgetful;

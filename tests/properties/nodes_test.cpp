@@ -188,7 +188,7 @@ TEST_CASE(
     });
 }
 
-TEST_CASE("nodes: nobody waits or is stopped beside free GPUs of a rack that it could have") {
+TEST_CASE("nodes: no job waits or is stopped next to free GPUs of a rack that it could have") {
     for_all(4, [](Case& one) {
         Snapshot snapshot = RandomRound(one.random, {.drained = one.random.chance(0.3) ? 0.2 : 0}).snapshot;
         const Topology racks = random_racks(one.random, snapshot.cluster);

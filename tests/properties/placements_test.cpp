@@ -197,7 +197,7 @@ TEST_CASE(
     });
 }
 
-TEST_CASE("placements: what was asked before changes nothing; what is in place stays in place") {
+TEST_CASE("placements: earlier questions change nothing; jobs that are in place stay there") {
     for_all(2, [](Case& one) {
         LeastMovesPlacer kept;
         const bool chain = one.random.chance(0.5);

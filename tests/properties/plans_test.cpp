@@ -97,7 +97,7 @@ TEST_CASE(
     });
 }
 
-TEST_CASE("plans: where sizes pack, whatever fits the pools is placed") {
+TEST_CASE("plans: if sizes pack, anything that fits the pools is placed") {
     for_all(5, [](Case& one) {
         const Snapshot snapshot = random_snapshot(one.random, packs);
         AnyScheduler scheduler(properties::random_policy(one.random), within(1e-4));
@@ -125,7 +125,7 @@ TEST_CASE(
     });
 }
 
-TEST_CASE("plans: where one is best, it is the same in any order and under any names") {
+TEST_CASE("plans: a single best plan is the same in any order and under any names") {
     for_all(5, [](Case& one) {
         const Snapshot snapshot = random_snapshot(one.random, packs);
         const Relabelled other = properties::relabelled(snapshot, one.random);
@@ -248,7 +248,7 @@ TEST_CASE(
     });
 }
 
-TEST_CASE("plans: where values ask for no change, a round that went as planned is planned again as it is") {
+TEST_CASE("plans: if values call for no change, a round that went as planned is planned again unchanged") {
     for_all(5, [](Case& one) {
         Snapshot snapshot = RandomRound(one.random, packs).snapshot;
         AnyScheduler scheduler({FixedValues{}}, within(0));

@@ -131,7 +131,7 @@ TEST_CASE("shares: another job never makes the least level higher, nor the sum o
     });
 }
 
-TEST_CASE("shares: water is where it is said to be, and its lowest level is the largest minimum") {
+TEST_CASE("shares: water levels are as stated, and the lowest one is the largest minimum") {
     for_all(4, [](Case& one) {
         const ShareProblem problem = random_shares(one);
         const bool entities = one.random.chance(0.5);

@@ -108,7 +108,7 @@ void count_empty(Case& one, const std::vector<SaidByName>& said) {
 
 }  // namespace
 
-TEST_CASE("sizes: neither the order of the jobs nor names nor what the clock shows says anything") {
+TEST_CASE("sizes: the order of the jobs, names and what the clock shows make no difference") {
     for_all(5, [](Case& one) {
         const std::vector<SizedRound> rounds = random_size_rounds(one.random, true);
         const double shift = std::ldexp(one.random.integer(-100, 100), one.random.integer(0, 20));
@@ -137,7 +137,7 @@ TEST_CASE("sizes: neither the order of the jobs nor names nor what the clock sho
     });
 }
 
-TEST_CASE("sizes: jobs of other kinds say nothing") {
+TEST_CASE("sizes: jobs of other kinds make no difference") {
     for_all(5, [](Case& one) {
         const std::vector<SizedRound> rounds = random_size_rounds(one.random, true);
         std::vector<SizedRound> apart = rounds;
@@ -185,7 +185,7 @@ TEST_CASE("sizes: examples in another unit, a power of two, are expected in that
     });
 }
 
-TEST_CASE("sizes: a job that reports what was added up for it anyway changes nothing") {
+TEST_CASE("sizes: a job that reports what was added up for it already changes nothing") {
     for_all(5, [](Case& one) {
         const std::vector<SizedRound> rounds = random_size_rounds(one.random, true);
         const std::vector<SaidByName> said = said_in(rounds);

@@ -73,7 +73,7 @@ void require_close(double a, double b, double tolerance) {
 
 }  // namespace
 
-TEST_CASE("tasks: the unit of time, and the order of tasks and strata, say nothing") {
+TEST_CASE("tasks: the unit of time, and the order of tasks and strata, make no difference") {
     for_all(2, [](Case& one) {
         std::vector<Told> strata = random_strata(one.random);
         const std::optional<UsualTasks> usual = random_usual(one.random);
@@ -109,8 +109,7 @@ TEST_CASE("tasks: the unit of time, and the order of tasks and strata, say nothi
     });
 }
 
-TEST_CASE(
-    "tasks: the combined mean lies between its sources where no task runs, and more tasks make it surer") {
+TEST_CASE("tasks: the combined mean lies between its sources if no task runs, and more tasks make it surer") {
     for_all(2, [](Case& one) {
         std::vector<Told> strata = random_strata(one.random);
         strata.resize(1);
@@ -150,7 +149,7 @@ TEST_CASE("tasks: a running task never lowers what is expected of the others, an
     });
 }
 
-TEST_CASE("tasks: pilots grow with the tasks, and history is what its jobs were") {
+TEST_CASE("tasks: pilots grow with the tasks, and history matches its jobs") {
     for_all(4, [](Case& one) {
         UsualTasks usual = random_usual(one.random).value_or(UsualTasks{});
         int before = 0, published_before = 0;

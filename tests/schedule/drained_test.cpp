@@ -27,7 +27,7 @@ Job job_holding(const char* name, Placement placement, int most_gpus) {
 
 }  // namespace
 
-TEST_CASE("whatever is allotted can be placed, with drained nodes too") {
+TEST_CASE("every allotment can be placed, with drained nodes, too") {
     Random random(1);
     Scheduler<Sia> sia;
     Scheduler<Fifo> fifo({.backfill = true});
@@ -55,7 +55,7 @@ TEST_CASE("whatever is allotted can be placed, with drained nodes too") {
     CHECK(left > 1000);
 }
 
-TEST_CASE("drained nodes take nothing new, whoever keeps what he holds in whatever pieces") {
+TEST_CASE("drained nodes take nothing new, however jobs that keep what they hold are spread") {
     Random random(2);
     Scheduler<Sia> sia;
     Scheduler<Fifo> fifo;
@@ -67,7 +67,7 @@ TEST_CASE("drained nodes take nothing new, whoever keeps what he holds in whatev
     }
 }
 
-TEST_CASE("staying on drained nodes takes nothing from the others") {
+TEST_CASE("jobs that stay on drained nodes take nothing from the others") {
     // The bound is at least two sums together: the values of jobs that may stay, at what they hold, and the
     // values of the other jobs on the open nodes.
     Random random(3);
@@ -154,7 +154,7 @@ TEST_CASE("jobs on drained nodes leave the open ones to others") {
         REQUIRE(result.decisions[0].placement.size() == 1);
         CHECK(result.decisions[0].placement[0].node == 1);
     }
-    SUBCASE("beside a job over several nodes that keeps them others stay, and the rest is theirs") {
+    SUBCASE("other jobs stay next to a job that keeps several nodes, and get the rest") {
         snapshot.jobs = {job_holding("both", {{0, 2}, {1, 2}}, 4), job_holding("beside", {{0, 1}}, 1)};
         snapshot.jobs[0].preemptible = false;
         Scheduler<Sia> scheduler;
@@ -165,7 +165,7 @@ TEST_CASE("jobs on drained nodes leave the open ones to others") {
         snapshot.jobs.back().min_gpus = 2;
         CHECK(scheduler.plan(snapshot).decisions[2].placement == Placement{{1, 2}});
     }
-    SUBCASE("a cluster of which everything is drained keeps who is there and takes nobody") {
+    SUBCASE("a fully drained cluster keeps its jobs and takes no new one") {
         snapshot.cluster.nodes[1].drained = true;
         snapshot.jobs = {job_holding("stays", {{0, 2}}, 2), job_holding("new", {}, 2)};
         const Plan result = plan(snapshot);

@@ -305,7 +305,7 @@ TEST_CASE("acting on an explanation changes the decision as it says") {
     CHECK(counts.with_less < counts.factors / 100);
 }
 
-TEST_CASE("what is short of proven is said to be, by no more than the gap") {
+TEST_CASE("an unproven decision is called so, and is short by no more than the gap") {
     Random random(2);
     Scheduler<Sia> loose({}, {.gap = 0.3});
     Counts counts;

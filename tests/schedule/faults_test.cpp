@@ -143,8 +143,7 @@ TEST_CASE(
     CHECK(left_out > 1000);
 }
 
-TEST_CASE(
-    "a job that the policy fails for altogether keeps what it holds or waits; the others' plan is made") {
+TEST_CASE("a job for which the policy always fails keeps what it holds or waits; the others are planned") {
     Random random(72);
     int kept = 0, waits = 0;
     for (int trial = 0; trial < 300; ++trial) {

@@ -95,7 +95,7 @@ TEST_CASE("jobs that share nodes with a job over several of them all go on") {
         check_that_all_stay(snapshot, Tiresias{});
         check_that_all_stay(snapshot, Fifo{});
     }
-    SUBCASE("one that comes gets what they leave, and no whole node that there is not") {
+    SUBCASE("a new job gets what they leave, and no whole node that does not exist") {
         snapshot.jobs.erase(snapshot.jobs.begin() + 1, snapshot.jobs.end());
         snapshot.jobs.push_back(holding("left", {{0, 1}}, cluster));
         snapshot.jobs.push_back(holding("new", {{1, 2}}, cluster));
@@ -144,7 +144,7 @@ TEST_CASE("a job on nodes of unlike size or type goes on, as fast as its slowest
     }
 }
 
-TEST_CASE("jobs of fixed sizes that hold all kinds of shapes all go on where nobody else comes") {
+TEST_CASE("jobs of fixed sizes that hold all kinds of shapes all go on if no new job comes") {
     Random random(176);
     int shared = 0;
     for (int trial = 0; trial < 400; ++trial) {

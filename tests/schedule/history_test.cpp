@@ -188,7 +188,7 @@ TEST_CASE("a job that declares its rates has models of all GPU types before it r
     }
 }
 
-TEST_CASE("Parts of a step that nobody measured are those of the steps whose parts were") {
+TEST_CASE("Unmeasured parts of a step are taken from steps with measured parts") {
     JobHistory history(1);
     const auto add = [&](double step, std::optional<double> sync) {
         history.add(0, {{1, 4}, {32, 0}, step, sync.value_or(0), {}, sync.has_value()}, "job");

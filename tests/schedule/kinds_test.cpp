@@ -70,7 +70,7 @@ KindHistories met(const std::vector<Job>& jobs) {
 
 }  // namespace
 
-TEST_CASE("jobs of one kind share what any of them has measured, others know nothing of it") {
+TEST_CASE("jobs of one kind share their measurements, and other jobs know nothing of them") {
     const Job one = run_of("bert", "one"), two = run_of("bert", "two"), other = run_of("resnet", "other");
     KindHistories kinds = met({one, two, other});
     CHECK(&kinds.of(one) == &kinds.of(two));
@@ -211,7 +211,7 @@ TEST_CASE("rates count whenever they come, as if they had been there from the st
     }
 }
 
-TEST_CASE("a declared rate gives way to the first measurement of what it speaks of") {
+TEST_CASE("a declared rate gives way to the first measurement of the same step") {
     // The job declares ten times its real speed.
     const double seconds = measured({1, 1}, 256).step_seconds;
     const Job boasts = run_of("bert", "job", {10 * 256 / seconds, 0}), silent = run_of("bert", "job");
@@ -339,7 +339,7 @@ TEST_CASE("jobs are forgotten, their kinds are not, until there are too many of 
     CHECK_FALSE(remembered(0));
 }
 
-TEST_CASE("however many jobs leave their kinds and end, no kind is forgotten for them") {
+TEST_CASE("however many jobs leave their kinds and end, no kind is forgotten because of them") {
     KindHistories kinds;
     const Job bert = run_of("bert", "first");
     kinds.meet(bert);
@@ -354,7 +354,7 @@ TEST_CASE("however many jobs leave their kinds and end, no kind is forgotten for
     CHECK(kinds.of(bert).has_measured(0, {1, 1}, 64));
 }
 
-TEST_CASE("what is on trial is forgotten as if it had not come") {
+TEST_CASE("news on trial are forgotten as if they had not come") {
     support::Random random(4);
     const auto random_job = [&] {
         return run_of(random.chance(0.5) ? "bert" : "resnet", "job-" + std::to_string(random.integer(0, 4)),
@@ -396,7 +396,7 @@ TEST_CASE("what is on trial is forgotten as if it had not come") {
     }
 }
 
-TEST_CASE("undone twice is undone once, and what is kept is not undone") {
+TEST_CASE("undoing twice equals undoing once, and what is kept is not undone") {
     const Job job = run_of("bert", "job");
     KindHistories kinds = met({job});
     kinds.add(job, 0, measured({1, 1}, 64));

@@ -91,7 +91,7 @@ TEST_CASE("a job that runs is not restarted on a node that leaves before that pa
     }
 }
 
-TEST_CASE("what is left over goes to nodes that stay first") {
+TEST_CASE("leftovers go to nodes that stay first") {
     Snapshot snapshot = cluster_of({100, always, 200});
     snapshot.jobs = {job_of(2, 2), job_of(2, 2)};
     snapshot.jobs[1].name = "k";
@@ -99,8 +99,7 @@ TEST_CASE("what is left over goes to nodes that stay first") {
     for (const Decision& decision : plan.decisions) CHECK(stays(snapshot, decision.placement, always));
 }
 
-TEST_CASE(
-    "a new job alone never gets a node that leaves before its end where another pool's nodes do not matter") {
+TEST_CASE("a single new job never gets a node that leaves before its end if other pools do not matter") {
     Random random(7);
     TopologyPlacer placer;
     Scheduler<GoodputPolicy> scheduler;

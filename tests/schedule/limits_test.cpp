@@ -110,7 +110,7 @@ std::map<std::string, double> counted(const LimitedRound& round, const Plan& pla
 
 }  // namespace
 
-TEST_CASE("no plan exceeds a limit, and what is said to be used is what is used") {
+TEST_CASE("no plan exceeds a limit, and stated uses are true") {
     Random random(1);
     int binding = 0, conflicts = 0;
     for (int trial = 0; trial < 1500; ++trial) {
@@ -138,7 +138,7 @@ TEST_CASE("no plan exceeds a limit, and what is said to be used is what is used"
     CHECK(conflicts > 20);
 }
 
-TEST_CASE("under a budget a job gets nodes that it can pay, and what is used is what its nodes cost") {
+TEST_CASE("under a budget a job gets nodes that it can pay for, and the stated use is their cost") {
     Random random(11);
     int without = 0;
     for (int trial = 0; trial < 300; ++trial) {
@@ -180,7 +180,7 @@ TEST_CASE("under a budget a job gets nodes that it can pay, and what is used is 
     CHECK(without > 50);
 }
 
-TEST_CASE("what one more unit of a limit is said to be worth at most, it is worth at most") {
+TEST_CASE("one more unit of a limit is worth at most what the plan says") {
     Random random(12);
     int said = 0, above_the_price = 0;
     for (int trial = 0; trial < 400; ++trial) {
@@ -330,7 +330,7 @@ TEST_CASE("acting on what an explanation says of a limit makes room") {
     CHECK(beyond > 20);
 }
 
-TEST_CASE("a job of larger weight is not given less, and weights of everybody alike change nothing") {
+TEST_CASE("a job of larger weight does not get less, and equal weights of all jobs change nothing") {
     Random random(4);
     int more = 0;
     for (int trial = 0; trial < 300; ++trial) {
@@ -418,7 +418,7 @@ TEST_CASE("a queue is not promised room on a drained node") {
     CHECK_FALSE(plan(snapshot, Fifo{.backfill = true}).decisions[2].placement.empty());
 }
 
-TEST_CASE("who stays on a drained node takes no cores of the open ones") {
+TEST_CASE("a job that stays on a drained node takes no cores of the open ones") {
     Snapshot snapshot;
     snapshot.cluster = {{"A100"}, {{"open", 0, 8, false, 64, 0}, {"drained", 0, 8, true, 64, 0}}};
     for (const char* name : {"stays", "waits"}) {

@@ -317,7 +317,7 @@ TEST_CASE("configurations over two GPU types are allotted, placed and kept") {
     }
 }
 
-TEST_CASE("more cores beside a GPU go to those who gain by them, and nobody restarts for them") {
+TEST_CASE("more cores per GPU go to jobs that gain from them, and no job restarts for them") {
     Snapshot snapshot;
     snapshot.cluster = {{"A100"}, {{"node", 0, 8, false, 32, 0}}};
     for (const char* name : {"hungry", "modest"}) {

@@ -92,7 +92,7 @@ TEST_CASE("a round that is not kept was never there") {
     }
 }
 
-TEST_CASE("what a job was seen to use counts for more than what its owner wants") {
+TEST_CASE("a batch that a job was seen to use overrides its owner's wish") {
     JobMemory memory;
     const auto largest = [&](JobNews news) {
         Snapshot snapshot = snapshot_of({job_of("a")});
@@ -108,7 +108,7 @@ TEST_CASE("what a job was seen to use counts for more than what its owner wants"
     CHECK(largest({.samples = {{0, sample_of(4, 250)}}, .wanted_batch = 64}) == 512);
 }
 
-TEST_CASE("a caller may keep one snapshot over all rounds: what was filled in never counts as its word") {
+TEST_CASE("a caller may reuse one snapshot in all rounds: filled-in fields never count as the caller's") {
     int set_aside = 0, went_on = 0;
     for (const unsigned seed : {1u, 2u, 3u, 4u, 5u, 6u}) {
         std::mt19937 random(seed);
@@ -187,7 +187,7 @@ TEST_CASE("a wish for a smaller batch stands until another comes, and changes no
     CHECK(snapshot.jobs[0].set_aside.empty());
 }
 
-TEST_CASE("what the caller sets aside itself stays set aside") {
+TEST_CASE("jobs that the caller sets aside stay set aside") {
     JobMemory memory;
     Snapshot snapshot = snapshot_of({job_of("a"), job_of("b")});
     snapshot.jobs[1].set_aside = "not today";
@@ -255,7 +255,7 @@ TEST_CASE("a job with news that make no sense is set aside, and a strict round r
                       "job memory: news is 2, but must be one for each of the snapshot's jobs, or none");
 }
 
-TEST_CASE("who is gone is forgotten, but for what it has shown of its kind") {
+TEST_CASE("a job that is gone is forgotten, except for what it has shown about its kind") {
     JobMemory memory;
     Snapshot first = snapshot_of({job_of("a", "k")});
     memory.take_in(first, std::vector<JobNews>{{.samples = {{0, sample_of(1, 32)}}, .wanted_batch = 50}});
@@ -270,7 +270,7 @@ TEST_CASE("who is gone is forgotten, but for what it has shown of its kind") {
           doctest::Approx(sample_of(1, 32).step_seconds).epsilon(0.05));
 }
 
-TEST_CASE("a measurement on a GPU type that there is none of costs its job the round, and nothing after it") {
+TEST_CASE("a measurement on an unknown GPU type costs its job the round, and nothing after it") {
     JobMemory memory, other;
     Snapshot wrong = snapshot_of({job_of("typo"), job_of("right")}), sound = wrong, strict = wrong;
     std::vector<JobNews> news(2);
@@ -390,7 +390,7 @@ TEST_CASE("the memory of an earlier version is read, and its models have no leas
     CHECK(next.save() == saved);
 }
 
-TEST_CASE("what was not saved so is refused, and the memory stays as it was") {
+TEST_CASE("a text that no memory saved is refused, and the memory does not change") {
     JobMemory memory;
     Snapshot snapshot = snapshot_of({job_of("a", "k"), job_of("b")});
     memory.take_in(snapshot, std::vector<JobNews>{{.samples = {{0, sample_of(2, 32)}}, .wanted_batch = 50},
@@ -469,7 +469,7 @@ TEST_CASE("no job is stopped within its minimum run time, and it may be after th
     CHECK(stopped_early(180, 181)[0] > 5);
 }
 
-TEST_CASE("what a job shows while it shares its GPUs says nothing of its speed alone") {
+TEST_CASE("measurements while a job shares its GPUs do not count for its speed alone") {
     const auto seconds_after = [](bool shares) {
         JobMemory memory;
         Snapshot snapshot = snapshot_of({job_of("a"), job_of("b", "other")});

@@ -169,7 +169,7 @@ void check_round(const RackRound& round, Count& count) {
 
 }  // namespace
 
-TEST_CASE("no plan is called optimal beside a job that waits and could run, and nearly all are proven") {
+TEST_CASE("no plan that leaves a job waiting that could run is called optimal, and nearly all are proven") {
     support::Random random(11);
     Count by_option, by_round;
     for (int trial = 0; trial < 3000; ++trial) {
@@ -185,8 +185,7 @@ TEST_CASE("no plan is called optimal beside a job that waits and could run, and 
     MESSAGE(by_option.optimal << " and " << by_round.optimal << " of " << by_round.plans << " proven");
 }
 
-TEST_CASE(
-    "a job waits, and is not impossible, where only jobs that keep what they hold leave too few nodes") {
+TEST_CASE("a job waits, and is not impossible, if only jobs that keep what they hold leave too few nodes") {
     RackRound round(4, 2);  // three of the four nodes of each rack are kept
     std::vector<Job>& jobs = round.snapshot.jobs;
     for (const std::size_t first : {0U, 4U}) {

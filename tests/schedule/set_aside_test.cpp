@@ -133,7 +133,7 @@ TEST_CASE(
     CHECK(waiting > 20);
 }
 
-TEST_CASE("no new job comes to a node that makes no sense, and who holds something there keeps it") {
+TEST_CASE("no new job comes to a node that makes no sense, and jobs that hold GPUs there keep them") {
     for (int way = 0; way < 6; ++way) {
         CAPTURE(way);
         Snapshot snapshot{.time_seconds = 100, .cluster = {{"T4"}, {{"a", 0, 4}, {"b", 0, 4}}}};
@@ -177,7 +177,7 @@ TEST_CASE("a node that shrank under its jobs: one too many is set aside, and no 
     CHECK(one.decisions[1].placement.front().node == 1);
 }
 
-TEST_CASE("of two jobs of one name the second is set aside; a job without a name is, too") {
+TEST_CASE("the second of two jobs with one name is set aside, and so is a job without a name") {
     Snapshot snapshot{.time_seconds = 100, .cluster = {{"T4"}, {{"a", 0, 4}}}};
     snapshot.jobs = {elastic("x", 1), elastic("x", 1), elastic("", 1), elastic("y", 1)};
     const Plan made = plan(snapshot);
@@ -189,7 +189,7 @@ TEST_CASE("of two jobs of one name the second is set aside; a job without a name
     CHECK(made.report().find("; 2 warnings") != std::string::npos);
 }
 
-TEST_CASE("what is no matter of one job or node is refused in any case") {
+TEST_CASE("errors that do not concern a single job or node are refused in any case") {
     Snapshot snapshot{.time_seconds = 100, .cluster = {{"T4"}, {{"a", 0, 4}}}};
     snapshot.jobs = {elastic("x", 1)};
     Snapshot clock = snapshot, models = snapshot, typeless = snapshot;

@@ -71,7 +71,7 @@ std::vector<double> random_sizes(support::Random& random, int count) {
 
 }  // namespace
 
-TEST_CASE("where all jobs of a kind are alike, what is left is expected") {
+TEST_CASE("if all jobs of a kind are equal, exactly the work left is expected") {
     for (const int count : {1, 7, 64}) {
         JobSizes sizes;
         complete(sizes, "bert", std::vector<double>(static_cast<std::size_t>(count), 1000));
@@ -98,7 +98,7 @@ TEST_CASE("nothing is expected of a kind of which no job has come so far") {
     CHECK_FALSE(looked_at(sizes, {job}).front().expected_examples);
 }
 
-TEST_CASE("what is expected is the Gittins index of the residual sizes: no other time to stop is better") {
+TEST_CASE("expected work is the Gittins index of the residual sizes: no other time to stop is better") {
     support::Random random(1);
     for (int trial = 0; trial < 300; ++trial) {
         JobSizes sizes;
@@ -128,7 +128,7 @@ TEST_CASE("what is expected is the Gittins index of the residual sizes: no other
     }
 }
 
-TEST_CASE("what a job reports is believed; of the others goodput is added up, without their restarts") {
+TEST_CASE("a job's reports are believed; for other jobs goodput is summed up, without their restarts") {
     support::Random random(2);
     for (int trial = 0; trial < 100; ++trial) {
         JobSizes sizes;
@@ -406,7 +406,7 @@ TEST_CASE("the order of the jobs does not say whose gradient is usual, nor do jo
     }
 }
 
-TEST_CASE("of more jobs than are remembered, it does not matter in which order they were listed") {
+TEST_CASE("for more jobs than are remembered, the order of the list does not matter") {
     std::vector<std::optional<double>> expected;
     for (const bool turned : {false, true}) {
         JobSizes sizes;

@@ -121,7 +121,7 @@ TEST_CASE("several factors apply one after the other") {
     CHECK(once.plan(round.snapshot).objective == twice.plan(round.snapshot).objective);
 }
 
-TEST_CASE("a station takes options back, and what is free goes to those who have room") {
+TEST_CASE("a station withdraws options, and free GPUs go to jobs that have room") {
     support::Random random(93);
     int taken_back = 0, others = 0, silently = 0;
     for (int i = 0; i < 150; ++i) {
@@ -172,7 +172,7 @@ TEST_CASE("a station takes options back, and what is free goes to those who have
     CHECK(silently > 5);
 }
 
-TEST_CASE("who gives an option that there is not is refused") {
+TEST_CASE("a station that gives an option that does not exist is refused") {
     struct Wrong {
         void operator()(const Round&, const AllotmentProblem&, std::span<PlacedJob> placed) const {
             for (PlacedJob& job : placed) job.option = job.options.size();

@@ -223,7 +223,7 @@ struct Written {
 
 }  // namespace
 
-TEST_CASE("nothing but a minute has passed: nobody starts, stops or moves, whatever the policy") {
+TEST_CASE("if only a minute has passed, no job starts, stops or moves, whatever the policy") {
     // Jobs keep what they hold even if the search ends early. A few of these rounds would otherwise take
     // minutes.
     const std::size_t states = std::size_t{1} << 17;
@@ -253,7 +253,7 @@ TEST_CASE("nothing but a minute has passed: nobody starts, stops or moves, whate
     }
 }
 
-TEST_CASE("where the gap is wide nobody moves but for something better") {
+TEST_CASE("if the gap is wide, a job moves only for something better") {
     Random random(2);
     int quiet = 0, rounds = 0, disturbed = 0;
     for (int round = 0; round < 400; ++round) {
@@ -284,12 +284,12 @@ TEST_CASE("as many equal jobs as possible keep what they hold") {
     CHECK(missed(2, 3000, {.groups = 1, .seed = 1e-7}) == 0);
 }
 
-TEST_CASE("where there are better ones, or jobs of several sizes, nearly as many as possible do") {
+TEST_CASE("with better jobs, or jobs of several sizes, nearly as many as possible keep what they hold") {
     CHECK(missed(3, 3000, {}) < 60);  // some exchanges need a waiting job to start instead
     CHECK(missed(4, 3000, {.most_gpus = 2}) < 400);
 }
 
-TEST_CASE("who runs goes on through pairs, cycles, and several small ones for one large one") {
+TEST_CASE("running jobs go on through pairs, cycles, and several small jobs for a large one") {
     const std::size_t x = no_option;
     SUBCASE("a pair") {
         Written pair({1});
@@ -297,13 +297,13 @@ TEST_CASE("who runs goes on through pairs, cycles, and several small ones for on
         pair.job(0, {{1, {0, 1}}});
         CHECK(pair.kept({0, x}) == std::vector<std::size_t>{x, 0});
     }
-    SUBCASE("a cycle over three pools, beside one that has to start") {
+    SUBCASE("a cycle over three pools, next to a job that must start") {
         Written cycle({2, 1, 1});
         for (const std::size_t pool : {0U, 1U, 2U}) cycle.job(pool, {{1, {0, 1}}, {1, {1, 1}}, {1, {2, 1}}});
         cycle.job(x, {{1, {0, 1}}});
         CHECK(cycle.kept({1, 2, 0, 0}) == std::vector<std::size_t>{0, 1, 2, 0});
     }
-    SUBCASE("a chain that ends where somebody was to start") {
+    SUBCASE("a chain that ends with a job that was to start") {
         Written chain({1, 1});
         chain.job(0, {{1, {0, 1}}});
         chain.job(1, {{1, {0, 1}}, {1, {1, 1}}});
@@ -322,7 +322,7 @@ TEST_CASE("who runs goes on through pairs, cycles, and several small ones for on
             CHECK(sizes.kept(large_runs ? four : large) == (large_runs ? large : four));
         }
     }
-    SUBCASE("the same beside changes that have to be") {
+    SUBCASE("the same next to necessary changes") {
         for (const bool large_runs : {true, false}) {
             Written sizes({4, 1});
             sizes.job(large_runs ? 0 : x, {{4, {0, 4}}});
@@ -333,7 +333,7 @@ TEST_CASE("who runs goes on through pairs, cycles, and several small ones for on
             CHECK(sizes.kept(large_runs ? four : large) == (large_runs ? large : four));
         }
     }
-    SUBCASE("who must run does, and nobody keeps what is worth nothing") {
+    SUBCASE("jobs that must run do, and no job keeps what is worth nothing") {
         Written must({1, 1});
         must.job(0, {{1, {0, 1}}});
         must.job(x, {{1, {0, 1}}}, true);
@@ -341,13 +341,13 @@ TEST_CASE("who runs goes on through pairs, cycles, and several small ones for on
         must.job(x, {{1, {1, 1}}});
         CHECK(must.kept({x, 0, x, 0}) == std::vector<std::size_t>{x, 0, x, 0});
     }
-    SUBCASE("a free GPU is given to whoever gains by it, however wide the gap") {
+    SUBCASE("a free GPU goes to a job that gains from it, however wide the gap") {
         Written free({3, 1});
         for (int j = 0; j < 4; ++j) free.job(j < 3 ? 0 : x, {{1000, {0, 1}}});
         free.job(x, {{0.01, {1, 1}}});
         CHECK(free.kept({x, 0, 0, 0, 0}, 0.1) == std::vector<std::size_t>{0, 0, 0, x, 0});
     }
-    SUBCASE("what the gap would have left alone is left alone, if it is little for those concerned") {
+    SUBCASE("changes within the gap are not made if they gain little for the jobs concerned") {
         Written gap({2});
         gap.job(0, {{1, {0, 1}}});
         gap.job(x, {{1.001, {0, 1}}});  // better by less than half a percent
@@ -357,7 +357,7 @@ TEST_CASE("who runs goes on through pairs, cycles, and several small ones for on
     }
 }
 
-TEST_CASE("of 300 equal jobs on 72 GPUs the same 72 run on, round after round") {
+TEST_CASE("the same 72 of 300 equal jobs on 72 GPUs go on running, round after round") {
     const auto check = [](auto&& scheduler) {
         Snapshot snapshot = equal_jobs(300);
         for (int round = 0; round < 20; ++round) {
@@ -375,7 +375,7 @@ TEST_CASE("of 300 equal jobs on 72 GPUs the same 72 run on, round after round") 
     check(Scheduler<Groups>());
 }
 
-TEST_CASE("one job ends and another comes: one starts, nobody else changes") {
+TEST_CASE("one job ends and another comes: one starts, and no other job changes") {
     Snapshot snapshot = equal_jobs(300);
     Scheduler<Sia> scheduler;
     apply(scheduler.plan(snapshot), snapshot);
@@ -399,7 +399,7 @@ TEST_CASE("one job ends and another comes: one starts, nobody else changes") {
     }
 }
 
-TEST_CASE("a newcomer who is better by a hundredth takes the place of one who runs") {
+TEST_CASE("a new job that is better by a hundredth replaces a running one") {
     struct BetterLast {
         double value(const Round&, const Job& job, const Option&) const {
             return job.name == "job-299" ? 1.01 : 1;
@@ -423,7 +423,7 @@ struct GpusCount {
 
 }  // namespace
 
-TEST_CASE("nobody is slower for fewer nodes, where a policy values both alike") {
+TEST_CASE("no job is slower for fewer nodes if a policy values both equally") {
     struct AllAlikeValues {
         double value(const Round&, const Job&, const Option&) const { return 1; }
     };
@@ -440,7 +440,7 @@ TEST_CASE("nobody is slower for fewer nodes, where a policy values both alike") 
     CHECK(scheduler.plan(snapshot).decisions[0].placement.size() == 2);
 }
 
-TEST_CASE("of options that are as good, the one on fewest nodes is given") {
+TEST_CASE("among equally good options, a job gets the one on the fewest nodes") {
     Snapshot snapshot{.cluster = {{"GPU"}, {}}};
     for (int n = 0; n < 16; ++n) snapshot.cluster.nodes.push_back({"small-" + std::to_string(n), 0, 1});
     for (int n = 0; n < 2; ++n) snapshot.cluster.nodes.push_back({"large-" + std::to_string(n), 0, 8});

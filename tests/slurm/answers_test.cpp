@@ -19,7 +19,7 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-TEST_CASE("a program that does not answer in time is ended, and what it said is kept") {
+TEST_CASE("a program that does not answer in time is ended, and its output so far is kept") {
     const auto begin = std::chrono::steady_clock::now();
     const slurm::CommandResult late =
         slurm::run_command({"sh", "-c", "echo $$; echo half >&2; exec sleep 60"}, 0.5);

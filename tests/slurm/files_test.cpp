@@ -72,7 +72,7 @@ TEST_CASE("a job is held, released, running or ending by both of Slurm's answers
     }
 }
 
-TEST_CASE("what a job holds is told node by node, what it asks for by its request") {
+TEST_CASE("a job's GPUs are read node by node, and its request from its own fields") {
     const slurm::Job runs = read_job(
         R"json("job_state": "RUNNING", "gres_detail": ["gpu:t4:4(IDX:0-3)", "gpu:t4:2(IDX:0,3)"],
                "job_resources": {"allocated_nodes": [{"nodename": "n1"}, {"nodename": "n0"}]})json",
@@ -125,7 +125,7 @@ TEST_CASE("a comment says what a job may get") {
     CHECK(read_comment(good, "a100").job.types[0].max_atomic_batch == 0);
 }
 
-TEST_CASE("a comment that makes no sense is refused with its key, its value and what it should be") {
+TEST_CASE("an invalid comment is refused with its key, its value and what it should be") {
     const auto refusal = [](const std::string& comment) -> std::string {
         try {
             read_comment(comment);

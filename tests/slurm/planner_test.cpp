@@ -93,7 +93,7 @@ TEST_CASE("a running job whose node has lost GPUs is left alone") {
     CHECK(both.round.goals.at("12").share.gpus_per_node + both.round.goals.at("15").share.gpus_per_node <= 4);
 }
 
-TEST_CASE("a running job of which Slurm does not tell what it holds is left alone") {
+TEST_CASE("a running job is left alone if Slurm does not say what it holds") {
     slurm::Job untold = elastic("12", {"n0"}, 4), unclear = untold;
     untold.holds = {};
     untold.held_gpus.clear();
@@ -118,7 +118,7 @@ TEST_CASE("a running job of which Slurm does not tell what it holds is left alon
     }
 }
 
-TEST_CASE("a job that was released, but can start nowhere where it was released for, is planned anew") {
+TEST_CASE("a released job that cannot start where it was released for is planned anew") {
     slurm::Job waits = elastic("12");
     waits.state = slurm::JobState::pending;
     waits.asks = {{"n0"}, 8};
@@ -152,7 +152,7 @@ TEST_CASE("a job that was released, but can start nowhere where it was released 
     }
 }
 
-TEST_CASE("a job does not wait for long where Slurm does not get on with ending another") {
+TEST_CASE("a job does not wait long if Slurm does not finish ending another one") {
     slurm::Job waits = elastic("12");
     waits.state = slurm::JobState::pending;
     waits.asks = {{"n0"}, 8};
@@ -211,7 +211,7 @@ TEST_CASE("a job with a deadline is promised its end in time, and runs at the la
     CHECK(unknown.goals.at("12").promise.starts_with("refused: how much work"));
 }
 
-TEST_CASE("what a restart costs is estimated from reported starts, unless the comment says it") {
+TEST_CASE("the cost of a restart is estimated from reported starts, unless the comment states it") {
     const std::filesystem::path folder = std::filesystem::temp_directory_path() / "goodput-slurm-starts-test";
     std::filesystem::create_directory(folder);
     const std::string line =
@@ -277,7 +277,7 @@ TEST_CASE("a comment that was probably meant for the controller is named, and th
     }
 }
 
-TEST_CASE("what a job is released for is asked for in the words of its own request") {
+TEST_CASE("a job is released for GPUs in the words of its own request") {
     slurm::Job job = elastic("12");
     CHECK(slurm::gres_of(job, {{"n0"}, 4}) == "gres:gpu:4");
     job.gres_word = "gres/";
@@ -286,7 +286,7 @@ TEST_CASE("what a job is released for is asked for in the words of its own reque
 }
 
 TEST_SUITE("data") {
-    TEST_CASE("a list for a node's state, as since Slurm 23.02, takes no GPUs from who runs there") {
+    TEST_CASE("a list as a node's state, as since Slurm 23.02, takes no GPUs from running jobs") {
         const auto read = [](const char* name) {
             std::ifstream file(std::string(GOODPUT_DATA_DIR "/cases/slurm_nodes_state_list/") + name);
             return std::string(std::istreambuf_iterator<char>(file), {});

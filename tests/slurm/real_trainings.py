@@ -95,7 +95,7 @@ def main():
                            "speech", "4000")
 
         def crash():
-            """Returns the node on which most real trainings have their processes."""
+            """Crashes the node on which most real trainings have their processes."""
             while (jobs := cluster.jobs()) is None:
                 time.sleep(0.5)
             first = [min(node for node, _, _ in held(job)) for number, job in jobs.items()

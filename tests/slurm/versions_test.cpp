@@ -150,7 +150,7 @@ TEST_CASE("every version of Slurm tells of the same nodes and jobs") {
     }
 }
 
-TEST_CASE("a job that waits is held where its priority is 0, in every form of the number") {
+TEST_CASE("a waiting job is held if its priority is 0, in every form of the number") {
     for (const std::string& version : versions) {
         CAPTURE(version);
         Json queue = queue_of(version);
@@ -240,7 +240,7 @@ TEST_CASE("a field of a form that no version had is refused with its name and th
     CHECK(names(refusal_of(queue, nodes_of("25.05.3")), "squeue of Slurm 25.05.3, job 12: job_state"));
 }
 
-TEST_CASE("where Slurm does not say what a running job holds, that is known") {
+TEST_CASE("it is known if Slurm does not say what a running job holds") {
     for (const std::string& version : versions) {
         CAPTURE(version);
         Json queue = queue_of(version);
@@ -255,7 +255,7 @@ TEST_CASE("where Slurm does not say what a running job holds, that is known") {
     }
 }
 
-TEST_CASE("a request with something beside GPUs cannot be changed") {
+TEST_CASE("a request with something in addition to GPUs cannot be changed") {
     Json queue = queue_of("24.05.4");
     queue["jobs"][1]["tres_per_node"] = "gres/gpu:2,gres/nvme:1";
     CHECK(!read(queue, nodes_of("24.05.4")).jobs[1].asks_per_node);

@@ -237,8 +237,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default="build/training/examples/training/goodput-training")
     parser.add_argument("--goodput", default="build/release/examples/goodput")
-    parser.add_argument("--network", choices=("cnn", "transformer"), help="only this one")
-    parser.add_argument("--seeds", type=int, default=5, help="of time, resume and efficiency")
+    parser.add_argument("--network", choices=("cnn", "transformer"), help="test only this network")
+    parser.add_argument("--seeds", type=int, default=5, help="number of seeds for time, resume and efficiency")
     parser.add_argument("measures", nargs="+", choices=MEASURES, metavar="MEASURE")
     arguments = parser.parse_args()
     for measure in arguments.measures:

@@ -145,10 +145,10 @@ def main():
     parser.add_argument("folder")
     parser.add_argument("--highs", metavar="HIGHS")
     parser.add_argument("--seconds", default="1,10,60", metavar="SECONDS,...")
-    parser.add_argument("--only", default="*", metavar="PATTERN", help="names that match")
-    parser.add_argument("--kind", default="gap", choices=["gap", "mmkp"], help="without a list")
+    parser.add_argument("--only", default="*", metavar="PATTERN", help="only names that match")
+    parser.add_argument("--kind", default="gap", choices=["gap", "mmkp"], help="kind of all files if there is no list")
     parser.add_argument("--cpu-clock", action="store_true", help="both solvers count CPU time; needs a C compiler")
-    parser.add_argument("--save", metavar="FILE", help="one line of JSON an instance")
+    parser.add_argument("--save", metavar="FILE", help="write one line of JSON per instance")
     given = parser.parse_args()
     if given.cpu_clock:
         highs_program.count_cpu_time()

@@ -91,8 +91,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
     parser.add_argument("profiles")
-    parser.add_argument("--jobs", type=int, default=10, help="of each application on each GPU type (default: 10)")
-    parser.add_argument("--longest", type=int, default=25, help="history, in samples (default: 25)")
+    parser.add_argument("--jobs", type=int, default=10, help="jobs of each application on each GPU type (default: 10)")
+    parser.add_argument("--longest", type=int, default=25, help="samples in the longest history (default: 25)")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
 

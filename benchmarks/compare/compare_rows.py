@@ -207,12 +207,12 @@ def main():
     parser.add_argument("program")
     parser.add_argument("data", nargs="+")
     parser.add_argument("--highs", metavar="HIGHS")
-    parser.add_argument("--gaps", default="5e-4,1e-3", help="relative, separated by commas")
-    parser.add_argument("--cap", type=float, default=20, metavar="SECONDS", help="for each call")
+    parser.add_argument("--gaps", default="5e-4,1e-3", help="relative gaps, separated by commas")
+    parser.add_argument("--cap", type=float, default=20, metavar="SECONDS", help="time limit of each call")
     parser.add_argument("--cpu-clock", action="store_true", help="both solvers count CPU time; needs a C compiler")
     parser.add_argument("--deadlines", default=",".join(map(str, DEADLINES)), metavar="SECONDS,...")
-    parser.add_argument("--only", default="*", metavar="PATTERN", help="names that match")
-    parser.add_argument("--save", metavar="FILE", help="write what was measured, one line of JSON a problem")
+    parser.add_argument("--only", default="*", metavar="PATTERN", help="only names that match")
+    parser.add_argument("--save", metavar="FILE", help="write what was measured, one line of JSON per problem")
     given = parser.parse_args()
     given.deadlines = [float(text) for text in given.deadlines.split(",") if text]
     gaps = [float(text) for text in given.gaps.split(",")]

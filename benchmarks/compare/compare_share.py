@@ -138,8 +138,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
     parser.add_argument("data")
-    parser.add_argument("--repeat", type=int, default=5, help="the least time of so many calls counts")
-    parser.add_argument("--highs", action="store_true", help="time HiGHS beside it")
+    parser.add_argument("--repeat", type=int, default=5, help="calls of which the least time counts")
+    parser.add_argument("--highs", action="store_true", help="time HiGHS as well")
     given = parser.parse_args()
     ratios, worst_error, worst_violation, failed = {}, 0, 0, False
     print("%-44s %-9s %14s %9s %9s %9s %9s" % ("policy", "instance", "objective", "rel. diff", "violated", "ms", "HiGHS/ours"))

@@ -207,8 +207,8 @@ def whole_map():
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("which", choices=["family", "map"])
-    parser.add_argument("--highs", metavar="HIGHS", help="a program highs: writes a reference with every problem")
-    parser.add_argument("--only", default="*", metavar="PATTERN", help="names that match")
+    parser.add_argument("--highs", metavar="HIGHS", help="program highs; writes a reference with every problem")
+    parser.add_argument("--only", default="*", metavar="PATTERN", help="only names that match")
     parser.add_argument("--seed", type=int, default=1, metavar="N")
     given = parser.parse_args()
     for name, shape in {"family": family, "map": whole_map}[given.which]():

@@ -128,7 +128,7 @@ def draw(results, policies, workloads, loads):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+")
-    parser.add_argument("--policies", default="", help="the first one is the peer (default: all, as they come)")
+    parser.add_argument("--policies", default="", help="the first one is the peer (default: all, in their order)")
     parser.add_argument("--workloads", default="")
     parser.add_argument("--svg", default="docs/completion_by_load.svg")
     arguments = parser.parse_args()

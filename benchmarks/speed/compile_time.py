@@ -87,7 +87,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--compiler", default="g++")
     parser.add_argument("--runs", type=int, default=3, help="compilations of each file (3)")
-    parser.add_argument("--only", default="", metavar="REGEX", help="only files of which a part of the name matches")
+    parser.add_argument("--only", default="", metavar="REGEX", help="only files whose names contain a match")
     arguments = parser.parse_args()
 
     # The consumer of the core compares with the version that its build states.

@@ -34,10 +34,10 @@ OUTSIDE = ("program_test", "slurm_test", "docs_check_test")  # test program, exa
 def arguments():
     parser = argparse.ArgumentParser(description="Which lines of include/ do the library's tests run?")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "coverage")
-    parser.add_argument("--least", type=float, default=95, help="percent of all lines")
-    parser.add_argument("--jobs", type=int, default=1, help="of the build; programs run one after the other")
+    parser.add_argument("--least", type=float, default=95, help="percent of all lines that must be run")
+    parser.add_argument("--jobs", type=int, default=1, help="jobs of the build; programs run one after the other")
     parser.add_argument("--data", type=pathlib.Path, default=ROOT / ".." / "shared" / "data")
-    parser.add_argument("--no-build", action="store_true", help="what is built already")
+    parser.add_argument("--no-build", action="store_true", help="use what is already built")
     parser.add_argument("--no-run", action="store_true", help="only report on the last run")
     return parser.parse_args()
 

@@ -90,7 +90,7 @@ public:
     }
 
 private:
-    /// doctest treats commas as separators of patterns, so replaces them.
+    /// Replaces commas, which doctest treats as separators of patterns.
     static std::string pattern(std::string name) {
         std::replace(name.begin(), name.end(), ',', '?');
         return name;

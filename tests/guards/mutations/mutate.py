@@ -29,10 +29,10 @@ TESTS = ROOT / "tests"
 
 def arguments():
     parser = argparse.ArgumentParser(description="Do the tests notice deliberate errors?")
-    parser.add_argument("--only", default="", help="records whose file and name match this regular expression")
+    parser.add_argument("--only", default="", help="only records whose file and name match this regular expression")
     parser.add_argument("--scratch", type=pathlib.Path, default=ROOT / "build" / "mutations")
     parser.add_argument("--compiler", default="g++")
-    parser.add_argument("--timeout", type=int, default=300, help="seconds that a test program may take")
+    parser.add_argument("--timeout", type=int, default=300, help="time limit of a test program in seconds")
     parser.add_argument("--list", action="store_true", help="only check that every record still applies")
     return parser.parse_args()
 

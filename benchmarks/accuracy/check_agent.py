@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Is what the agent of a real training measures, decides and keeps right? The measures of docs/figures.md.
+"""Tests whether what the agent of a real training measures, decides and keeps is right. The measures of
+docs/figures.md.
 
 usage: check_agent.py [--program build/training/examples/training/goodput-training] MEASURE...
 
@@ -143,7 +144,7 @@ def resume(program, arguments):
 
 
 def efficiency(program, arguments):
-    """Epochs to a target accuracy by batch size, against what the noise scale predicts."""
+    """Epochs to a target accuracy by batch size, compared with what the noise scale predicts."""
     cases = [("cnn", CNN, 0.97, 8), ("transformer", TRANSFORMER, 0.95, 16)]
     for name, words, target, initial in chosen(cases, arguments):
         seeds, table, errors = arguments.seeds, {}, {"along": [], "before": []}

@@ -81,7 +81,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
     parser.add_argument("data", type=pathlib.Path)
-    parser.add_argument("--seeds", type=int, default=10, help="use seeds 1 to N (default: 10)")
+    parser.add_argument("--seeds", type=int, default=10, help="number of seeds, from 1 on (default: 10)")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--options", nargs=argparse.REMAINDER, default=[], help="further options of the program")
     arguments = parser.parse_args()

@@ -30,7 +30,7 @@ struct Curve {
     std::string application, file;
     std::vector<CurvePoint> points;
     goodput::CurveTarget target;
-    double total = 0;  ///< where the target is first reached
+    double total = 0;  ///< where on the curve the target is first reached
 };
 
 std::vector<Curve> read_curves(const std::filesystem::path& folder) {

@@ -73,7 +73,7 @@ struct Matrix {
     std::size_t rows;
     std::vector<double> row_low, row_high;
     std::vector<double> value;  ///< by column
-    std::vector<int> first{0};  ///< by column: where its entries begin
+    std::vector<int> first{0};  ///< by column: index of its first entry
     std::vector<int> row;       ///< by entry
     std::vector<double> units;  ///< by entry
 

@@ -8,7 +8,7 @@ PROGRAM is `goodput`; PROFILES holds one folder an application with placements-T
 Errors are root mean squares of ln(predicted / measured step time). Pipelines are left out.
 
 fitted     All samples of an application on a GPU type are fitted, and predicted.
-left out   All but those of one shape (nodes, GPUs) are fitted, these predicted; for every shape in turn.
+left out   For every shape (nodes, GPUs) in turn, its samples are left out of the fit, and predicted.
 borrowed   Known are the samples on one GPU of every type, and of TYPE (--known) those up to so many nodes and
            GPUs; predicted are those of the other types on several GPUs.
 spoilt     A tenth of the samples, drawn at random, take three times as long: how far do predictions move?

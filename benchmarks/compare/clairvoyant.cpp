@@ -25,7 +25,7 @@
 //     list         whenever GPUs are free, jobs start in order of priority, each if its allotment is free,
 //                  and run to their end
 //     preemptive   at every submission and completion all jobs are served anew in order of priority: each
-//                  keeps what it has if that is left, else gets its allotment or the largest smaller one of
+//                  keeps what it has if that is free, else gets its allotment or the largest smaller one of
 //                  the same pool that is left, else waits; a change costs a start. Jobs that hold less than
 //                  they want may also grow once there is room
 //
@@ -566,7 +566,7 @@ private:
     std::size_t pool_;
     double seconds_ = 0;
     std::vector<Moment>
-        marks_;  // every so many submissions, of the schedule last accepted; the first is empty
+        marks_;  // states of the accepted schedule at regular numbers of submissions; the first is empty
     // Of the last run:
     std::span<const Decision> decisions_;
     Moment moment_;

@@ -139,7 +139,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", nargs="?")
     parser.add_argument("data", nargs="?")
-    parser.add_argument("--seeds", type=int, default=3, help="use seeds 1 to N (default: 3)")
+    parser.add_argument("--seeds", type=int, default=3, help="number of seeds, from 1 on (default: 3)")
     parser.add_argument("--policies", help=f"the first one is the peer (default: {POLICIES})")
     parser.add_argument("--workloads")
     parser.add_argument("--load", help="divisors of the times of submission, separated by commas (default: 1)")

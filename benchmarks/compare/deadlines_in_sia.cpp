@@ -15,17 +15,17 @@
 // In Sia's public simulator progress is slower than steps imply, and restarts take longer than the
 // scheduler is told, by constants that no measurement shows:
 //
-//     stated      owners know them: restarts take what is said, and declared work includes the rest
-//     published   nobody knows them
+//     stated      owners know them: restarts take as long as stated, and declared work includes the rest
+//     published   neither owners nor the scheduler know them
 //
 // All run in the same world, and all else is decided by the policy `goodput`:
 //
 //     goodput     no promises: deadlines are met by chance
-//     one by one  a promise is given where a plan was found job by job, each with its minimum satisfactory
+//     one by one  a promise is given if a plan is found job by job, each with its minimum satisfactory
 //                 share: ElasticFlow's rule (Gu et al. 2023) on several GPU types, and kinder than it:
-//                 several orders are tried, restarts are planned, and who is refused runs without a promise
+//                 several orders are tried, restarts are planned, and a refused job runs without a promise
 //                 and asks again in each round
-//     promises    a promise is given where admit() finds any plan
+//     promises    a promise is given if admit() finds any plan
 //
 // Prints a line for each: jobs with deadlines, promises given, deadlines met, those of them without a
 // promise, promises not kept at the end (each with the reason given, if any), promises that were called
@@ -94,7 +94,7 @@ Fates drawn_deadlines(const cli::Scene& scene, bool stated) {
     return fates;
 }
 
-/// Plans rounds, and notes what becomes of deadlines.
+/// Plans rounds, and records the outcome of deadlines.
 template <class S>
 class DeadlinePlanner {
 public:

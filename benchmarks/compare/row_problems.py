@@ -40,7 +40,7 @@ class Shape:
     share: float = 0.6           # fraction of the jobs that use a row of cores, memory or licences
     must: float = 0.0            # fraction of the jobs that must run
     whole: bool = False          # amounts are whole numbers
-    several_teams: bool = False  # a job is in none, one or more of the teams
+    several_teams: bool = False  # a job may be in no team, one or more
     value: str = "power"         # or: uncorrelated, weakly, strongly
 
 

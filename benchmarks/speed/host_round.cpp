@@ -1,7 +1,7 @@
 // Times a round that also divides cores and memory: 512 nodes of 8 GPUs, and 2,000 jobs of 1 to 16 GPUs,
 // some of which gain from more cores or memory.
 //
-// usage: host_round [NODES [JOBS [ROUNDS]]]      512, 2000 and 20 where left out
+// usage: host_round [NODES [JOBS [ROUNDS]]]      default: 512, 2000 and 20
 //
 // Prints milliseconds of CPU time: of the first round, in which all jobs start, and of later ones, in which
 // some jobs have ended and others come. It does so for a queue, whose jobs have fixed numbers of GPUs, and

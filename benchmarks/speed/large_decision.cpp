@@ -2,7 +2,7 @@
 // programs compete, round after round. Another job follows each one that completes. All jobs declare rates,
 // and running ones measure their steps and gradients.
 //
-// usage: large_decision [JOBS [ROUNDS]]      5800 and 100 where left out
+// usage: large_decision [JOBS [ROUNDS]]      default: 5800 and 100
 //
 // Prints milliseconds of CPU time: of the first round with its first fits, and of a later round's decision
 // by its steps. These exclude refits, which are printed separately with all else that a caller keeps up to

@@ -2,7 +2,7 @@
 // each large model: 512 GPUs of three types, three transformers of different sizes with layer profiles from
 // a formula, and 50 ordinary jobs.
 //
-// usage: parallel_jobs [GAP [MILLISECONDS [JOBS [POOLS]]]]      0.005, 40, 50 and 1 where left out
+// usage: parallel_jobs [GAP [MILLISECONDS [JOBS [POOLS]]]]      default: 0.005, 40, 50 and 1
 //
 // GAP is that of the round and of each question for a plan. A question takes at most MILLISECONDS and then
 // answers with the bound that it has. At prices, it asks for plans on the GPUs of at most POOLS pools.

@@ -1,5 +1,5 @@
 // Times placements: rounds in which nothing changes; in which some jobs come, go and change size; in which
-// so many do that running jobs must move; the same on a tree of racks and zones. Also times the plan of a
+// so many do so that running jobs must move; the same on a tree of racks and zones. Also times the plan of a
 // defragmentation.
 
 #include <benchmark/benchmark.h>

@@ -24,7 +24,7 @@ class Browser:
         to_browser, ours = os.pipe()
         theirs, from_browser = os.pipe()
 
-        def as_three_and_four():  # where the browser expects its pipe
+        def as_three_and_four():  # the browser expects its pipe at these descriptors
             os.dup2(os.dup(to_browser), 13), os.dup2(os.dup(from_browser), 14)
             os.dup2(13, 3), os.dup2(14, 4)
             os.set_inheritable(3, True), os.set_inheritable(4, True)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""C, C++ and Python answer what the program answers, field by field and to the last bit, but for milliseconds.
+"""C, C++ and Python answer what the program answers, field by field and to the last bit, except for milliseconds.
 
     GOODPUT_LIBRARY=... PYTHONPATH=python same_plan.py PROGRAM C_EXAMPLE CPP_EXAMPLE SOURCE
 

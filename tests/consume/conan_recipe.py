@@ -1,8 +1,8 @@
 """usage: conan_recipe.py CONANFILE SCRATCH
 
-What the Conan recipe says, where there is no Conan: its functions are called with stand-ins of Conan's classes, once for
-each set of options. It shows which packages are required in which order, and what each component brings, not that Conan
-takes the recipe.
+Tests the Conan recipe where Conan is not installed: calls its functions with stand-ins of Conan's classes, once for
+each set of options. It shows which packages are required in which order, and what each component provides, not that
+Conan accepts the recipe.
 """
 import importlib.util
 import os

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""cppcheck over include/, examples/, docs/snippets/ and program/: warnings, performance, portability. cppcheck.txt holds what it gets wrong.
+"""Runs cppcheck over include/, examples/, docs/snippets/ and program/: warnings, performance, portability. cppcheck.txt
+lists its false findings.
 
     cppcheck.py [--jobs N] [--cppcheck PROGRAM]
 """

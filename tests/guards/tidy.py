@@ -21,7 +21,7 @@ QUICK = ("all_headers.cpp", "doc_allot.cpp")
 def arguments():
     parser = argparse.ArgumentParser(description="clang-tidy over include/, examples/ and docs/snippets/")
     parser.add_argument("--quick", action="store_true", help="check only two sources")
-    parser.add_argument("--only", default="", help="check only sources whose path contains WORD")
+    parser.add_argument("--only", default="", help="check only sources whose path contains this")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--scratch", type=pathlib.Path, default=ROOT / "build" / "tidy")
     parser.add_argument("--clang-tidy", default="clang-tidy")

@@ -1074,7 +1074,7 @@ TEST_CASE("plan: partners that do not exist, and pairs that make no sense, are n
     line["jobs"][0]["shares_with"][0]["part"]["aws"] = {0.5};
     CHECK(ask(program, line)["warnings"].dump().find("a pair [its own, the other's]; they are no pair") !=
           std::string::npos);
-    // Together, but not on the same GPUs.
+    // They run together, but on different GPUs.
     line["jobs"][0]["shares_with"][0]["part"]["aws"] = {0.7, 0.7};
     line["jobs"][0]["with"] = "ranking";
     line["jobs"][0]["placement"] = placement({{"aws-0", 1}});

@@ -97,7 +97,7 @@ struct Policy {
     const char* objective;
     double (*recomputed)(const ShareProblem&, const std::vector<double>& shares,
                          const std::vector<double>& rates);      ///< null: the shares do not give it
-    enum { allocation, formula, too_much } shares = allocation;  ///< formula: also where a job cannot run
+    enum { allocation, formula, too_much } shares = allocation;  ///< formula: even if a job cannot run
 };
 constexpr Policy policies[] = {
     {"max_min_fairness_perf", "max_min", largest_minimum},

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The package goodput knows every field that the program knows: lines with every field of docs/goodput.schema.json are
-answered with --strict, misspelt ones are refused, and answers are as the schema says. The same of the options, and of what agents of trainings say and are told.
+answered with --strict, misspelt ones are refused, and answers are as the schema says. The same holds for the options,
+and for what agents of trainings report and are told.
 
     GOODPUT_LIBRARY=... PYTHONPATH=python schema_test.py SOURCE_FOLDER
 """

@@ -380,7 +380,7 @@ def main():
     parser.add_argument("scripts")
     parser.add_argument("controller")
     parser.add_argument("training")
-    parser.add_argument("--folder", help="scratch folder to keep; by default a temporary one, kept only if a check fails")
+    parser.add_argument("--folder", help="scratch folder to keep; default: a temporary one, kept if a check fails")
     parser.add_argument("--port", type=int, default=17100)
     parser.add_argument("--plugin", help="sched_goodput.so: slurmctld of the first cluster schedules with it")
     options = parser.parse_args()

@@ -67,7 +67,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("scripts", "controller", "stand_in", "training"):
         parser.add_argument(name)
-    parser.add_argument("--folder", help="scratch folder to keep; by default a temporary one, kept only if a check fails")
+    parser.add_argument("--folder", help="scratch folder to keep; default: a temporary one, kept if a check fails")
     parser.add_argument("--port", type=int, default=17300)
     options = parser.parse_args()
     controller, stand_in, training = (os.path.abspath(path) for path in (options.controller, options.stand_in, options.training))

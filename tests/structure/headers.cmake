@@ -1,6 +1,6 @@
 # cmake -DINCLUDE_DIR=<folder that holds goodput/> [-DROOT=<repository>] [-DCORE=<header,header ...>] -P headers.cmake
 #
-# Fails with a line for each header that includes what its folder may not use, that has another include guard than
+# Fails with a line for each header that includes something its folder may not use, has another include guard than
 # its path says, that declares anything outside the inline namespace of the version (v0_1 for 0.1.0), or that the door of
 # its room does not reach. Two are left out: fit/ceres_backend.hpp, for the macros
 # that come with it, and place/home_flow.hpp, for Boost.Graph. CORE are the headers of goodput::core, which include

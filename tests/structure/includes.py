@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Does every header include what it names?
+"""Tests whether every header includes what it names.
 
     includes.py INCLUDE      # the folder that holds goodput/
 

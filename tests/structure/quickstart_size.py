@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Has the code grown: what a reader reads, and what a compiler makes of it?
+"""Tests whether the code has grown: the source that a reader reads, and the code that a compiler makes of it.
 
     quickstart_size.py BUILD                    compares with quickstart_size.json what BUILD has compiled anyway
     quickstart_size.py BUILD --compile          ... and units that it compiles for this alone, for some two minutes

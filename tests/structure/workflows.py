@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The workflows of .github/workflows cannot be run here. What can be known of them: they are YAML, they run what a person
-runs, and what they name is there.
+"""Checks what can be known of the workflows of .github/workflows, which cannot be run here: they are YAML, they run
+the commands that a person runs, and what they name exists.
 
     workflows.py SOURCE [--planted]
 """

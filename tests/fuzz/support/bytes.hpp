@@ -51,7 +51,7 @@ inline constexpr std::array<double, 24> hostile_numbers{
 };
 inline constexpr unsigned tie_kind =
     128;  // from here on: one of 17 values between low and high, so that ties arise
-inline constexpr unsigned hostile_kind = 248;  // from here on: one of hostile_numbers, where those are let in
+inline constexpr unsigned hostile_kind = 248;  // from here on: one of hostile_numbers, if they are allowed
 
 class Bytes {
 public:

@@ -102,7 +102,7 @@ private:
             case 1:
                 field -= 1;
                 break;
-            case 2:  // the number beside the kind
+            case 2:  // the number next to the kind
                 field += static_cast<std::uint32_t>(below(2) == 0 ? 256 : -256);
                 break;
             default:

@@ -244,7 +244,7 @@ private:
 
     JobSizes sizes_, turned_, innocent_;
     std::vector<Present> jobs_;
-    std::map<std::string, double> last_done_;  // where it is known
+    std::map<std::string, double> last_done_;  // only jobs with a known value
     double now_ = 0;
     std::size_t added_ = 0;
     bool twins_ = false;  ///< whether two jobs had the same name

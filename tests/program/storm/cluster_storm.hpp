@@ -3,8 +3,8 @@
 
 // A random cluster over many rounds: lines for `goodput plan` with deadlines, pairs or both, and jobs that do
 // exactly what the answers say. A job works at the goodput that the last answer gave, once its restart is
-// over. What the cluster is like follows from the seed alone; what happens in it also follows from the
-// answers.
+// over. The seed alone decides what the cluster is like. Events in the cluster also depend
+// on the answers.
 
 #include <algorithm>
 #include <cmath>
@@ -113,7 +113,7 @@ public:
                 unusable_.insert(name);
                 // The job cannot start now, whatever it was promised.
                 job.excused |= job.held.empty();
-                // Nobody can plan with the GPUs of a job whose line is wrong again and again.
+                // A promise cannot count on the GPUs of a job whose line is wrong again and again.
                 if (unusable_before.contains(name) && !job.held.empty())
                     for (auto& [other, its_job] : jobs_) its_job.excused = true;
                 misreported_.insert(name);

@@ -87,7 +87,7 @@ TEST_CASE("The agent measures the noise scale of accumulated, replicated and sin
         }
 }
 
-TEST_CASE("With Adam, norms are taken in its metric once it has seen five updates, the mean given or not") {
+TEST_CASE("With Adam, norms use its metric once it has seen five updates, whether the mean is given or not") {
     const NoisyQuadratic problem(50, 1, 4, 17);
     for (const auto& [updates, mean_given] : {std::pair{0, false}, {0, true}, {5, false}, {5, true}}) {
         Noise noise(18);
@@ -132,7 +132,7 @@ TEST_CASE("With Adam, norms are taken in its metric once it has seen five update
     }
 }
 
-TEST_CASE("Looked at in one step of eight, single gradients say the same") {
+TEST_CASE("Single gradients give the same statistics if only one step of eight is measured") {
     const NoisyQuadratic problem(2000, 1, 4, 25);
     Noise noise(26);
     TrainingSettings settings = settings_for(problem.size());
@@ -261,7 +261,7 @@ TEST_CASE("Replicas that sum totals and gradients know as much as one with all m
     }
 }
 
-TEST_CASE("At one batch size a training knows the same on one replica, on two, and moved in between") {
+TEST_CASE("At one batch size a training knows the same on one replica, on two, and if it moves in between") {
     constexpr std::size_t n = 100;
     const NoisyQuadratic problem(n, 1, 20, 37);
     for (const bool large : {false, true}) {
@@ -470,7 +470,7 @@ TEST_CASE("Under Adam, too, a restart or another batch keeps the total batch and
         CHECK_THROWS_AS(agent.restore(version + agent.save().substr(15)), std::invalid_argument);
 }
 
-TEST_CASE("Norms that are given at every step count as one step each, at one of eight as eight") {
+TEST_CASE("Norms given at every step count as one step each, those given at one of eight as eight") {
     support::Random random(81);
     for (const int every : {1, 8}) {
         TrainingSettings settings = settings_for(50);
@@ -494,7 +494,7 @@ TEST_CASE("Norms that are given at every step count as one step each, at one of 
     }
 }
 
-TEST_CASE("An agent that was saved and restored answers the same, bit by bit") {
+TEST_CASE("A saved and restored agent answers the same, bit by bit") {
     support::Random random(71);
     const NoisyQuadratic problem(100, 1, 20, 72);
     Noise noise(73);

@@ -194,7 +194,7 @@ TEST_CASE("The initial batch is split over the replicas, and accumulated if it d
     CHECK(plan_on(16) == BatchPlan{4, 0});  // a larger batch, rather than smaller pieces
 }
 
-TEST_CASE("The text of a saved agent stays as it is, so that checkpoints of today can be read tomorrow") {
+TEST_CASE("The format of a saved agent does not change, so that old checkpoints can be read later") {
     TrainingAgent agent({.parameters = 3,
                          .group_sizes = {1, 2},
                          .initial_batch = 32,

@@ -66,7 +66,7 @@ TEST_CASE("a correct repository is accepted, and its parts are counted") {
     CHECK(report.counts["concepts"] == 1);
 }
 
-TEST_CASE("a block that is not its file is named with the first line that differs") {
+TEST_CASE("a block that differs from its file is named with the first line that differs") {
     Repository repository;
     const auto faults_with = [&](const std::string& more) {
         repository.write_readme_with(more);
@@ -87,7 +87,7 @@ TEST_CASE("a block that is not its file is named with the first line that differ
     CHECK(names(faults_with("<!-- examples/run.sh#loop -->\n```sh\necho 2\n```\n"), "differ in its line 1"));
 }
 
-TEST_CASE("links, paths and names that lead nowhere are named") {
+TEST_CASE("broken links, paths and names are named") {
     Repository repository;
     const auto faults_with = [&](const std::string& more) {
         repository.write_readme_with(more);

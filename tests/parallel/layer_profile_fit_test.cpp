@@ -84,7 +84,7 @@ TEST_CASE("Values more uncertain than the limit stay gaps; filled values do not 
     }
 }
 
-TEST_CASE("A type with one measurement that is a multiple of another gets its curve to 15 %, less surely") {
+TEST_CASE("A type slower by a factor, measured once, gets the other type's curve to 15 %, less certainly") {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
         support::Random random(seed);
         const LayeredModel model = support::random_layered_model(random);  // type 1: three times as slow
@@ -112,8 +112,7 @@ TEST_CASE("A type with one measurement that is a multiple of another gets its cu
     }
 }
 
-TEST_CASE(
-    "Parts that take no time stay so, types that were never measured stay empty, bad limits are refused") {
+TEST_CASE("Parts that take no time keep taking none, unmeasured types stay empty, bad limits are refused") {
     support::Random random(2);
     LayeredModel model = support::random_layered_model(random);
     for (auto& [key, times] : model.times[0])
@@ -139,7 +138,7 @@ TEST_CASE(
 }
 
 TEST_SUITE("data") {
-    TEST_CASE("Published profiles left out are filled in as well as is stated") {
+    TEST_CASE("Published profiles left out are filled in with the stated accuracy") {
         const support::LeftOutProfiles errors =
             support::left_out_profiles(support::read_sailor_models(GOODPUT_DATA_DIR "/sailor"));
         const auto check = [](const support::FillErrors& of, double median, double nine_tenths) {

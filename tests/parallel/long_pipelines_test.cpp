@@ -87,7 +87,7 @@ TEST_CASE("few equal layers: a proven plan is the best of all plans") {
     CHECK(proven > 20);
 }
 
-TEST_CASE("many equal layers: proven within few partial plans, and no plan near it is better") {
+TEST_CASE("many equal layers: the plan is proven within few partial plans, and no plan near it is better") {
     for (std::uint64_t seed = 1; seed <= 60; ++seed) {
         CAPTURE(seed);
         Random random(seed);

@@ -66,7 +66,7 @@ std::string parallel_refusal(Call call) {
 
 }  // namespace
 
-TEST_CASE("Overheads of layers and messages count as often as layers and messages do") {
+TEST_CASE("Overheads count once per layer and once per message") {
     support::Random random(11);
     support::RandomParallelRuns made(1, 1, random);
     ParallelRun run = made.runs[0];
@@ -97,7 +97,7 @@ TEST_CASE("Overheads of layers and messages count as often as layers and message
     CHECK(seconds(slow) - score.iteration_seconds == doctest::Approx((9 * 2 + 3) * bytes * 1e-6));
 }
 
-TEST_CASE("Runs that follow some constants give these back, on two platforms with bytes of their own") {
+TEST_CASE("The fit recovers the constants that runs follow, on two platforms with their own fixed bytes") {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
         support::Random random(seed);
         support::RandomParallelRuns made(60, 2, random);
@@ -123,7 +123,7 @@ TEST_CASE("Runs that follow some constants give these back, on two platforms wit
     }
 }
 
-TEST_CASE("The constants on a platform are those that the fit itself explains its runs with") {
+TEST_CASE("The constants on a platform are those with which the fit explains its runs") {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
         support::Random random(seed);
         support::RandomParallelRuns made(24, 3, random);
@@ -147,7 +147,7 @@ TEST_CASE("The constants on a platform are those that the fit itself explains it
     }
 }
 
-TEST_CASE("A dozen runs that are off by 3 % predict others to 2 % in the mean, though one in six lies") {
+TEST_CASE("A dozen runs with errors of 3 % predict others to 2 % in the mean, though one in six is wrong") {
     double sum = 0, bytes_sum = 0, count = 0;
     for (std::uint64_t seed = 0; seed < 30; ++seed) {
         support::Random random(seed);
@@ -208,7 +208,7 @@ TEST_CASE("Constants stay at 0 if negative ones would fit the runs better") {
     CHECK(fit.fixed_bytes[0] >= 0);
 }
 
-TEST_CASE("Runs that cannot be are refused with their name") {
+TEST_CASE("Impossible runs are refused with their name") {
     support::Random random(1);
     support::RandomParallelRuns made(1, 1, random);
     ParallelRun run = made.runs[0];
@@ -296,7 +296,7 @@ TEST_SUITE("data") {
         CHECK(consumer_gpu_fixed_bytes == same(fit.fixed_bytes[1]));
     }
 
-    TEST_CASE("The run that is said to be GPT-Neo's on four nodes has the memory of OPT-350 in its plan") {
+    TEST_CASE("The run labelled GPT-Neo on four nodes has the memory of OPT-350 in its plan") {
         support::SailorRuns data = support::read_sailor_runs(GOODPUT_DATA_DIR "/sailor");
         const auto run = std::find_if(data.runs.begin(), data.runs.end(), [](const ParallelRun& one) {
             return one.name.find("GPT-NEO/N4/") != std::string::npos;

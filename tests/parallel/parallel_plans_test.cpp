@@ -252,7 +252,7 @@ TEST_CASE("a placement fits the plan: groups within nodes, a stage on as few nod
     CHECK(placed > 20);
 }
 
-TEST_CASE("a plan is laid out on as few nodes a stage as any layout needs") {
+TEST_CASE("a plan is laid out on as few nodes per stage as any layout needs") {
     Random random(15);
     const auto home = [](std::size_t type) { return std::optional<PlanHome>({0, type}); };
     for (int n = 0; n < 300; ++n) {
@@ -324,7 +324,7 @@ TEST_CASE("if nothing fits, the verdict repeats the planner's reason") {
     CHECK(plan.faults.empty());
 }
 
-TEST_CASE("a policy that does not go by goodput alone is named as a fault, and the plan is made") {
+TEST_CASE("a policy that does not depend on goodput alone is named as a fault, and the plan is made") {
     struct ByGpus {
         double value(const Round&, const Job&, const Option& option) const {
             return option.goodput / std::sqrt(option.configuration.gpus());
@@ -361,7 +361,7 @@ TEST_CASE("limits, Sia's policy and jobs of a fixed size keep what they promise"
     }
 }
 
-TEST_CASE("Sia's hybrid-parallel jobs are large models of as many layers as stages") {
+TEST_CASE("Sia's hybrid-parallel jobs are large models with one layer per stage") {
     // The stages are equal, each fills a GPU, and links cost nothing.
     constexpr int stages = 4, microbatch = 2, batch = 96;
     constexpr std::array alpha{0.01, 0.03}, beta{0.004, 0.01};

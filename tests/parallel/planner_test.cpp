@@ -159,7 +159,7 @@ TEST_CASE("small cases: the plan can be run, the bound holds, and a proven plan 
     CHECK(mixed > 10);
 }
 
-TEST_CASE("links and profiles without gaps: the same with more GPUs") {
+TEST_CASE("links and profiles without gaps: the same holds with more GPUs") {
     for_cases(40,
               {.least_layers = 3,
                .most_types = 2,
@@ -284,7 +284,7 @@ TEST_CASE("more GPU types than a word has bits: a proven plan is the best of all
     }
 }
 
-TEST_CASE("many GPU types: an answer within a few questions whether to stop") {
+TEST_CASE("many GPU types: an answer within a few checks of the stop flag") {
     for (const std::size_t types : {4U, 16U, 20U, 64U})
         for (const bool mixed : {false, true}) {
             CAPTURE(types);

@@ -165,7 +165,7 @@ TEST_CASE("memory: earlier stages hold more micro-batches, and a byte too much d
     CHECK(score_of(asked, plan).stages[1].fits);
 }
 
-TEST_CASE("memory: no more micro-batches are under way than there are, but in the published formula") {
+TEST_CASE("memory: no more micro-batches are under way than exist, except in the published formula") {
     ParallelCase asked = even_case(6);
     for (const int batch : {1, 2, 4, 6, 7, 12, 64})
         for (const int replicas : {1, 2}) {
@@ -299,7 +299,7 @@ TEST_CASE("a fault is named: layers, replicas, nodes, profiles, GPUs") {
           }).empty());
 }
 
-TEST_CASE("indices that are none and counts below 1 are bad input") {
+TEST_CASE("invalid indices and counts below 1 are bad input") {
     const ParallelCase asked = even_case(2);
     const auto check_refused = [&](const std::function<void(ParallelPlan&)>& change) {
         ParallelPlan plan = chain(asked, 2);

@@ -255,7 +255,7 @@ TEST_CASE("explanations come on demand, by job and by resource, and do not chang
     CHECK(explaining.finish().status == 0);
 }
 
-TEST_CASE("a deadline of nothing still gets an allotment that keeps the constraints") {
+TEST_CASE("a deadline of zero still gets an allotment that keeps the constraints") {
     support::Random random(11);
     Program program = allot();
     for (int round = 0; round < 20; ++round) {

@@ -61,7 +61,9 @@ void check_kept(const Json& answer, const char* job, double deadline) {
 }
 
 TEST_SUITE("data") {
-    TEST_CASE("promises are kept to jobs that do as told, through restarts and slips, and end in time") {
+    TEST_CASE(
+        "promises to jobs that follow the plan are kept through restarts and slips, and the jobs end in "
+        "time") {
         check_kept(answer_to("kept_and_late"), "j0", 1e9);
         CHECK(answer_to("d6_deadline_within_round")["plan"][1]["nodes"][0][1] == 2);
         check_kept(answer_to("d5_restart_longer_than_rounds"), "w0j2", 1e9);

@@ -77,7 +77,7 @@ TEST_CASE("cells come out as they were written, quoted or not, whatever the line
     }
 }
 
-TEST_CASE("numbers may be quoted, and lines are counted as an editor does") {
+TEST_CASE("numbers may be quoted, and lines are counted as in an editor") {
     const cli::CsvTable table = read("\"name\",\"time\"\r\n\"two\nlines\",\"1.5\"\r\n\"x\",many\r\n");
     CHECK(table.number(0, table.column("time")) == 1.5);
     CHECK_THROWS_WITH((void)table.number(1, table.column("time")),
@@ -109,7 +109,7 @@ TEST_CASE("text in UTF-16 is refused by name, with and without its mark") {
     CHECK(refusal_of("na\xC3\xBCme\n\xFF\xFE\n").empty());  // the mark counts only at the beginning
 }
 
-TEST_CASE("another separator than the comma is named") {
+TEST_CASE("a separator other than the comma is named") {
     CHECK(refusal_of("name;time\na;1\n")
               .find("line 1: cells are separated by semicolons, but must be by "
                     "commas") != std::string::npos);
@@ -117,7 +117,7 @@ TEST_CASE("another separator than the comma is named") {
     CHECK(refusal_of("name;nick,time\na,1\n").empty());
 }
 
-TEST_CASE("a column that is there twice is refused when it is asked for, and only then") {
+TEST_CASE("a column that occurs twice is refused only if it is asked for") {
     const cli::CsvTable table = read("name,time,time\na,1,2\n");
     CHECK(table.text(0, table.column("name")) == "a");
     CHECK_THROWS_WITH((void)table.column("time"),

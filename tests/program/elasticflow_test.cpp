@@ -89,7 +89,7 @@ TEST_CASE("another load moves deadlines with submissions") {
     CHECK(answers.at("ef-accessctrl")["admitted"] == 2);
 }
 
-TEST_CASE("input without sense is refused in a sentence") {
+TEST_CASE("invalid input is refused in a sentence") {
     const Files files;
     const auto refused = [](const Options& options, const std::string& sentence) {
         const Program::End end = replay(options);

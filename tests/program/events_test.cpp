@@ -53,7 +53,7 @@ TEST_CASE("failures cost time, and a file without events changes nothing") {
     CHECK(failing["average_jct_h"].get<double>() > 1.05 * usual["average_jct_h"].get<double>());
 }
 
-TEST_CASE("GPUs that come later are used, of a type that there was not, too") {
+TEST_CASE("GPUs that come later are used, even those of a new type") {
     const std::vector<std::string> cluster{"--cluster", "T4:4x4"};
     const double usual = answer_of(header, cluster)["average_jct_h"].get<double>();
     const double more = answer_of(header + "7200,node_added,new-0,A100,8\n7200,node_added,new-1,A100,8\n",

@@ -192,7 +192,7 @@ TEST_CASE("an answer has the published parameters of every measured type, and th
     }
 }
 
-TEST_CASE("small batches that wait for the host give the model a least time, a line gives none") {
+TEST_CASE("small batches that wait for the host give the model a least time, a straight line gives none") {
     RefinedThroughput waiting{.alpha_c = 0.004, .beta_c = 2e-4, .launch_seconds = 0.02};
     Json line = empty_line();
     for (const int batch : {1, 2, 8, 32, 256, 512, 1024})
@@ -213,7 +213,7 @@ TEST_CASE("small batches that wait for the host give the model a least time, a l
     CHECK(!ask(program, line)["models"]["aws"].contains("launch_seconds"));
 }
 
-TEST_CASE("a tenth of the measurements three times too long moves no prediction by five per cent") {
+TEST_CASE("if a tenth of the measurements is three times too long, no prediction moves by five per cent") {
     support::Random random(11);
     const std::vector<int> batches{32, 64, 100, 180, 256};
     Program program = fit();
@@ -243,7 +243,7 @@ TEST_CASE("a tenth of the measurements three times too long moves no prediction 
     }
 }
 
-TEST_CASE("nine in ten noisy measurements lie within the range, and the more samples the narrower it is") {
+TEST_CASE("nine in ten noisy measurements lie within the range, which narrows with more samples") {
     support::Random random(5);
     Program program = fit();
     int inside = 0, all = 0;
@@ -363,8 +363,7 @@ TEST_CASE("a GPU type measured on one and two GPUs borrows the cost of further r
     CHECK(holds(prediction, slow.iteration_seconds({1, 8}, {128, 0})));
 }
 
-TEST_CASE(
-    "a GPU type without measurements is thought as fast as the others on average, within a wide range") {
+TEST_CASE("a GPU type without measurements counts as fast as the others on average, with a wide range") {
     for (const double factor : {1.0, 4.0}) {
         Json line = empty_line();
         add_samples(line, "aws", refined, shapes);
@@ -492,7 +491,9 @@ TEST_CASE("no samples and no questions are an empty answer") {
     CHECK(program.finish().status == 0);
 }
 
-TEST_CASE("speed by cores and memory is fitted to points that plan takes, and the next share is named") {
+TEST_CASE(
+    "speed by cores and memory is fitted to points that plan accepts, and the next share to measure is "
+    "named") {
     Json line = empty_line();
     line["host"] = {{"samples", Json::array()},
                     {"cores_per_gpu", {1, 2, 4, 8}},

@@ -168,7 +168,7 @@ TEST_CASE("an evaluated plan has the time, cost and memory of the formulas") {
     CHECK(program.finish().status == 0);
 }
 
-TEST_CASE("SGD takes four bytes a parameter less, and prices may be a line's own") {
+TEST_CASE("SGD takes four bytes less per parameter, and a line may state its own prices") {
     const Folder folder;
     Program program = parallel(write_profiles(folder));
     Json asked = two_stages(group("A100-40", 1, "east", 1), group("A100-40", 1, "east", 1));
@@ -401,7 +401,7 @@ TEST_CASE("a deadline ends the search, which answers with what it has by then") 
     CHECK(program.finish().status == 0);
 }
 
-TEST_CASE("a refined model is another than the published one") {
+TEST_CASE("a refined model differs from the published one") {
     const Folder folder;
     const std::string profiles = write_profiles(folder);
     const Json asked = two_stages(group("A100-40", 2, "east", 2), group("A100-40", 2, "east", 2));

@@ -158,7 +158,7 @@ TEST_CASE("--proof proves the bound of every round, with the rows that come from
     }
 }
 
-TEST_CASE("a program that is started again with the memory of another plans as that one would have") {
+TEST_CASE("a program restarted with the memory of another one plans as that one would have") {
     const std::filesystem::path file = std::filesystem::temp_directory_path() / "goodput_plan_test.memory";
     for (const char* models : {"refined", "separate"}) {
         std::filesystem::remove(file);
@@ -209,7 +209,7 @@ TEST_CASE("running jobs stay where they are if nothing changes") {
     }
 }
 
-TEST_CASE("a new job starts small and grows as it is measured, and only its name has to be told again") {
+TEST_CASE("a new job starts small and grows as it is measured, and later lines need only its name") {
     // With models of kinds, the next job would inherit what the departed job was.
     Program program = plan({"--models", "separate"});
     const Json nodes = sixty_four_gpus();
@@ -230,7 +230,7 @@ TEST_CASE("a new job starts small and grows as it is measured, and only its name
         alone.erase("samples");
         CHECK(untimed(ask(program, round_of(120, nodes, Json::array({alone})))) == untimed(second));
     }
-    SUBCASE("a job that was not there for a round is forgotten") {
+    SUBCASE("a job that is missing from one round is forgotten") {
         ask(program, round_of(180, nodes, Json::array()));
         alone["samples"] = Json::array();
         CHECK(untimed(ask(program, round_of(240, nodes, Json::array({alone})))) == untimed(first));
@@ -287,8 +287,7 @@ TEST_CASE("a quiet round is quiet: if only a minute passes, no job moves, under 
     }
 }
 
-TEST_CASE(
-    "a job of which nothing is known starts small under our policy, and grows with rates that come later") {
+TEST_CASE("an unknown job starts small under our policy, and grows with rates that come later") {
     Program program = plan({"--policy", "goodput"});
     Json alone = job("a");
     const Json first = ask(program, round_of(60, sixty_four_gpus(), Json::array({alone})));
@@ -401,7 +400,7 @@ TEST_CASE("new GPU types in every round do not fill the memory: more than a thou
     ask(program, round_of(180, types(1000, 1024), Json::array()));
 }
 
-TEST_CASE("waiting and impossible are told apart") {
+TEST_CASE("the answer distinguishes waiting from impossible") {
     Program program = plan();
     Json jobs = Json::array();
     for (int i = 0; i < 3; ++i) jobs.push_back(job("small-" + std::to_string(i)));
@@ -906,7 +905,7 @@ TEST_CASE("a job with GPUs has a batch that fits, even if nothing is known about
         }
 }
 
-TEST_CASE("most nodes, accumulation on one GPU and one rack are kept to") {
+TEST_CASE("limits on nodes, accumulation on one GPU and racks are kept") {
     Json nodes = Json::array();
     for (int i = 0; i < 6; ++i) {
         nodes.push_back(node("aws", i, 4));
@@ -1360,7 +1359,7 @@ TEST_CASE("plan: a refusal says what would have to change, and a job may run or 
     CHECK(never["plan"][1]["nodes"].empty());
 }
 
-TEST_CASE("plan: promises outlive rounds, restarts of the program, and announced nodes are counted on") {
+TEST_CASE("plan: promises outlive rounds and restarts of the program, and announced nodes count") {
     Json line = two_with_deadlines(1065, 1065);
     std::swap(line["jobs"][0], line["jobs"][1]);
     line["jobs"][1]["promise"] = "kept";  // as the program said before its restart
@@ -1425,7 +1424,7 @@ TEST_CASE("plan: a promise outlives a slip in the line of the job that shares th
     CHECK(ask(program, line)["plan"][0]["promise"] == "broken");
 }
 
-TEST_CASE("plan: a queue stops no running job for one that finds no cores and memory") {
+TEST_CASE("plan: a queue stops no running job for one without room in cores and memory") {
     const auto node = [](const char* name) {
         return Json{{"name", name}, {"gpu_type", "A"}, {"gpus", 4}, {"cores", 16}, {"memory_gib", 64}};
     };

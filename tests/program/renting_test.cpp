@@ -48,7 +48,7 @@ TEST_CASE("without permission to rent, nothing is paid, and no job completes") {
     CHECK(nothing["completed"] == 0);
 }
 
-TEST_CASE("failing nodes cost time, seeds say which, and none changes nothing") {
+TEST_CASE("failing nodes cost time, the seed decides which fail, and no failures change nothing") {
     const Json calm = replayed({});
     const Json failing = replayed({"--node-mtbf-h", "2"});
     CHECK(failing["failures_per_job"].get<double>() > 0);

@@ -67,7 +67,7 @@ TEST_CASE("without arguments the embedded workload is replayed under every polic
     for (auto line = end_of_first + 1; line != lines.end(); ++line) CHECK(line->size() == second.size());
 }
 
-TEST_CASE("--json has one document a policy, with the fields of the format, in the order asked for") {
+TEST_CASE("--json has one document per policy, with the fields of the format, in the requested order") {
     const Program::End end = replay({"--policy", "srtf,sia", "--json"});
     const std::vector<std::string> lines = lines_of(end.output);
     REQUIRE(lines.size() == 2);
@@ -120,7 +120,7 @@ TEST_CASE("under every policy every job completes, and policies that use goodput
     }
 }
 
-TEST_CASE("the same seed gives the same replay, another one breaks ties otherwise") {
+TEST_CASE("the same seed gives the same replay, another one breaks ties differently") {
     const std::vector<std::string> options{"--policy", "sia", "--json", "--seed"};
     const auto with_seed = [&](const char* seed) {
         std::vector<std::string> all = options;
@@ -155,7 +155,7 @@ TEST_CASE("jobs learn with the models that go with the policy, or with those ask
     for (const auto* answers : {&published, &separate, &refined}) CHECK((*answers)[0]["completed"] == 160);
 }
 
-TEST_CASE("other nodes of the same shape are free, unless they are to cost a restart") {
+TEST_CASE("moving to other nodes of the same shape is free, unless an option makes it cost a restart") {
     const auto with = [](const std::vector<std::string>& more) {
         std::vector<std::string> options{"--policy", "sia", "--json"};
         options.insert(options.end(), more.begin(), more.end());
@@ -217,13 +217,13 @@ TEST_CASE("without rates our policy is still as good as Sia with them") {
     CHECK(ours("none") != ours("given"));
 }
 
-TEST_CASE("--policy-option sets what the policy has") {
+TEST_CASE("--policy-option sets the policy's options") {
     const Json usual = answers_of(replay({"--policy", "goodput", "--json"})).at(0);
     CHECK(answers_of(replay({"--policy", "goodput", "--policy-option", "p=0.7", "--json"})).at(0) == usual);
     CHECK(answers_of(replay({"--policy", "goodput", "--policy-option", "p=0.3", "--json"})).at(0) != usual);
 }
 
-TEST_CASE("a larger cluster and longer rounds are taken over") {
+TEST_CASE("a larger cluster and longer rounds take effect") {
     const auto average = [](const std::vector<std::string>& more) {
         std::vector<std::string> options{"--policy", "sia", "--json"};
         options.insert(options.end(), more.begin(), more.end());
@@ -250,7 +250,7 @@ TEST_CASE("traces and measurements are read from files, by column name") {
     }
 }
 
-TEST_CASE("the seconds of synchronisation may be left out: a step's excess over one GPU is taken for them") {
+TEST_CASE("the seconds of synchronisation may be left out: a step's excess over one GPU replaces them") {
     Files files;
     const auto placed = [&](const std::string& text) {
         files.write("profiles/toy/placements-gpu.csv", text);
@@ -366,7 +366,8 @@ TEST_CASE(
                      [](const auto& a, const auto& b) { return a.first == b.first; }));
 }
 
-TEST_CASE("nodes are called as --cluster calls their type, spot nodes of it apart, and those are lost") {
+TEST_CASE(
+    "nodes have the name of their type in --cluster, spot nodes a name of their own, and those are lost") {
     const support::Folder folder;
     const auto fails = [&](const std::string& node, const std::vector<std::string>& cluster) {
         const std::string events =

@@ -143,7 +143,7 @@ TEST_CASE("a report is one well-formed page that loads nothing") {
     CHECK(count(page, "The above copyright notice and this permission notice shall be included") == 1);
 }
 
-TEST_CASE("the page holds every figure that --json says") {
+TEST_CASE("the page contains every figure of --json") {
     const Report report = report_of({"--policy", "sia,fifo,pollux", "--interval", "120"});
     const Json data = data_of(report.page);
     REQUIRE(data["policies"].size() == 3);
@@ -278,7 +278,7 @@ TEST_CASE("equal input gives equal bytes, except for times of the clock") {
     CHECK(frame(first) == frame(second));
 }
 
-TEST_CASE("blocks show every GPU that was held: none twice, none that is not there, all of them together") {
+TEST_CASE("blocks show every GPU that was held: none twice, none that does not exist, and all together") {
     const support::Folder folder;
     const std::string events = folder.write("events.csv",
                                             "time,event,subject,gpu_type,gpus\n"
@@ -401,8 +401,7 @@ TEST_SUITE("data") {
     }
 }
 
-TEST_CASE(
-    "an interrupted replay leaves the old files as they were, and keeps the policies that are complete") {
+TEST_CASE("an interrupted replay does not change old files, and keeps the policies that are complete") {
     const support::Folder folder;
     const std::vector<std::string> names{"report.html", "t.csv", "t.tex"};
     const std::vector<std::string> ends{"</html>\n", "\n", "\\end{tabular}\n"};

@@ -96,7 +96,7 @@ TEST_CASE("NaN and infinity cost their job the round, and not the line") {
     CHECK(program.ask(time).find("time_s is \\\"NaN\\\"") != std::string::npos);
 }
 
-TEST_CASE("a job that was set aside is as it was when it makes sense again") {
+TEST_CASE("a job that was set aside continues unchanged once it is valid again") {
     Json line = two_jobs();
     line["jobs"][0]["samples"] = Json::array({sample("aws", {1, 2}, 64), sample("aws", {1, 1}, 64)});
     for (const char* models : {"separate", "refined"}) {

@@ -194,7 +194,8 @@ TEST_CASE("an answer has the fields of the format, in their order") {
     CHECK(program.finish().status == 0);
 }
 
-TEST_CASE("every objective answers, water filling with levels, and deadlines that cannot be met are told") {
+TEST_CASE(
+    "every objective answers, water filling with levels, and deadlines that cannot be met are reported") {
     Program program = share();
     Json question = Json::parse(
         R"({"gpus":{"k80":2,"v100":1},"price_h":{"k80":0.5,"v100":2.5},"jobs":[
@@ -258,7 +259,7 @@ TEST_CASE(
     CHECK(program.finish().status == 0);
 }
 
-TEST_CASE("two jobs that gain by it run together, under every objective that looks at pairs") {
+TEST_CASE("two jobs that gain from it run together, under every objective that uses pairs") {
     Program program = share();
     Json question = Json::parse(
         R"({"gpus":{"k80":2,"v100":1},"price_h":{"k80":0.5,"v100":2.5},"jobs":[
@@ -316,7 +317,7 @@ TEST_CASE("pairs that make no sense are refused with their place") {
     CHECK(program.finish().status == 1);
 }
 
-TEST_CASE("within entities water rises as the entity says") {
+TEST_CASE("within an entity, water filling follows the entity's own rule") {
     Program program = share();
     Json question = Json::parse(
         R"({"objective":"water_filling","gpus":{"a":3},"jobs":[{"rate":{"a":1},"entity":"x"},

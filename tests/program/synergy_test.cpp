@@ -80,7 +80,7 @@ TEST_CASE(
     CHECK(seconds.at("opt") == Seconds{601, 601});
 }
 
-TEST_CASE("a demand that no node has is cut to the node, and its speed is drawn on a line") {
+TEST_CASE("a demand larger than any node is cut to the node, and its speed is interpolated") {
     const Files files;
     // Two of four cores per GPU equal the proportional share, so the job is not faster.
     const auto seconds = seconds_by_host(files, "a,hungry,0,600,2\n");
@@ -90,7 +90,7 @@ TEST_CASE("a demand that no node has is cut to the node, and its speed is drawn 
     }
 }
 
-TEST_CASE("whole iterations a round, decisions at the end of the round in which jobs come") {
+TEST_CASE("rounds have whole iterations, and decisions fall at the end of the round in which jobs come") {
     const Files files;
     const auto seconds = seconds_by_host(files, "a,frugal,10,301,1\nb,frugal,310.5,300,1\n");
     for (const auto& times : seconds) {
@@ -137,8 +137,7 @@ TEST_CASE("one row for each pair of policy and host, with both names") {
     CHECK(lines.at(32).starts_with("goodput-declared  goodput "));
 }
 
-TEST_CASE(
-    "speeds are relative to what goes with a GPU in proportion, also on other nodes than the profiled") {
+TEST_CASE("speeds are relative to a GPU's proportional share, even on nodes other than the profiled ones") {
     const Files files;
     std::vector<std::string> options =
         files.options("a,hungry,0,600,1\n", {"--policy", "fifo", "--host", "proportional,greedy", "--json"});

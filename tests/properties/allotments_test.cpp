@@ -216,8 +216,8 @@ TEST_CASE("allotments: more capacity never lowers the objective") {
 }
 
 TEST_CASE(
-    "allotments: a job that leaves takes its own value with it at most, and adds nothing by staying "
-    "if nobody has to serve it") {
+    "allotments: a job that leaves lowers the objective by its own value at most, and staying adds nothing "
+    "if the job need not run") {
     for_all(1, [](Case& one) {
         const AllotmentProblem problem = random_problem(one.random);
         if (problem.jobs() == 0) return;

@@ -87,7 +87,7 @@ TEST_CASE("availability: no interval and no other mechanism is better than the b
     });
 }
 
-TEST_CASE("availability: until the end, too, hardly any interval is better than the best") {
+TEST_CASE("availability: almost no interval is better than the best one, even for the time to the end") {
     for_all(20, [](Case& one) {
         // Usual values: at most one interruption every twenty minutes, and checkpoints of at most two
         // minutes.

@@ -62,8 +62,7 @@ TEST_CASE("deadlines: what is possible stays possible with more nodes, more time
     });
 }
 
-TEST_CASE(
-    "deadlines: with restarts, in whole slots, nothing that is possible is proven not to be with more") {
+TEST_CASE("deadlines: with restarts, in whole slots, nothing possible is proven impossible with more") {
     for_all(5, [](Case& one) {
         DeadlineCase asked = support::random_deadline_case(one.random, 4, 8, one.random.between(0, 2));
         const AdmissionOptions options{.slot_seconds = 1};
@@ -77,7 +76,7 @@ TEST_CASE(
     });
 }
 
-TEST_CASE("deadlines: the order and the names of jobs and nodes mean nothing") {
+TEST_CASE("deadlines: the order and the names of jobs and nodes make no difference") {
     for_all(5, [](Case& one) {
         const DeadlineCase asked = support::random_deadline_case(one.random, 5, 8);
         DeadlineCase other = asked;

@@ -139,7 +139,7 @@ bool can_be_placed(const Snapshot& snapshot, const std::vector<Placement>& kept,
 
 using namespace nodes_properties;
 
-TEST_CASE("nodes: where sizes pack, an allotment keeps to all rows exactly if there are nodes for it") {
+TEST_CASE("nodes: if sizes pack, an allotment keeps to all rows exactly if there are nodes for it") {
     for_all(5, [](Case& one) {
         const Snapshot snapshot =
             RandomRound(one.random, {.kept = one.random.chance(0.5) ? 0.2 : 0.9, .packs = true}).snapshot;
@@ -173,8 +173,8 @@ TEST_CASE("nodes: where sizes pack, an allotment keeps to all rows exactly if th
 }
 
 TEST_CASE(
-    "nodes: nobody waits or is stopped beside free GPUs that it could have, whoever keeps a part of which "
-    "node; and only what is proven of the plan is called optimal") {
+    "nodes: no job waits or is stopped next to free GPUs that it could have, whatever parts of nodes others "
+    "keep; and only plans proven to be optimal are called so") {
     for_all(2, [](Case& one) {
         const bool packs = one.random.chance(0.5);
         const Snapshot snapshot = RandomRound(one.random, {.drained = one.random.chance(0.3) ? 0.2 : 0,

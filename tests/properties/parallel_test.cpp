@@ -119,7 +119,7 @@ TEST_CASE("parallel: in larger cases no plan near the answer's is better than it
     });
 }
 
-TEST_CASE("parallel: types and zones in another order change nothing, and a GPU more makes nothing worse") {
+TEST_CASE("parallel: types and zones in another order change nothing, and one more GPU makes nothing worse") {
     for_all(5, [](Case& one) {
         ParallelCase asked = support::random_parallel_case(one.random, random_shape(one, 8));
         PlanQuestion question = support::random_plan_question(one.random, asked, {});

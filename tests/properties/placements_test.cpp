@@ -73,8 +73,8 @@ bool fits_into(const std::vector<int>& free, const PlacementRound& round, const 
 }  // namespace
 
 TEST_CASE(
-    "placements: within racks and zones lies who has to; nobody who fits beside the others goes without; who "
-    "gets nothing costs nobody anything; and what is in place stays in place") {
+    "placements: jobs lie within racks and zones if they must; no job that fits next to the others goes "
+    "without; a job that gets nothing costs the others nothing; and jobs in place stay there") {
     for_all(2, [](Case& one) {
         PlacementRound round = some_round(one, one.random.chance(0.5));
         support::place::Random random{std::mt19937_64(one.seed)};
@@ -156,7 +156,7 @@ TEST_CASE(
     });
 }
 
-TEST_CASE("placements: jobs in another order leave as many without nodes") {
+TEST_CASE("placements: jobs in another order leave equally many without nodes") {
     for_all(1, [](Case& one) {
         const PlacementRound round = some_round(one, one.random.chance(0.5));
         const std::vector<std::size_t> to = random_order(one.random, round.requests.size());
@@ -175,8 +175,8 @@ TEST_CASE("placements: jobs in another order leave as many without nodes") {
 }
 
 TEST_CASE(
-    "placements: a further node leaves no more jobs without nodes, and where all have some, moves cost "
-    "no more") {
+    "placements: a further node leaves no more jobs without nodes, and if all have some, moves cost no "
+    "more") {
     for_all(1, [](Case& one) {
         const PlacementRound round = some_round(one, one.random.chance(0.5));
         PlacementRound wider = round;
@@ -225,9 +225,8 @@ TEST_CASE("placements: earlier questions change nothing; jobs that are in place 
 }
 
 TEST_CASE(
-    "placements: nodes that leave cost nobody nodes or moves; a job that fits on nodes that stay is not put "
-    "on "
-    "others; and what jobs need for longest lies where it can stay longest") {
+    "placements: nodes that leave cost no job nodes or moves; a job that fits on nodes that stay is not put "
+    "on others; and jobs that need nodes longest get those that stay longest") {
     for_all(2, [](Case& one) {
         PlacementRound round = some_round(one, one.random.chance(0.5));
         support::place::Random random{std::mt19937_64(one.seed)};
@@ -271,7 +270,8 @@ TEST_CASE(
     });
 }
 
-TEST_CASE("placements: of jobs of one size those that need their nodes longest get those that stay longest") {
+TEST_CASE(
+    "placements: among jobs of one size, those that need their nodes longest get those that stay longest") {
     for_all(1, [](Case& one) {
         PlacementRound round;
         round.cluster.gpu_types = {"a100"};

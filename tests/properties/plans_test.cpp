@@ -109,7 +109,7 @@ TEST_CASE("plans: if sizes pack, anything that fits the pools is placed") {
 
 TEST_CASE(
     "plans: jobs, nodes and GPU types in another order, and jobs and nodes under other names, give the same "
-    "objective, where no job is served before another for its place in the order") {
+    "objective, unless a policy serves jobs in their order") {
     for_all(5, [](Case& one) {
         const Snapshot snapshot = random_snapshot(one.random, packs);
         const bool types_too = one.random.chance(0.5);
@@ -177,7 +177,7 @@ TEST_CASE(
     });
 }
 
-TEST_CASE("plans: a further node never lowers the objective, if what an option is worth stays as it is") {
+TEST_CASE("plans: a further node never lowers the objective, if the values of options stay the same") {
     for_all(5, [](Case& one) {
         Snapshot snapshot = random_snapshot(one.random, packs);
         AnyScheduler scheduler({FixedValues{}}, within(0)), again({FixedValues{}}, within(0));
@@ -199,8 +199,8 @@ TEST_CASE("plans: a further node never lowers the objective, if what an option i
 }
 
 TEST_CASE(
-    "plans: a job that leaves never lowers the total of the others, if what an option is worth stays as it "
-    "is; one that got nothing changes nothing") {
+    "plans: a job that leaves never lowers the total of the others, if the values of options stay the same; "
+    "one that got nothing changes nothing") {
     for_all(5, [](Case& one) {
         Snapshot snapshot = random_snapshot(one.random, packs);
         if (snapshot.jobs.empty()) return;

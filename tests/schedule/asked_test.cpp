@@ -175,7 +175,7 @@ TEST_CASE("a policy that throws for an option asked for at prices costs the job 
     CHECK(plan.faults[0].job == 0);
 }
 
-TEST_CASE("the caller's deadline is for all that is asked at prices, not for each allotment") {
+TEST_CASE("the caller's deadline covers everything asked at prices, not each allotment") {
     const Snapshot snapshot = snapshot_of(2, 4);
     for (const double limit : {0.0, 0.02, 0.05}) {
         CAPTURE(limit);
@@ -200,7 +200,7 @@ TEST_CASE("the caller's deadline is for all that is asked at prices, not for eac
     }
 }
 
-TEST_CASE("makers around another one pass on its answers at prices and its reasons, or do not compile") {
+TEST_CASE("makers that wrap another one pass on its answers at prices and its reasons, or do not compile") {
     static_assert(may_have_variants<ListedShapes> && may_have_variants<MixedTypes<>>);
     static_assert(!may_have_variants<AskedSizes> && !may_have_variants<MixedTypes<AskedSizes>> &&
                   !may_have_variants<ParallelPlans<>>);

@@ -129,7 +129,7 @@ TEST_CASE("an unchanged round moves nothing") {
 TEST_CASE("jobs on drained nodes leave the open ones to others") {
     Snapshot snapshot{.time_seconds = 1000};
     snapshot.cluster = {{"T4"}, {{"gone", 0, 4, true}, {"open", 0, 4}}};
-    SUBCASE("a job that stays on a drained node takes nothing of the open one") {
+    SUBCASE("a job that stays on a drained node takes nothing from the open one") {
         snapshot.jobs = {job_holding("stays", {{0, 4}}, 4), job_holding("new", {}, 1),
                          job_holding("other", {}, 1),       job_holding("third", {}, 1),
                          job_holding("fourth", {}, 1),      job_holding("fifth", {}, 1)};
@@ -140,7 +140,7 @@ TEST_CASE("jobs on drained nodes leave the open ones to others") {
         for (const Decision& decision : result.decisions) waiting += decision.placement.empty() ? 1 : 0;
         CHECK(waiting == 1);
     }
-    SUBCASE("a job over a drained and an open node keeps both or gets open ones") {
+    SUBCASE("a job on a drained and an open node keeps both or gets open ones") {
         snapshot.jobs = {job_holding("both", {{0, 4}, {1, 4}}, 8), job_holding("new", {}, 1)};
         snapshot.jobs[0].min_gpus = 8;
         snapshot.jobs[0].preemptible = false;
@@ -148,7 +148,7 @@ TEST_CASE("jobs on drained nodes leave the open ones to others") {
         CHECK(result.decisions[0].placement == Placement{{0, 4}, {1, 4}});
         CHECK(result.decisions[1].verdict.outcome == Outcome::waits);
     }
-    SUBCASE("a job that shrinks on a drained node comes out on an open one") {
+    SUBCASE("a job that shrinks on a drained node ends up on an open one") {
         snapshot.jobs = {job_holding("shrinks", {{0, 4}}, 2)};
         const Plan result = plan(snapshot);
         REQUIRE(result.decisions[0].placement.size() == 1);

@@ -104,7 +104,7 @@ Wrong some_options(std::size_t one_in) {
 }  // namespace
 
 TEST_CASE(
-    "an option that the policy fails on is left out; the round is planned as if it were worth nothing") {
+    "an option for which the policy fails is left out; the round is planned as if it were worth nothing") {
     Random random(71);
     std::size_t left_out = 0;
     for (int trial = 0; trial < 300; ++trial) {

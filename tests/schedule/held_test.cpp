@@ -79,7 +79,7 @@ void check_that_all_stay(const Snapshot& snapshot, P policy) {
 
 }  // namespace
 
-TEST_CASE("jobs that share nodes with a job over several of them all go on") {
+TEST_CASE("jobs that share nodes with a job on several nodes all go on") {
     Snapshot snapshot{.time_seconds = 7200};
     snapshot.cluster = {{"A100"}, {{"a0", 0, 8}, {"a1", 0, 8}}};
     const Cluster& cluster = snapshot.cluster;
@@ -113,7 +113,7 @@ TEST_CASE("jobs that share nodes with a job over several of them all go on") {
     }
 }
 
-TEST_CASE("a job on nodes of unlike size or type goes on, as fast as its slowest GPUs") {
+TEST_CASE("a job on nodes of different size or type goes on, as fast as its slowest GPUs") {
     Snapshot snapshot{.time_seconds = 7200};
     snapshot.cluster = {{"A100", "T4"}, {{"a0", 0, 8}, {"b0", 0, 4}, {"t0", 1, 4}}};
     snapshot.jobs = {holding("job", {{0, 8}, {1, 4}}, snapshot.cluster)};

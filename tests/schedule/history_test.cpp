@@ -113,7 +113,7 @@ TEST_CASE("an impossible measurement is refused and leaves the history as it was
     CHECK(history.model().types[0].most_replicas == 0);
 }
 
-TEST_CASE("until the next refit a model is as it was before the measurement") {
+TEST_CASE("until the next refit, a measurement does not change the model") {
     JobHistory history(1);
     JobFitter fitter;
     history.add(0, sample_of({1, 2}, 16), "job");

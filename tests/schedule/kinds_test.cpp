@@ -237,7 +237,7 @@ TEST_CASE("a declared rate gives way to the first measurement of the same step")
     CHECK(known(kinds, boasts) == before);
 }
 
-TEST_CASE("rates that no step can have are no measurements") {
+TEST_CASE("rates that no step can have do not count as measurements") {
     for (const double rate : {0.0, 1e-300, 1e300}) {
         CHECK(JobHistory::seconds_of_rate({.max_atomic_batch = 256, .reference_rate = rate}) == 0);
         const Job job = run_of("bert", "job", {rate, rate});

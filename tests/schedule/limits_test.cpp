@@ -352,7 +352,7 @@ TEST_CASE("a job of larger weight does not get less, and equal weights of all jo
     CHECK(more > 10);
 }
 
-TEST_CASE("a limit that fails for an option costs the option; one without rows is an error of the caller's") {
+TEST_CASE("a limit that fails for an option costs the option; a limit without rows is the caller's error") {
     struct Failing {
         int flaw = 0;
         void rows(const Round&, LimitRows& rows) const {

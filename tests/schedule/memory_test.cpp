@@ -57,7 +57,7 @@ std::vector<double> told(const Snapshot& snapshot) {
     return numbers;
 }
 
-TEST_CASE("a round that is not kept was never there") {
+TEST_CASE("a round that is not kept leaves no trace") {
     for (const unsigned seed : {1u, 2u, 3u, 4u}) {
         std::mt19937 random(seed);
         const auto below = [&](unsigned n) { return static_cast<int>(random() % n); };
@@ -214,7 +214,7 @@ TEST_CASE("a model that a job brings stays, and what its runs show is for its ki
           doctest::Approx(sample_of(1, 32).step_seconds).epsilon(0.05));
 }
 
-TEST_CASE("a job with news that make no sense is set aside, and a strict round refused") {
+TEST_CASE("a job with invalid news is set aside, and a strict round is refused") {
     const std::vector<JobNews> news{{.samples = {{0, {{1, 1}, {8, 0}, 0.1, 0.2}}}},
                                     {.samples = {{0, sample_of(1, 32)}}}};
     JobMemory memory, strict, innocent;

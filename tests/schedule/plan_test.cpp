@@ -180,7 +180,7 @@ TEST_CASE("a fixed number of GPUs is offered as it is, whatever else about the j
     CHECK(plan(snapshot).decisions[0].placement == Placement{{0, 3}});
 }
 
-TEST_CASE("a job that is offered nothing is told what there is, and the true reason") {
+TEST_CASE("a job that is offered nothing learns what exists, and the true reason") {
     Snapshot snapshot{.time_seconds = 100};
     snapshot.cluster = {{"T4", "A100"}, {{"a", 0, 4}, {"b", 0, 4}, {"c", 1, 6}}};
     Job job{.name = "job", .min_gpus = 9, .max_gpus = 11, .initial_batch = 32, .max_batch = 640};
@@ -242,7 +242,7 @@ TEST_CASE("a model of more GPU types than the cluster has is refused, one of few
                       "job 'job': GPU types in its model is 3, but must be at most the cluster's 2");
 }
 
-TEST_CASE("waits, impossible and bad input are three things") {
+TEST_CASE("waiting, impossible and bad input are three different outcomes") {
     Snapshot snapshot{.time_seconds = 100};
     snapshot.cluster = {{"T4"}, {{"a", 0, 2}}};
     Job job{.name = "first", .max_gpus = 2, .initial_batch = 32, .max_batch = 64};

@@ -42,7 +42,8 @@ Snapshot priced(Random& random, int nodes, int jobs) {
 
 }  // namespace
 
-TEST_CASE("nodes of few prices have a group each; of many prices near ones count as the dearest of them") {
+TEST_CASE(
+    "each of few prices has a group of nodes; among many prices, near ones count as the highest of them") {
     Random random(3);
     detail::PriceGroups groups;
     struct Size {

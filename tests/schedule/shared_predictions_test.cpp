@@ -111,7 +111,7 @@ void check_same(const A& shared, const B& each, std::size_t jobs) {
 
 }  // namespace
 
-TEST_CASE("predictions that are shared are to the bit those of every job by itself, round after round") {
+TEST_CASE("shared predictions equal those of every job by itself to the bit, round after round") {
     support::Random random(3);
     Scheduler<GoodputPolicy> shared;
     Scheduler<GoodputPolicy, LeastMovesPlacer, Allotter<>, EachByItself, Limits<>, ListForEach> each;

@@ -83,7 +83,7 @@ TEST_CASE("if all jobs of a kind are equal, exactly the work left is expected") 
     }
 }
 
-TEST_CASE("nothing is expected of a kind of which no job has come so far") {
+TEST_CASE("nothing is expected of a job that has come further than all others of its kind") {
     JobSizes sizes;
     CHECK_FALSE(expected(sizes, "bert", 0));
     CHECK_FALSE(expected(sizes, "bert", 10));
@@ -246,7 +246,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("the last sizes of a kind count, and no more of them than most_sizes") {
+TEST_CASE("the last sizes of a kind count, at most most_sizes of them") {
     JobSizes sizes;
     complete(sizes, "bert", std::vector<double>(JobSizes::most_sizes, 1000));
     complete(sizes, "bert", std::vector<double>(JobSizes::most_sizes - 1, 10));
@@ -270,7 +270,7 @@ TEST_CASE("the last sizes of a kind count, and no more of them than most_sizes")
     CHECK(looked_at(sizes, jobs).front().expected_examples.value() == doctest::Approx(least).epsilon(0.2));
 }
 
-TEST_CASE("no more kinds are remembered than most_kinds, those that were met last") {
+TEST_CASE("at most most_kinds kinds are remembered, those that were met last") {
     JobSizes sizes;
     constexpr int most = static_cast<int>(JobSizes::most_kinds), many = most - 24, later = 100;
     const auto jobs_of = [&](int first, int count, const std::string& name, std::optional<double> done) {
@@ -333,7 +333,7 @@ TEST_CASE("jobs without a stated kind are of one kind if their limits and rates 
     }));
 }
 
-TEST_CASE("no report of a job and no clock lead to an expectation that is refused") {
+TEST_CASE("no report of a job and no clock lead to an invalid expectation") {
     support::Random random(4);
     const double most = std::numeric_limits<double>::max();
     const std::vector<double> numbers{

@@ -87,7 +87,7 @@ struct FewJobsSilently {
 static_assert(GoodputFactor<Night> && KnowsRoom<FewJobs>);
 static_assert(NodeStation<FewJobsSilently> && !KnowsRoom<FewJobsSilently>);
 
-TEST_CASE("a factor changes goodput as a predictor does that knows of it") {
+TEST_CASE("a factor changes goodput like a predictor that contains it") {
     support::Random random(91);
     auto counted = Scheduler<Sia>().counting(Night{});
     Scheduler<Sia, LeastMovesPlacer, Allotter<>, NightPredictor> known;
@@ -190,7 +190,7 @@ struct Member {
         {.policy = {.backfill = true}, .options = {.gap = 1e-6}, .limits = Limits(SpotCap(3))}};
 };
 
-TEST_CASE("parts by name, in their order and behind make the same scheduler") {
+TEST_CASE("parts given by name, in order or appended make the same scheduler") {
     support::Random random(95);
     Member member;
     const Scheduler<Fifo> plain({.backfill = true}, {.gap = 1e-6});

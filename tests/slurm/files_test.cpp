@@ -84,7 +84,7 @@ TEST_CASE("a job's GPUs are read node by node, and its request from its own fiel
     CHECK(waits.asks == slurm::Share{{"n0", "n1"}, 1});
 }
 
-TEST_CASE("numbers that cannot be are none, and never more than an int holds") {
+TEST_CASE("impossible numbers count as missing, and none exceeds the range of an int") {
     const auto nodes_with = [](const std::string& gres) {
         return slurm::read_state(R"({"jobs": []})",
                                  R"({"nodes": [{"name": "n", "state": "idle", "gres": ")" + gres + "\"}]}",

@@ -243,7 +243,7 @@ TEST_CASE("the cost of a restart is estimated from reported starts, unless the c
     std::filesystem::remove_all(folder);
 }
 
-TEST_CASE("a comment that was probably meant for the controller is named, and the job left as it is") {
+TEST_CASE("a comment probably meant for the controller is named, and the job is left alone") {
     const std::string sound = elastic("12").comment, rest = sound.substr(std::string("goodput").size());
     const auto said_of = [](const std::string& comment) {
         slurm::Job job = elastic("12");

@@ -122,7 +122,7 @@ bool names(const std::string& refusal, const std::string& what) {
     return refusal.find(what) != std::string::npos;
 }
 
-TEST_CASE("every version of Slurm tells of the same nodes and jobs") {
+TEST_CASE("every version of Slurm gives the same nodes and jobs") {
     for (const std::string& version : versions) {
         CAPTURE(version);
         const slurm::State state = read(queue_of(version), nodes_of(version));
@@ -173,7 +173,7 @@ TEST_CASE("a job on its way to another state is ending, whether the flags are in
     }
 }
 
-TEST_CASE("lists of nodes are spelled out as Slurm shortens them") {
+TEST_CASE("lists of nodes that Slurm shortens are expanded") {
     const auto asks = [](const char* list) {
         Json queue = queue_of("24.05.4");
         queue["jobs"][1]["required_nodes"] = list;
@@ -194,7 +194,7 @@ TEST_CASE("lists of nodes are spelled out as Slurm shortens them") {
     }
 }
 
-TEST_CASE("a field of a form that no version had is refused with its name and the version") {
+TEST_CASE("a field in an unknown form is refused with its name and the version") {
     const std::string form = R"({"nobody": ["knows"]})";
     for (const std::string& version : versions) {
         const Json job = runs(version), node = nodes_of(version)["nodes"][0];

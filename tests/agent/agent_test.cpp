@@ -1,3 +1,5 @@
+// Tests what the agent measures, decides and remembers, in simulated trainings.
+
 #include "goodput/agent/training_agent.hpp"
 
 #include <algorithm>

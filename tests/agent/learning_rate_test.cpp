@@ -1,3 +1,5 @@
+// Tests the gain of larger batches, and the rules for learning rate and warm-up.
+
 #include "goodput/agent/learning_rate.hpp"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Tests the texts of an agent (reports, plan files, saved agents), and that it refuses bad input.
+
 #include <cmath>
 #include <limits>
 #include <optional>

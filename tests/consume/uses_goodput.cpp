@@ -1,3 +1,5 @@
+// Uses goodput::goodput: plans a round.
+
 #include <goodput/schedule/scheduler.hpp>
 #include <goodput/sim/metrics.hpp>
 

@@ -1,3 +1,5 @@
+// Tests how gaps in profiles by layer are filled, and with which certainty.
+
 #include "goodput/parallel/layer_profile_fit.hpp"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Tests the fit of the constants of time and memory to measured runs of parallelism plans.
+
 #include "goodput/parallel/parallel_fit.hpp"
 
 #include <algorithm>

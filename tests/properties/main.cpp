@@ -1,3 +1,5 @@
+// The main program of the properties: doctest, and a count of failures for properties.hpp.
+
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "properties.hpp"
 

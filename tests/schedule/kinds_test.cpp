@@ -23,7 +23,7 @@ namespace {
 
 const PolluxThroughput speed{0.05, 0.001, 0.08, 0.004, 0.03, 0.002, 1.8};
 
-/// A measurement of a program whose steps take `times` as long as those of `speed`.
+/// A measurement of a program whose steps take `times` times as long as those of `speed`.
 ThroughputSample measured(Shape shape, int batch, double times = 1) {
     const double compute = speed.compute_seconds(batch),
                  step = speed.step_seconds(compute, speed.sync_seconds(shape));
